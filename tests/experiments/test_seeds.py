@@ -1,12 +1,10 @@
-"""The same recipe with other seeds against single runs of it."""
-
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from tests.support.own import own_target
 
 RECIPE = Recipe("gaussian", "pmd", num_particles=100, budget=400, batch_size=10, changes=[(5, {"eta": 0.5})], seed=1)
 
@@ -27,24 +25,18 @@ def made(seed, iterations, values, stopped=""):
     return SeedRun(seed, {"iteration": steps, "visited": 10 * steps, "tv": np.array(values, float)}, stopped)
 
 
-def test_the_others_are_the_first_seeds_without_the_run_s_own():
+def test_the_values_are_those_of_single_runs_and_the_band_their_quantiles(runs):
     assert other_seeds(1, 4) == (0, 2, 3, 4) and other_seeds(9, 3) == (0, 1, 2)
-
-
-def test_the_values_are_those_of_single_runs_with_the_log_of_changes(runs):
     expected = np.array([column(seed, "tv") for seed in (0, 2, 3, 4, 5)])
     assert np.array_equal(runs.values("tv"), expected)
     assert not np.array_equal(expected[0], column(0, "tv", RECIPE.replaced(changes=())))
-
-
-def test_the_band_is_the_quantiles_row_by_row(runs):
     band, values = runs.band("visited", "tv"), runs.values("tv")
     for name, share in {"low": 0.1, "middle": 0.5, "high": 0.9}.items():
         assert np.array_equal(band[name], [np.quantile(each, share) for each in values.T])
     assert np.array_equal(band["x"], 10 * runs.whole[0].history["iteration"])
 
 
-def test_a_run_is_judged_at_the_last_iteration_that_all_were_measured_at(runs):
+def test_a_run_is_judged_where_all_were_measured_and_is_not_among_the_others(runs):
     session = Session(RECIPE)
     session.advance(9)  # no measured one: 5 is the last before it
     found = runs.judge(session.run.history, "tv", over=False, seed=1)
@@ -56,22 +48,16 @@ def test_a_run_is_judged_at_the_last_iteration_that_all_were_measured_at(runs):
     session.advance(10_000)
     last = runs.judge(session.run.history, "tv", over=True, seed=1)
     assert (last.iteration, last.value) == (40, column(1, "tv")[-1])
-
-
-def test_a_run_is_not_among_the_others(runs):
     found = runs.judge(runs.whole[0].history, "tv", over=True, seed=0)
     assert found.others == 4 and found.value == runs.values("tv")[0, -1]
     everyone = runs.judge(runs.whole[0].history, "tv", over=True)
     assert everyone.others == 5
-
-
-def test_the_place_is_outside_only_beyond_the_middle_80_percent():
     others = SeedRuns([made(seed, [0, 1], [1.0, value]) for seed, value in enumerate(range(11))])
     places = [others.judge(made(99, [0, 1], [1.0, value]).history, "tv", over=True).place for value in (0.9, 1, 9, 9.1)]
     assert places == [-1, 0, 0, 1]
 
 
-def test_runs_of_different_length_have_their_common_iterations_and_their_ends():
+def test_runs_of_different_length_or_that_stopped():
     runs = SeedRuns([made(0, [0, 1, 2, 5, 7], [9, 8, 7, 6, 5]), made(1, [0, 1, 2, 5, 10, 12], [4, 3, 2, 1, 0.5, 0.25])])
     assert runs.values("tv").tolist() == [[9, 8, 7, 6, 5], [4, 3, 2, 1, 0.25]]
     assert runs.values("iteration").tolist() == [[0, 1, 2, 5, 7], [0, 1, 2, 5, 12]]
@@ -79,9 +65,6 @@ def test_runs_of_different_length_have_their_common_iterations_and_their_ends():
     assert shorter.values("tv").tolist() == [[3, 2, 1], [3, 2, 0]]
     own = {"iteration": np.array([0, 1, 2]), "tv": np.array([3.0, 2.5, 1])}  # at 2 one has ended, the other goes on
     assert shorter.judge(own, "tv", over=False).iteration == 1 and shorter.judge(own, "tv", over=True).iteration == 2
-
-
-def test_a_run_that_stopped_is_left_out_and_one_without_a_value_has_no_band():
     runs = SeedRuns([made(0, [0, 1], [1, 2]), made(1, [0], [1], "no"), made(2, [0, 1], [np.nan, 3])])
     assert [run.seed for run in runs.stopped] == [1] and len(runs.whole) == 2
     assert runs.band("visited", "tv")["x"].tolist() == [10]  # where all have a value
@@ -97,13 +80,6 @@ def test_a_target_that_fails_ends_its_run_with_the_reason():
         return -0.5 * ((theta[:, :1] - x[:, 0][None]) ** 2).sum(axis=1)
 
     calls = []
-    target = pmdviz.custom_target(
-        log_likelihood=log_likelihood,
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        sample_prior=lambda rng, n: rng.normal(size=(n, 1)),
-        data=np.zeros((20, 1)),
-        dim=1,
-        name="failing",
-    )
+    target = own_target(log_likelihood=log_likelihood, data=np.zeros((20, 1)))
     run = run_seed(Recipe(target, "pmd", num_particles=50, budget=4000, batch_size=10), 3)
     assert "no more" in run.stopped and run.seed == 3 and 0 < len(run.history["iteration"]) < 60

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
-from pmdviz.methods import METHODS, usual_target
 from tests.export.conftest import KINDS
-from tests.support.engine import small_knobs
 from tests.support.tables import looped
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -129,14 +126,3 @@ def test_a_missing_library_is_said_with_the_cure_before_the_work(tmp_path, monke
         words = f"writing {suffix} needs {module}; to install it: {sys.executable} -m pip install '"
         assert str(error.value).startswith(words)
         assert str(error.value).removeprefix(words).removesuffix("'") in EXTRAS[extra]
-
-
-@pytest.mark.ci
-@looped("method", METHODS)
-def test_every_method_can_be_taken_home(tmp_path, method):
-    made = pmdviz.target(usual_target(method), num_data=40)
-    run = pmdviz.run(target=made, method=method, budget=200, floor=False, **small_knobs(METHODS[method], 40))
-    film = run.export(tmp_path / "film.gif", width=160, height=160)
-    assert film.stat().st_size > 1_000
-    assert run.export(tmp_path / "particles.csv", table="particles").stat().st_size > 50
-    assert run.export(tmp_path / "page.html", frames=2).stat().st_size > 1_000_000

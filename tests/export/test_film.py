@@ -36,7 +36,7 @@ def test_every_so_many_iterations_and_the_last(last, every):
     assert chosen[-1] == last and chosen[: -1 if last else 1] == [*range(0, max(last, 1), every)]
 
 
-def test_the_scenes_are_the_runs_own_frames(run):
+def test_the_scenes_are_the_runs_own_frames_and_the_last_needs_no_replay(run):
     film = Film(run, look())
     scenes = [*film.scenes()]
     assert [scene.iteration for scene in scenes] == film.iterations == [*range(13)]
@@ -49,6 +49,11 @@ def test_the_scenes_are_the_runs_own_frames(run):
             assert mine.keys() == page.keys()
             assert all(np.array_equal(mine[name], page[name], equal_nan=True) for name in page)
         assert scene.columns[3:5] == columns[3:5]
+    film = Film(run, look())
+    *_, replayed = film.scenes()
+    last = film.last_scene()
+    assert (last.iteration, last.words, last.note) == (replayed.iteration, replayed.words, replayed.note)
+    assert np.array_equal(last.columns.particles["x"], replayed.columns.particles["x"])
 
 
 def test_the_traces_grow_to_the_present_with_every_frame(run):
@@ -65,21 +70,10 @@ def test_the_traces_grow_to_the_present_with_every_frame(run):
     assert len(kinds) == 1 + run.final.rejuvenations + run.final.limited_steps
 
 
-def test_the_last_scene_needs_no_replay_and_is_the_same(run):
-    film = Film(run, look())
-    *_, replayed = film.scenes()
-    last = film.last_scene()
-    assert (last.iteration, last.words, last.note) == (replayed.iteration, replayed.words, replayed.note)
-    assert np.array_equal(last.columns.particles["x"], replayed.columns.particles["x"])
-
-
-def test_a_run_in_the_middle_of_its_budget_ends_where_it_stands():
+def test_a_run_ends_where_it_stands_and_its_replay_between_any_two_iterations(run):
     session = pmdviz.Session(pmdviz.Recipe("gaussian", num_particles=30, budget=None))
     session.advance(4)
     assert [scene.iteration for scene in Film(session.run, look()).scenes()] == [0, 1, 2, 3, 4]
-
-
-def test_the_replay_can_be_ended_between_any_two_iterations(run):
     ticks = []
 
     def tick():

@@ -12,7 +12,7 @@ import pmdviz
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
 from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
-from pmdviz.export.player.player import Page
+from pmdviz.export.player.player import INSIDE_DOTS, Page
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import unpacked
 
@@ -43,7 +43,7 @@ def page(run, scenes, **options):
     return Page(Film(run, Look.checked(options)), scenes)
 
 
-def test_the_payload_holds_every_frame(run, scenes):
+def test_the_payload_holds_every_frame_and_positions_that_stay_once(run, scenes):
     payload = page(run, scenes).payload
     numbers = unpacked(payload["numbers"])
     assert len(payload["frames"]) == 7
@@ -66,10 +66,15 @@ def test_the_payload_holds_every_frame(run, scenes):
         assert frame["largest"] == dots["size"].max() <= LARGEST_DOT
         assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
         assert frame["marks"] == len(scene.marks)
+    frames = page(run, scenes).payload["frames"]
+    for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
+        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
+        still = not between & {scene.iteration - 1, scene.iteration}
+        assert (before["x"] == frame["x"]) == still
 
 
 def test_the_payload_holds_the_paths_of_a_method():
-    made = pmdviz.run(method="gibbs", budget=5_000)
+    made = pmdviz.run(method="gibbs", target_options={"num_data": 200}, budget=1_000, floor=False)
     film = Film(made, Look.checked({}))
     some = [*film.scenes()]
     payload = Page(film, some).payload
@@ -82,25 +87,64 @@ def test_the_payload_holds_the_paths_of_a_method():
     assert "x0" not in payload["frames"][0], "before the first step there are none"
 
 
-def test_positions_that_stay_are_stored_once(run, scenes):
-    frames = page(run, scenes).payload["frames"]
-    for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
-        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
-        still = not between & {scene.iteration - 1, scene.iteration}
-        assert (before["x"] == frame["x"]) == still
-
-
-def test_the_page_is_whole_by_itself(run, scenes, tmp_path):
+def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_nothing(run, scenes, tmp_path):
     importlib.import_module("panel_material_ui")  # as in the app: Panel adds scripts of its own to Bokeh's
     text = page(run, scenes).html()
     assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
     assert "import pmdviz" in text and "iteration 0, 0 of 1,200 data visited" in text
     film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
     assert json.loads(film)["fps"] == 20
-
-
-def test_an_end_of_a_script_in_the_words_ends_nothing(run, scenes):
     odd = [scene._replace(words="</script><b>", note="</script>") for scene in scenes]
     text = page(run, odd).html()
     assert text.count("</script><b>") == 0
     assert "&lt;/script&gt;&lt;b&gt;" in text
+
+
+FRAMES = 5
+
+
+def with_steps(run, **options):
+    film = Film(run, Look.checked({"frames": FRAMES, "traces": "none", **options}), all_floors=False)
+    return Page(film, film.scenes())
+
+
+@pytest.fixture(scope="module")
+def made(run):
+    return with_steps(run)
+
+
+def test_every_frame_has_its_step_in_numbers_that_add_up(made):
+    numbers = unpacked(made.payload["numbers"])
+
+    def read(place):
+        start, length, *scale = place["at"]
+        if scale:
+            found = numbers[start : start + length]
+            return np.where(found == GAP, np.nan, scale[0] + scale[1] * found)
+        low, high = np.split(numbers[start : start + length].astype(np.uint32), 2)
+        return (high << 16 | low).view(np.float32)
+
+    for inside, frame, scene in zip(made.insides, made.payload["frames"], made.scenes, strict=True):
+        told, kept = inside.told, frame["inside"]
+        assert told["iteration"] == kept["iteration"] == scene.iteration
+        if "note" in told:
+            assert kept["note"] == told["note"] and scene.iteration == 0
+            continue
+        np.testing.assert_array_equal(read(kept["total"][0]), told["total"][0])  # to the last bit
+        np.testing.assert_array_equal(read(kept["dots"]["row"]), told["dots"]["row"])
+        terms = sum(read(term["values"][0]).astype(float) for term in kept["terms"])
+        np.testing.assert_allclose(terms, told["total"][0], atol=2e-4)
+        np.testing.assert_allclose(read(kept["dots"]["x"]), told["dots"]["x"], atol=1e-3)
+        np.testing.assert_allclose(read(kept["dots"]["weight"]), told["dots"]["weight"], rtol=5e-4)
+        assert kept["lines"]["after"]["x"]["at"][:2] == frame["line_x"]  # stored once
+        assert len(told["dots"]["row"]) <= INSIDE_DOTS + 1
+    assert all(scene.step is None for scene in made.scenes)  # the frames are let go of
+
+
+def test_the_page_has_the_panel_and_its_script_unless_it_is_left_out(made, run):
+    text = made.html()
+    assert '<details id="inside">' in text and "inside_view = " in text and "pmdviz-pick" in text
+    without = with_steps(run, inside=False)
+    assert without.insides == [] and not any("inside" in frame for frame in without.payload["frames"])
+    plain = without.html()
+    assert '<details id="inside">' not in plain and "inside_view = " not in plain and len(plain) < len(text)

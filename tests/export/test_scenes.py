@@ -1,9 +1,5 @@
-"""Films, players and tiles draw the layers of any scene."""
-
-import base64
 import json
 import re
-import zlib
 
 import numpy as np
 import pytest
@@ -12,17 +8,18 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
+from tests.export.unpacking import unpacked
 from tests.support.tables import looped
 
 
 @pytest.fixture(scope="module")
 def run():
-    return pmdviz.run(target="logistic", method="pmd", seed=0, budget=2_000, floor=False, num_particles=200)
+    return pmdviz.run(target="logistic", method="pmd", seed=0, budget=500, floor=False, num_particles=100)
 
 
 @pytest.fixture(scope="module")
 def race():
-    return pmdviz.race(methods=["pmd", "svi"], target="logistic", budget=1_000, seeds=1)
+    return pmdviz.race(methods=["pmd:num_particles=50"], target="logistic", budget=200, seeds=1)
 
 
 def test_the_legend_has_the_words_of_the_scene(run, tmp_path):
@@ -33,16 +30,10 @@ def test_the_legend_has_the_words_of_the_scene(run, tmp_path):
     assert "w₃" in two and "w₁" in two and "line of the exact mean" not in two
 
 
-def numbers_of(page):
-    film = json.loads(re.search(r'id="film"[^>]*>(.*?)</script>', page, re.S)[1])
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(film["numbers"])), np.uint8).astype(int)
-    half = len(planes) // 2
-    return film, planes[:half] * 256 + planes[half:]
-
-
 def test_a_player_carries_the_image_of_every_frame(run, tmp_path):
-    run.export(tmp_path / "film.html", frames=4, traces="mean_error")
-    film, numbers = numbers_of((tmp_path / "film.html").read_text())
+    run.export(tmp_path / "film.html", frames=2, traces="mean_error")
+    film = json.loads(re.search(r'id="film"[^>]*>(.*?)</script>', (tmp_path / "film.html").read_text(), re.S)[1])
+    numbers = unpacked(film["numbers"]).astype(int)
     start, length = film["frames"][-1]["image"]
     found = numbers[start : start + length] * film["image_step"]
     expected = Film(run, Look.checked({}), all_floors=False).last_scene().columns.image.values

@@ -1,5 +1,3 @@
-"""What an expression can ask of a run, by name."""
-
 import pytest
 
 import pmdviz
@@ -21,22 +19,23 @@ def value(text, run, own=None):
     return Expression(text).value(RunScope(run, own))
 
 
-def test_metrics_columns_knobs_and_options_are_there(run):
+def test_what_a_run_has_and_has_not(run):
     assert value("tv", run) == run.final.metrics["tv"] and value("iteration", run) == 60
     assert value("policy", run) == "ess" and value("data_seed", run) == run.recipe.target_options["data_seed"]
     assert value("max_weight", run) == run.weights.max() and value("num_data", run) == run.target.num_data
     assert value("budget - spent", run) == 0 and value("dim + seed", run) == 1
-
-
-def test_of_two_with_one_name_what_is_now_comes_first(run):
     assert value("step_size", run) == run.history["step_size"][-1] != run.recipe.knobs["step_size"]
     grown = run_of(pmdviz.Recipe("gaussian", num_particles=50, policy="until", until=1, most_particles=90, budget=40))
     assert value("num_particles", grown) == len(grown.particles) == 90
-
-
-def test_whole_numbers_stay_whole(run):
     words = Template("{num_particles:,} {iteration} {visited:,}").words(RunScope(run))
     assert words == "150 60 600"
+    chain = run_of(pmdviz.Recipe("gmm", "random_walk", budget=200))
+    assert value("ess", chain) is None and value("ess_fraction < 1", chain) is None
+    topics = run_of(pmdviz.Recipe("topics", "structured_pmd", budget=200))
+    assert value("first_sd", topics) is None and value("lightest_mode", topics) is None
+    assert value("log_z_above_error", run) is None and value("floor_tv < 1", chain) in (None, True)
+    with pytest.raises(InputError, match="did you mean 'lightest_mode'"):
+        value("lightst_mode", run)
 
 
 def test_functions_over_the_history_are_of_its_rows(run):
@@ -52,24 +51,11 @@ def test_functions_over_the_history_are_of_its_rows(run):
     assert value("lowest(tv / floor_tv)", run) == history["tv"].min() / value("floor_tv", run)
 
 
-def test_the_lightest_mode_is_judged_by_its_own_exact_mass(run):
+def test_the_lightest_mode_is_judged_by_its_own_exact_mass_and_a_ratio_is_of_two_runs(run):
     found = modes(run.target)
     masses = found.masses_of(run.final.density)
     at = masses.index(min(masses))
     assert value("lightest_mode", run) == masses[at] and value("lightest_mode_exact", run) == found.masses[at]
-
-
-def test_a_ratio_is_of_the_hint_s_run_over_the_preset_s_own(run):
     other = run_of(pmdviz.Recipe(target="bimodal1d", num_particles=50, budget=600, batch_size=10))
     assert value("tv_ratio", other, run) == other.final.tv / run.final.tv
     assert "tv_ratio" in names_of(run, ratios=True) and "tv_ratio" not in names_of(run)
-
-
-def test_what_a_run_does_not_have_is_none_and_what_is_unknown_names_the_nearest(run):
-    chain = run_of(pmdviz.Recipe("gmm", "random_walk", budget=200))
-    assert value("ess", chain) is None and value("ess_fraction < 1", chain) is None
-    topics = run_of(pmdviz.Recipe("topics", "structured_pmd", budget=200))
-    assert value("first_sd", topics) is None and value("lightest_mode", topics) is None
-    assert value("log_z_above_error", run) is None and value("floor_tv < 1", chain) in (None, True)
-    with pytest.raises(InputError, match="did you mean 'lightest_mode'"):
-        value("lightst_mode", run)

@@ -10,17 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from joblib import parallel_config
 
 import pmdviz
 from pmdviz import presets
+from pmdviz.errors import InputError
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.running import run_experiment
 from pmdviz.expressions import Expression
-from pmdviz.methods import METHODS
-from pmdviz.presets import PRESETS, find_preset
+from pmdviz.presets import PRESETS, find_preset, read_preset
 from pmdviz.presets.checks import NEVER, Hint, failures, run_of
 from pmdviz.presets.diagnosis import contradictions, diagnose
+from pmdviz.presets.experiments import EXPERIMENT_PRESETS, Expectation, find_experiment_preset
 from pmdviz.presets.measures import MEASURES, RunScope, names_of
 from pmdviz.scenes.trace_columns import GROUPS
-from pmdviz.targets import TARGETS
 
 FOLDER = Path(pmdviz.__file__).parent / "presets"
 QUICK = ("two_modes", "particles_die", "head_start")
@@ -60,10 +64,6 @@ def show_what_they_promise(preset, run):
     assert said_of(preset, run) == preset.diagnosis[0].say.words(RunScope(run))
 
 
-def can_show_its_trace(preset):
-    return preset.trace in GROUPS.of(preset.recipe.make_target(), preset.recipe.make_method())
-
-
 def test_a_preset_has_its_parts_and_its_hints_change_something():
     assert next(iter(PRESETS)) == "two_modes" and find_preset("two_modes").recipe == pmdviz.Recipe()
     for name, preset in PRESETS.items():
@@ -73,32 +73,8 @@ def test_a_preset_has_its_parts_and_its_hints_change_something():
             assert (hint.expect is not None) or not hint.changes, (name, hint)
             assert all(preset.recipe.target_options[option] != value for option, value in hint.options.items())
             assert all(preset.recipe.knobs[knob] != value for knob, value in hint.knobs.items()), (name, hint)
-
-
-def test_a_hint_says_the_labels_and_choices_of_the_page():
-    for name, preset in PRESETS.items():
-        specs, before = METHODS[preset.recipe.method].Knobs.specs(), {}
-        for hint in preset.hints:
-            for knob, value in hint.knobs.items():
-                if before.get(knob) == value or knob == "num_particles":
-                    continue
-                said = f"witch {specs[knob].label} {'on' if value else 'off'}"
-                if not isinstance(value, bool):
-                    said = f"{specs[knob].label} to " + written(specs[knob], value)
-                assert said in hint.say, (name, hint)
-            options = TARGETS[preset.recipe.target].Options.specs()
-            for option, value in hint.options.items():
-                assert f"{options[option].label} to {written(options[option], value)}" in hint.say, (name, hint)
-            before = dict(hint.knobs) or before
-
-
-def written(spec, value):
-    return f'"{spec.said(value)}"' if spec.words else f"{value:g}"
-
-
-@pytest.mark.ci
-def test_a_preset_can_show_its_trace():
-    assert all(map(can_show_its_trace, PRESETS.values()))
+    with pytest.raises(pmdviz.InputError, match="did you mean 'too_bold'"):
+        find_preset("to_bold")
 
 
 @pytest.mark.ci
@@ -118,31 +94,15 @@ assert all(usual_target(name) in pmdviz.list_targets() for name in METHODS)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-@pytest.mark.ci
-def test_a_page_makes_no_targets_but_those_of_its_own_problem():
-    """All of them take seconds, and a page would be that much later."""
-    code = (
-        "from pmdviz.targets.base import Target\n"
-        "made, build = [], Target._made; Target._made = lambda target: (made.append(target.name), build(target))\n"
-        "from pmdviz import Recipe; from pmdviz.lab.controls.setup import Setup; from pmdviz.presets import PRESETS\n"
-        "setup = Setup(PRESETS, print, print, print); assert setup.preset_of(Recipe()) == 'two_modes', made\n"
-        "assert {*made} == {'mixture'}, made"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
-
-
-def test_an_unknown_preset_names_the_nearest():
-    with pytest.raises(pmdviz.InputError, match="did you mean 'too_bold'"):
-        find_preset("to_bold")
-
-
 def in_tiers(by_default, otherwise):
     return [pytest.param(name, marks=() if name in by_default else otherwise) for name in PRESETS]
 
 
 @pytest.mark.parametrize("name", in_tiers(QUICK, pytest.mark.ci))
 def test_its_run_shows_what_the_question_is_about_and_is_diagnosed_so(name):
-    show_what_they_promise(find_preset(name), own_run(name, 0))
+    preset = find_preset(name)
+    show_what_they_promise(preset, own_run(name, 0))
+    assert preset.trace in GROUPS.of(preset.recipe.make_target(), preset.recipe.make_method())
 
 
 @pytest.mark.parametrize("name", in_tiers(QUICK[2:], pytest.mark.nightly))
@@ -211,3 +171,55 @@ def test_a_preset_whose_package_is_missing_is_left_out(monkeypatch):
     monkeypatch.setattr(presets, "find_spec", lambda name: None)
     needing = {path.stem for path in FOLDER.glob("*.yaml") if "\nneeds: sklearn" in path.read_text()}
     assert {*PRESETS} - {*presets._loaded()} == needing > {"eight_or_six"}
+
+
+def test_what_is_not_a_preset_is_refused_with_a_sentence():
+    sound = yaml.safe_load((FOLDER / "head_start.yaml").read_text(encoding="utf-8"))
+    for changes, why in [
+        ({"wacth": "TV"}, "did you mean 'watch'"),
+        ({"trace": 3}, "`trace` of preset 'head_start' must be a text"),
+        ({"check": "tv = 1"}, "this is no expression"),
+        ({"check": {"tv": [0, 1]}}, "an expression is a text"),
+        ({"diagnosis": [{"when": "tv < 1"}]}, "a list of entries with `when` and `say`"),
+        ({"diagnosis": [{"when": "tv < 1", "say": "TV {tv"}]}, "the braces of this sentence do not match"),
+        ({"hints": [{"say": "More.", "knob": {}}]}, "did you mean 'knobs'"),
+        ({"hints": [{"say": "More.", "expect": "tv.real.x"}]}, "not allowed in an expression"),
+    ]:
+        with pytest.raises(pmdviz.InputError, match=why):
+            read_preset("head_start", {**sound, **changes})
+    for lost in ("watch", "diagnosis"):
+        with pytest.raises(pmdviz.InputError, match=f"needs `{lost}`"):
+            read_preset("head_start", {name: value for name, value in sound.items() if name != lost})
+    with pytest.raises(pmdviz.InputError, match="must be names and values"):
+        read_preset("head_start", ["tv"])
+
+
+def test_it_has_words_and_knobs_that_differ_from_their_defaults():
+    for name in EXPERIMENT_PRESETS:
+        preset = find_experiment_preset(name)
+        assert preset.name == name and preset.title and preset.question and preset.check
+        knobs = EXPERIMENTS[preset.experiment].Knobs
+        defaults, chosen = knobs.defaults().as_dict(), knobs.checked(preset.knobs).as_dict()
+        assert [each for each in preset.knobs if chosen[each] == defaults[each]] == [], name
+    titles = [preset.title for preset in EXPERIMENT_PRESETS.values()]
+    assert titles and len(set(titles)) == len(titles)
+    with pytest.raises(InputError, match="unknown preset of an experiment"):
+        find_experiment_preset("descents")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EXPERIMENT_PRESETS)
+def test_it_shows_what_it_is_about(name):
+    preset = find_experiment_preset(name)
+    with parallel_config("threading"):
+        found = run_experiment(preset.experiment, preset.knobs, workers=1)
+    assert not found.failed and preset.failures(found.summary) == []
+
+
+def test_what_does_not_hold_is_said():
+    summary = [{"h": 1, "rate": 0.5, "word": "yes"}, {"h": 2, "rate": float("nan"), "word": "no"}]
+    assert Expectation({"rate": [0.4, 0.6], "word": "yes"}, {"h": 1}).failures(summary) == []
+    assert "rate = 0.5" in Expectation({"rate": [0.6, 0.7]}, {"h": 1}).failures(summary)[0]
+    assert len(Expectation({"rate": [0, 1], "word": "no"}, {}).failures(summary)) == 2
+    assert Expectation({"rate": [0, 1]}, {"h": 3}).failures(summary) == ["no entry has {'h': 3}"]
+    assert "speed = None" in Expectation({"speed": [0, 1]}, {"h": 1}).failures(summary)[0]

@@ -1,5 +1,3 @@
-"""Charts: what has no place on an axis is left out, ticks are round, and slopes stand where nothing else is."""
-
 import numpy as np
 import pytest
 
@@ -25,7 +23,7 @@ def within(columns, x, y):
     ).all()
 
 
-def test_all_points_and_bands_lie_within_the_axes():
+def test_points_and_bands_lie_within_the_axes_and_what_has_no_place_is_left_out():
     columns = chart_columns(chart(power_law(-0.5), power_law(-0.25, 3.0), levels=[("exact samples", 1e-3)]))
     for lines in columns.series:
         assert within(columns, lines.points["x"], lines.points["y"])
@@ -33,21 +31,18 @@ def test_all_points_and_bands_lie_within_the_axes():
             columns, lines.band["x"], lines.band["high"]
         )
     assert columns.y.span[0] < 1e-3
-
-
-def test_what_has_no_place_on_a_log_axis_is_left_out():
     series = Series("a", np.array([0.0, 1, 2, 3, 4]), np.array([1.0, np.nan, 0.0, -1.0, 5.0]))
     columns = chart_columns(chart(series))
     assert columns.series[0].points["x"].tolist() == [4] and columns.series[0].points["y"].tolist() == [5]
     straight = chart_columns(chart(series, x_log=False, y_log=False))
     assert straight.series[0].points["x"].tolist() == [0, 2, 3, 4]
-
-
-def test_a_band_that_reaches_below_zero_ends_at_the_axis():
     series = Series("a", np.array([1.0, 2]), np.array([1.0, 2]), np.array([-1.0, 0.5]), np.array([3.0, 4.0]))
     columns = chart_columns(chart(series))
     assert columns.series[0].band["low"][0] == pytest.approx(columns.y.span[0]) and 0 < columns.y.span[0] < 0.5
     assert chart_columns(chart(series, y_log=False)).series[0].band["low"].tolist() == [-1, 0.5]
+    assert axis([np.array([0.1, 1.0])], log=False, from_zero=True).span[0] == 0
+    assert axis([np.array([0.9, 1.0])], log=False, from_zero=True).span[0] > 0.85
+    assert axis([np.array([-0.1, 1.0])], log=False, from_zero=True).span[0] < -0.1
 
 
 @looped("values", [[], [np.nan], [0.0], [-2.0]])
@@ -55,12 +50,6 @@ def test_an_axis_without_usable_values_is_an_axis(values):
     for log in (False, True):
         made = axis([np.array(values)], log)
         assert made.span[0] < made.span[1] and np.isfinite(made.span).all()
-
-
-def test_a_linear_axis_begins_at_zero_where_values_are_near_it():
-    assert axis([np.array([0.1, 1.0])], log=False, from_zero=True).span[0] == 0
-    assert axis([np.array([0.9, 1.0])], log=False, from_zero=True).span[0] > 0.85
-    assert axis([np.array([-0.1, 1.0])], log=False, from_zero=True).span[0] < -0.1
 
 
 @looped("low", [1e-9, 0.0203, 1, 700])
@@ -99,21 +88,15 @@ def test_slopes_are_right_and_overlap_neither_lines_nor_one_another(measured, sl
         assert r0 <= l1 or r1 <= l0 or t0 <= b1 or t1 <= b0
 
 
-def test_a_full_chart_gets_room_below():
+def test_a_full_chart_gets_room_below_and_long_lines_have_no_points():
     everywhere = np.random.default_rng(0).uniform(size=(5000, 2))
     (block,), room = placed([("s", -0.5)], (1.0, 1.0), everywhere)
     assert 0.05 < room < 0.5 and block.leg[1].max() <= room - EDGE + 1e-9
     assert placed([("s", -0.5)], (1.0, 1.0), np.empty((0, 2)))[1] == 0
-
-
-def test_words_of_levels_that_are_near_stand_on_different_sides():
     y = axis([np.array([0.01, 1.0])], log=True)
     found = level_columns([("upper", 0.105), ("far", 0.5), ("lower", 0.1)], y)
     assert found["text"] == ["lower", "upper", "far"] and found["below"] == [True, False, False]
     assert level_columns([], y)["below"] == []
-
-
-def test_long_lines_have_no_points_and_the_legend_has_all_words():
     t = np.arange(1.0, 3 * MANY)
     one = chart(Series("fall", t, 1 / t), Series("exact", t, 1 / t, look="dashes"), slopes=[("rate", -1.0)])
     assert not chart_columns(one).series[0].marked

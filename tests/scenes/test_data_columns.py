@@ -1,5 +1,3 @@
-"""The picture of the data: bars, the batch of the step, and what q and the exact posterior predict."""
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,8 +5,8 @@ from numpy.testing import assert_allclose
 import pmdviz
 from pmdviz.data.tables import hold
 from pmdviz.engine.session import Session
-from pmdviz.scenes.data_columns import BINS, applies, ground_of, moment
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.scenes.data_columns import BINS, ground_of, moment
+from pmdviz.targets import make_target
 
 
 def frame_of(target="mixture", iterations=3, **parts):
@@ -32,16 +30,13 @@ def test_the_batch_is_a_part_of_the_bars():
     assert area(moment(frame_of(method="hmc", iterations=1)).bars) == pytest.approx(1)  # a step by all data
 
 
-def test_the_predictive_density_of_the_exact_posterior_is_the_one_on_paper():
+def test_the_predictive_density_is_the_one_on_paper_and_that_of_q_comes_to_it():
     frame = frame_of("gaussian", target_options={"dim": 1})
     exact, noise = frame.target.exact, frame.target.options.sigma_x
     variance = exact.cov[0, 0] + noise**2
     line = moment(frame).ground.exact
     paper = np.exp(-0.5 * (line["x"] - exact.mean[0]) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
     assert_allclose(line["y"], paper, atol=0.03 * paper.max())  # of 300 draws
-
-
-def test_the_prediction_of_q_comes_to_that_of_the_exact_posterior():
     far, near = (moment(frame_of("bimodal1d", iterations=n)) for n in (0, 200))
     exact = near.ground.exact["y"]
     away = [np.abs(each.approximate["y"] - exact).max() for each in (far, near)]
@@ -62,27 +57,13 @@ def test_two_columns_are_dots_and_classes_have_a_line_between_them():
     assert_allclose(even, 0.5, atol=0.02)
 
 
-@pytest.mark.ci
-def test_it_is_drawn_of_every_target_with_data_of_one_or_two_columns():
-    for name in TARGETS:
-        target = pmdviz.target(name)
-        if target.data is not None and applies(target):
-            seen = moment(frame_of(name, iterations=1))
-            assert all(np.isfinite(seen.ground.ranges).ravel())
-    assert applies(pmdviz.target("mixture")) and not applies(pmdviz.target("gaussian", dim=3))
-    assert not applies(pmdviz.target("ising"))
-
-
-def test_reading_it_changes_no_run():
+def test_reading_it_changes_no_run_and_a_persons_table_is_drawn_by_its_feature():
     looked, alone = (Session(pmdviz.Recipe(num_particles=200)) for _ in range(2))
     for _ in range(6):
         moment(looked.advance(1))
     alone.advance(6)
     assert looked.frame.particles.tobytes() == alone.frame.particles.tobytes()
     assert looked._rng.bit_generator.state == alone._rng.bit_generator.state
-
-
-def test_a_regression_on_a_persons_table_is_drawn_by_its_feature_and_its_line_goes_through_the_data():
     x = np.linspace(0, 4, 40)
     table = hold("line.csv", ["x", "y"], np.column_stack([x, 1 + 2 * x]))
     target = make_target("linear", data=table.pin, num_data=40, dim=2, sigma_y=0.1, prior_sd=10.0)

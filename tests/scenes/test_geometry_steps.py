@@ -1,5 +1,3 @@
-"""The steps of the Geometry page against SciPy, and the identities that the page claims."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -42,13 +40,10 @@ def test_the_mirror_path_is_straight_in_log_coordinates(pair, gamma):
     assert np.all(steps.forward_kl(p, found) <= left[:, 0] * entropy(p, q) + 1e-12)
 
 
-def test_forward_kl_where_something_is_zero():
+def test_extremes_of_the_mirror_step_and_of_the_forward_kl():
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])
     assert steps.forward_kl(p, q) == pytest.approx(0.5 * np.log(2))
     assert steps.forward_kl(q, p) == np.inf
-
-
-def test_extremes_of_the_mirror_step():
     q, p = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4, 0.0])
     np.testing.assert_array_equal(steps.mirror_step(q, p, 1.0), p)
     after = steps.mirror_step(q, p, 0.5)
@@ -72,7 +67,7 @@ def test_the_projection_meets_the_conditions_of_the_nearest_point(values):
     assert np.ptp(tau) < 1e-12 and np.all(gaps[q == 0] <= tau[0] + 1e-12)
 
 
-def test_the_slope_is_the_gradient_of_the_reverse_kl_along_the_simplex():
+def test_the_slope_is_the_gradient_and_its_steps_lead_to_the_posterior_or_to_an_edge():
     q, p = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.3, 0.1])
     rng = np.random.default_rng(0)
     for along in rng.normal(0, 1, (3, 3)):
@@ -80,6 +75,11 @@ def test_the_slope_is_the_gradient_of_the_reverse_kl_along_the_simplex():
         h = 1e-6
         measured = (entropy(q + h * along, p) - entropy(q - h * along, p)) / (2 * h)
         assert steps.slope(q, p) @ along == pytest.approx(measured, abs=1e-8)
+    q, p = np.array([0.05, 0.15, 0.8]), np.array([0.9, 0.07, 0.03])
+    calm, bold = steps.gradient_path(q, p, 0.1, 200), steps.gradient_path(q, p, 0.7, 40)
+    np.testing.assert_allclose(calm[-1], p, atol=1e-6)
+    assert (calm > 0).all() and (bold == 0).any()
+    assert np.isinf(steps.forward_kl(p, bold)).any()
 
 
 @EXAMPLES
@@ -89,11 +89,3 @@ def test_the_first_steps_are_equally_long(pair, gamma):
     wanted = np.linalg.norm(steps.mirror_step(q, p, gamma) - q)
     size = steps.equal_size(q, p, gamma)
     assert np.linalg.norm(steps.gradient_step(q, p, size) - q) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
-
-
-def test_small_gradient_steps_lead_to_the_posterior_and_large_ones_to_an_edge():
-    q, p = np.array([0.05, 0.15, 0.8]), np.array([0.9, 0.07, 0.03])
-    calm, bold = steps.gradient_path(q, p, 0.1, 200), steps.gradient_path(q, p, 0.7, 40)
-    np.testing.assert_allclose(calm[-1], p, atol=1e-6)
-    assert (calm > 0).all() and (bold == 0).any()
-    assert np.isinf(steps.forward_kl(p, bold)).any()

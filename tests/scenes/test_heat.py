@@ -1,5 +1,3 @@
-"""Images of densities: what their colours add up to, and the curves at the edges of the same picture."""
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,7 @@ def frame():
     return Session(Recipe(num_particles=300)).advance(3)
 
 
-def test_the_heat_is_brightest_at_the_peak_and_neutral_where_nothing_is(frame):
+def test_the_heat_is_brightest_at_the_peak_and_a_tile_of_a_race_goes_without_it(frame):
     grid = frame.grid
     image = heat_image(grid.q, grid.grid.box)
     assert image.values.shape == (SIDE, SIDE) and image.values.dtype == np.float32
@@ -26,6 +24,9 @@ def test_the_heat_is_brightest_at_the_peak_and_neutral_where_nothing_is(frame):
     peak = np.unravel_index(grid.q.argmax(), grid.q.shape)
     assert np.abs(np.array([row, column]) - np.array(peak) * SIDE / grid.grid.side).max() <= 1.5
     assert (heat_image(0 * grid.q, grid.grid.box).values == 0.5).all()
+    scene = SCENES["posterior"]
+    assert scene.columns(frame, (0, 1)).image is not None
+    assert tile_columns(frame, 4, scene, (0, 1)).image is None
 
 
 def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
@@ -41,9 +42,6 @@ def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
     assert (image.values[row, column] > 0.5) == (p[most] > q[most])
     assert image.ends == ("approximate", "exact")
     assert palette(False, image.ends)[-1] != palette(False)[-1] and palette(False, image.ends)[0] == palette(False)[0]
-
-
-def test_in_one_dimension_the_coloured_area_is_twice_the_total_variation():
     frame = Session(Recipe("bimodal1d", num_particles=300)).advance(3)
     columns = SCENES["difference"].columns(frame, (0, 1))
     values, (low, high), (bottom, top) = columns.image[:3]
@@ -52,12 +50,6 @@ def test_in_one_dimension_the_coloured_area_is_twice_the_total_variation():
     x = np.linspace(0, 1, 11)
     above = area_image(x, 0 * x, (0.0, 1.0), (0.0, 1.0)).values
     assert (above[:, -1] == 1).all() and above[-1, 3] == 0.5 and above[0, 3] == 1
-
-
-def test_a_tile_of_a_race_goes_without_the_heat(frame):
-    scene = SCENES["posterior"]
-    assert scene.columns(frame, (0, 1)).image is not None
-    assert tile_columns(frame, 4, scene, (0, 1)).image is None
 
 
 def test_marginal_curves_stand_at_the_edges_and_the_exact_ones_fill_the_strips(frame):

@@ -1,8 +1,3 @@
-"""One step from the inside: what is told of it is what the step did, to the last digit that is shown."""
-
-import base64
-import json
-
 import numpy as np
 import pytest
 
@@ -80,14 +75,7 @@ def test_parents_and_their_children_are_those_of_the_redraw(redrawn):
     np.testing.assert_allclose(found["gain"], found["total"][0] + np.log(len(parents)), atol=1e-5)  # from equal weights
 
 
-def test_the_heaviest_particle_is_told_and_no_more_than_asked_for():
-    _, after, found = told("mixture", "pmd", 2, **SMALL)
-    assert int(np.argmax(after.weights)) in found["dots"]["row"] and 150 <= len(found["dots"]["row"]) <= 151
-    assert found["size"] == SMALL["num_particles"]
-    assert found["pictures"][1] == {"title": "Kept", "sentence": "Particles kept: this step redraws none."}
-
-
-def test_the_batch_is_the_one_of_the_step_and_its_density_the_weighted_mean():
+def test_the_batch_is_the_one_of_the_step_and_the_heaviest_particle_is_told():
     _, after, found = told("mixture", "pmd", 2, batch_size=20, **SMALL)
     batch, target = found["batch"], after.target
     rows = target.data_rows[after.batch_rows]
@@ -101,17 +89,10 @@ def test_the_batch_is_the_one_of_the_step_and_its_density_the_weighted_mean():
     np.testing.assert_allclose(batch["curve"]["y"][40], weights @ density, rtol=1e-4)
     wide = np.trapezoid(batch["curve"]["y"], batch["curve"]["x"])
     assert wide == pytest.approx(1.0, abs=0.02)
-
-
-def test_in_one_dimension_places_are_a_line_and_states_that_are_not_real_have_none():
-    _, _, flat = told("bimodal1d", "pmd", 2, **SMALL)
-    assert flat["flat"] and "y" not in flat["dots"] and len(flat["components"]) == 0
-    _, _, spins = told("ising", "ais", 2)
-    assert not spins["placed"] and "x" not in spins["dots"] and spins["lines"] == {} and spins["old"] == {}
-    np.testing.assert_allclose(sum(term["values"][0] for term in spins["terms"]), spins["total"][0], atol=1e-4)
-
-
-def test_the_contours_before_are_those_of_the_frame_before():
+    _, after, found = told("mixture", "pmd", 2, **SMALL)
+    assert int(np.argmax(after.weights)) in found["dots"]["row"] and 150 <= len(found["dots"]["row"]) <= 151
+    assert found["size"] == SMALL["num_particles"]
+    assert found["pictures"][1] == {"title": "Kept", "sentence": "Particles kept: this step redraws none."}
     before, _, scene, pair = stepped("mixture", "pmd", 3, **SMALL)
     found = inside(before, *stepped("mixture", "pmd", 3, **SMALL)[1:]).told["lines"]["before"]
     whole = scene.columns(before, pair).approximate
@@ -119,7 +100,12 @@ def test_the_contours_before_are_those_of_the_frame_before():
     assert np.isnan(found["x"]).sum() == np.isnan(whole["x"]).sum() and len(found["x"]) < POINTS + 200
 
 
-def test_iteration_0_and_steps_without_terms_are_told_in_a_sentence():
+def test_what_cannot_be_placed_or_has_no_terms_is_said():
+    _, _, flat = told("bimodal1d", "pmd", 2, **SMALL)
+    assert flat["flat"] and "y" not in flat["dots"] and len(flat["components"]) == 0
+    _, _, spins = told("ising", "ais", 2)
+    assert not spins["placed"] and "x" not in spins["dots"] and spins["lines"] == {} and spins["old"] == {}
+    np.testing.assert_allclose(sum(term["values"][0] for term in spins["terms"]), spins["total"][0], atol=1e-4)
     session = Session(Recipe("mixture", "pmd", **SMALL))
     scene, pair = SceneChoice().of(session.target, session.method)
     assert inside(session.frame, session.frame, scene, pair).payload() == {"iteration": 0, "note": START}
@@ -127,17 +113,6 @@ def test_iteration_0_and_steps_without_terms_are_told_in_a_sentence():
     assert inside(before, after, scene, pair).told["note"] == THIS_STEP
     gibbs = stepped("mixture", "gibbs", 2)
     assert inside(*gibbs).told["note"] == NO_TERMS
-
-
-def test_the_payload_is_plain_and_comes_back():
-    _, _, scene, pair = drawn = stepped("mixture", "pmd", 3, **SMALL)
-    made = inside(*drawn)
-    plain = json.loads(json.dumps(made.payload(), allow_nan=False))
-    back = np.frombuffer(base64.b64decode(plain["total"][0]["f4"]), "<f4")
-    np.testing.assert_array_equal(back, made.told["total"][0])
-    names = []
-    made.payload(lambda name, values: names.append(name))
-    assert {"x", "row", "values", "total"} <= set(names)
 
 
 @looped(

@@ -1,10 +1,10 @@
-"""What a lesson's card says: Markdown, goals as a person says them, what became of answers."""
-
 from dataclasses import replace
+from types import SimpleNamespace
 
 from pmdviz.expressions import Expression
 from pmdviz.lessons.asking import Verdict
 from pmdviz.lessons.progress import Progress
+from pmdviz.scenes.teaching import diagnosis
 from pmdviz.scenes.teaching.lesson_words import calibration, goal_words, inline, markdown, summary
 from tests.support.lessons import small_challenge, small_lesson
 from tests.support.tables import looped
@@ -49,9 +49,14 @@ def test_a_goal_as_a_person_says_it(goal, words):
     assert goal_words(Expression(goal)) == words
 
 
-def test_the_end_says_what_became_of_the_answers():
+def test_the_end_says_what_became_of_the_answers_and_a_caveat_becomes_a_sentence(monkeypatch):
     progress = Progress.begin(small_lesson()).answer("question", "b", "sure").reveal().answer("after", 60)
     progress = progress.judged("question", Verdict(True, "")).judged("after", Verdict(False, "")).reach()
     assert summary(progress) == ["1 of 2 answers right.", "Sure: 1 of 1 right.", "0 of 1 goals reached."]
     assert calibration(replace(progress, verdicts={})) == ""
     assert summary(Progress.begin(small_challenge()).score(71.4).score(30.0))[-1] == "Best score: 71 of 100."
+    monkeypatch.setattr(diagnosis, "diagnose", lambda each, scope: "")
+    monkeypatch.setattr(diagnosis, "RunScope", lambda run: None)
+    for caveat in ("weights rest on few particles", "weights rest on few particles."):
+        run = SimpleNamespace(final=SimpleNamespace(iteration=3, caveat=caveat))
+        assert diagnosis.diagnosis_of("two_modes", run) == "Weights rest on few particles."

@@ -1,5 +1,3 @@
-"""The difference between two entrants is that of their two traces."""
-
 import numpy as np
 import pytest
 
@@ -24,33 +22,18 @@ def scene():
     return scene_of("pmd:num_particles=200,pmd:num_particles=400")
 
 
-def test_where_both_were_measured_it_is_one_trace_minus_the_other(scene):
+def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer(scene):
     found, (one, other) = difference_of(scene), (tile.trace for tile in scene.tiles)
     assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 6
     assert np.array_equal(found.x, one["visited"]) and np.array_equal(found.y, other["tv"] - one["tv"])
-
-
-def test_in_between_it_is_linear_and_goes_no_further_than_both():
-    one = {"visited": np.array([0.0, 10, 30]), "tv": np.array([1.0, 0.5, 0.1])}
-    other = {"visited": np.array([5.0, 20, 25, 40]), "tv": np.array([0.9, np.nan, 0.3, 0.2])}
-    x, y = difference(one, other, "visited", "tv")
-    assert x.tolist() == [5, 10, 25, 30]
-    assert y == pytest.approx([0.9 - 0.75, 0.75 - 0.5, 0.3 - 0.2, 0.3 - 0.1 / 3 - 0.1])
-    nothing = {"visited": np.array([0.0]), "tv": np.array([np.nan])}
-    assert not len(difference(one, nothing, "visited", "tv")[0])
-
-
-def test_the_words_say_who_is_closer_and_by_how_much(scene):
     found = difference_of(scene)
     lower = [tile.row["tv"] for tile in scene.tiles]
     assert found.closer == found.titles[int(lower[1] < lower[0])]
     assert found.closer in found.words and found.words.endswith("(at 120 data)")
     same = Difference(np.array([0.0, 5]), np.zeros(2), found.metric, found.titles, "data")
     assert same.words == "TV is the same at 5 data" and same.reach == 1.0
-    assert not Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data").words
-
-
-def test_the_figure_shows_it_around_0_with_who_is_closer(scene):
+    nothing = Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data")
+    assert nothing.words == nothing.closer == "" and nothing.reach == 1.0
     view, found = RaceDifference(), difference_of(scene)
     view.set_theme(dark=True)
     view.show(found, "visited", 204.0)
@@ -61,3 +44,13 @@ def test_the_figure_shows_it_around_0_with_who_is_closer(scene):
     assert y.start == -y.end and view.zero.location == 0
     assert view.words.data["text"] == [f"{title} closer" for title in found.titles]
     assert view.words.data["y"] == [1.0, 0.0]
+
+
+def test_in_between_it_is_linear_and_goes_no_further_than_both():
+    one = {"visited": np.array([0.0, 10, 30]), "tv": np.array([1.0, 0.5, 0.1])}
+    other = {"visited": np.array([5.0, 20, 25, 40]), "tv": np.array([0.9, np.nan, 0.3, 0.2])}
+    x, y = difference(one, other, "visited", "tv")
+    assert x.tolist() == [5, 10, 25, 30]
+    assert y == pytest.approx([0.9 - 0.75, 0.75 - 0.5, 0.3 - 0.2, 0.3 - 0.1 / 3 - 0.1])
+    nothing = {"visited": np.array([0.0]), "tv": np.array([np.nan])}
+    assert not len(difference(one, nothing, "visited", "tv")[0])

@@ -1,11 +1,8 @@
-"""Pictures of topics: images, top words, and the shares of a chosen document."""
-
 import numpy as np
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.export.player.payload import stage_payload
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.scenes.stage.topics import FAINT, NEUTRAL
 from pmdviz.targets import make_target
@@ -39,7 +36,7 @@ def tile(cells, number, columns=3, side=3, gap=1):
     return cells[bottom : bottom + side, left : left + side][::-1].ravel()
 
 
-def test_tiles_are_the_topics_of_the_heaviest_particle_and_the_document():
+def test_tiles_are_the_topics_of_the_heaviest_particle_and_lines_the_shares_of_the_document():
     frame, scene = frame_of(BARS), SCENES["topics"]
     image = scene.columns(frame, (2, 0)).image.values
     best = int(np.argmax(frame.weights))
@@ -51,9 +48,6 @@ def test_tiles_are_the_topics_of_the_heaviest_particle_and_the_document():
     corpus = frame.target.corpus
     counts = np.bincount(corpus.words[first:end], corpus.counts[first:end], 9)
     np.testing.assert_allclose(tile(image, 5), NEUTRAL - FAINT - (NEUTRAL - FAINT) * counts / counts.max(), rtol=1e-5)
-
-
-def test_lines_are_as_long_as_the_shares_of_the_chosen_document():
     frame, scene = frame_of(BARS), SCENES["topics"]
     topics = frame.target.topics(frame.particles[[int(np.argmax(frame.weights))]])
     lengths = []
@@ -81,7 +75,7 @@ def test_words_with_names_are_written_and_others_are_pixels(text):
     assert [word for word in columns.words.text[15:] if word] and columns.words.text[19] == ""  # it has three words
 
 
-def test_the_document_is_chosen_from_a_menu(text):
+def test_the_document_is_chosen_from_a_menu_and_a_page_gets_the_words(text):
     for options in (BARS, text):
         target = make_target("topics", **options)
         scene, pair = SceneChoice("", (3, 0)).of(target, frame_of(options).method)
@@ -91,9 +85,6 @@ def test_the_document_is_chosen_from_a_menu(text):
     linear = make_target("linear", dim=3)
     assert SCENES["posterior"].choices(linear) == dict.fromkeys(("Horizontal", "Vertical"), linear.parameter_names)
     assert SCENES["lattice"].choices(make_target("ising")) == {}
-
-
-def test_a_page_and_a_player_get_the_words(text):
     frame, scene = frame_of(text), SCENES["top_words"]
     view = StageView(frame.target, scene, (0, 1))
     view.show(frame)
@@ -102,13 +93,6 @@ def test_a_page_and_a_player_get_the_words(text):
     before = view.sources["words"].data
     view.show(frame)
     assert view.sources["words"].data is before, "what is the same is not sent again"
-
-    class Seen:
-        words, note = {}, ""
-
-    Seen.columns = columns
-    payload = stage_payload([Seen], scene.words(frame.method))
-    assert payload["frames"][0]["text"] == columns.words.text and "image" not in payload["frames"][0]
     view.look_at(make_target("topics", **BARS), SCENES["topics"], (0, 1))
     view.show(frame_of(BARS))
     assert list(view.sources["words"].data["text"]) == []

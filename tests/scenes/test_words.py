@@ -1,7 +1,11 @@
+import html
 import math
 
 from pmdviz.methods import METHODS
+from pmdviz.scenes.glossary import button, marked
+from pmdviz.scenes.introduction import explanation, sentence
 from pmdviz.scenes.words import below_words, count, duration, number, short, state, typeset
+from pmdviz.targets import make_target
 from tests.support.tables import looped
 
 
@@ -26,21 +30,10 @@ def test_numbers(value, words):
     assert number(value) == words
 
 
-def test_counts_and_times():
+def test_counts_and_times_and_the_state_of_a_run_in_one_line():
     assert count(12_000.0) == "12,000"
     assert [short(v) for v in (0.05, 2.0, 1500.0, 0.75)] == ["0.05", "2", "1,500", "0.75"]
     assert [duration(s) for s in (0.42, 12.2, 600)] == ["0.4 s", "12 s", "10 min"]
-
-
-class Moment:
-    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
-    spent, budget_unit, traced_names = 12_000, "data", ()
-    metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
-    metric = property(lambda self: self.metrics.get)
-    floors = property(lambda self: self.metrics)
-
-
-def test_the_state_of_a_run_is_one_line():
     frame = Moment()
     assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, exact samples 0.0884"
     frame.budget, frame.metrics = None, {"tv": 0.5, "floor_tv": None}
@@ -50,6 +43,14 @@ def test_the_state_of_a_run_is_one_line():
     frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
+
+
+class Moment:
+    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
+    spent, budget_unit, traced_names = 12_000, "data", ()
+    metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
+    metric = property(lambda self: self.metrics.get)
+    floors = property(lambda self: self.metrics)
 
 
 @looped(
@@ -87,3 +88,38 @@ def test_a_tv_below_that_of_exact_samples_is_explained_where_that_can_be_done(me
 )
 def test_formulas_are_set_and_the_rest_is_text(text, made):
     assert typeset(text) == made
+
+
+def test_words_of_the_glossary_become_buttons_and_all_else_stays():
+    said = marked(html.escape("iteration 3, TV 0.087 < 1, exact samples 0.088, forward KL 2"))
+    assert said == (
+        f"iteration 3, {button('TV', 'tv')} 0.087 &lt; 1, {button('exact samples', 'exact-samples')} 0.088, "
+        f"{button('forward KL', 'kl')} 2"
+    )
+    assert marked("ESSEX, TVs, batch of 100") == "ESSEX, TVs, batch of 100"
+
+
+MIXTURE = make_target("mixture")
+
+
+@looped(
+    "method, knobs, said",
+    [
+        ("pmd", {}, "1,500 particles start where we know nothing (prior) and should end where the data point"),
+        ("pmd", {"num_particles": 1}, "One particle starts where"),
+        ("gibbs", {}, "One point starts where"),
+        ("sgld", {"num_chains": 4}, "4 points start where"),
+        ("svi", {}, "One Gaussian starts where"),
+        ("npv", {"num_components": 20}, "20 Gaussians start where"),
+        ("importance", {}, "should count most where the data point (posterior)."),
+    ],
+)
+def test_the_sentence_says_what_starts_and_where_it_should_end(method, knobs, said):
+    assert said in sentence(METHODS[method], METHODS[method].Knobs.checked(knobs), MIXTURE)
+
+
+@looped("name", METHODS)
+def test_what_is_this_opens_five_sentences_the_formula_and_the_paper(name):
+    told = explanation(METHODS[name], MIXTURE)
+    assert len(told.sentences) == 5 and all(one.endswith(".") for one in told.sentences)
+    assert told.formula and told.source and METHODS[name].title in told.title

@@ -28,24 +28,19 @@ class ToyMeanError(Experiment):
     Knobs = ToyKnobs
 
     def columns(self, knobs: Any) -> Mapping[str, type]:
-        """A number of draws and an error."""
         return {"draws": int, "seed": int, "error": float}
 
     def cases(self, knobs: Any) -> list[Case]:
-        """Four sizes."""
         return [{"draws": n, "seed": seed} for n in (16, 64, 256, 1024) for seed in range(knobs.seeds)]
 
     def run(self, case: Case) -> list[Row]:
-        """One mean."""
         rng = np.random.default_rng([case["draws"], case["seed"]])
         return [{**case, "error": abs(float(rng.standard_normal(case["draws"]).mean()))}]
 
     def summary(self, rows: Sequence[Row], knobs: Any) -> list[dict[str, Any]]:
-        """The slope."""
         fit = fitted([row["draws"] for row in rows], [row["error"] for row in rows])
         return [{"slope": fit.slope, "standard_error": fit.standard_error}]
 
     def pictures(self, rows: Sequence[Row], knobs: Any) -> list[Chart]:
-        """The mean error at each number."""
         series = mean_series("mean error", rows, "draws", "error")
         return [Chart([series], "draws", "error of the mean", slopes=[("theory", -0.5)])]

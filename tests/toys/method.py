@@ -31,7 +31,6 @@ class ToyKnobs(SmoothingKnobs):
     batch_size = batch_size_knob(10)
 
     def work(self, num_data: int) -> Work:
-        """m likelihoods of the batch."""
         return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
@@ -61,14 +60,12 @@ class ToyAverage(SmoothedMethod, BatchMethod):
     )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> ToyState:
-        """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         return ToyState(*read_only(particles, equal_log_weights(knobs.num_particles)), 0)
 
     def step(
         self, rng: np.random.Generator, state: ToyState, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[ToyState, StepInfo]:
-        """One average."""
         t, before = state.iteration + 1, effective_sample_size(state.log_weights)
         likelihood = checked_log_likelihood(target, state.particles, batch) * target.num_data / len(batch) / t
         previous = (1 - 1 / t) * state.log_weights

@@ -21,19 +21,15 @@ class ToyScene(Scene):
     legend = {"approximate": "mean distance", "particles": "particles"}
 
     def applies(self, target: Target, method: Method) -> bool:
-        """To all."""
         return True
 
     def ranges(self, target: Target, pair: Pair, top: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """A share of the particles, and distances to 10."""
         return (0.0, 1.0), (0.0, 10.0)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Words."""
         return "share of the particles", "distance from 0"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
-        """A line and dots."""
         rows = drawn_rows(frame.weights, limit)
         far = np.sqrt((frame.particles**2).sum(axis=1))
         at = (rows / max(len(far) - 1, 1)).astype(np.float32)

@@ -25,13 +25,17 @@ def told(capsys, *words):
     return capsys.readouterr().out
 
 
-def test_python_and_the_command_line_list_them(capsys):
+def test_python_and_the_command_line_list_and_run_them(capsys):
     assert "toy_mean" in pmdviz.list_targets() and "toy_average" in pmdviz.list_methods()
     text, tables = told(capsys, "list"), json.loads(told(capsys, "list", "--json", "-"))
     assert "toy_mean: A toy mean" in text and "toy_average: A toy average" in text
     assert "toy_mean" in tables["targets"] and "toy_average" in tables["methods"]
     docs = told(capsys, "list", "--markdown")
     assert "## `toy_mean`" in docs and "## `toy_average`" in docs
+    found = json.loads(
+        told(capsys, "run", "--target", "toy_mean", "--method", "toy_average", "--budget", "300", "--json", "-")
+    )
+    assert found["recipe"]["target"] == "toy_mean" and found["final"]["toy_spread"] > 0
 
 
 def test_experiments_are_listed_and_run(capsys, tmp_path):
@@ -52,35 +56,22 @@ def test_the_pages_offer_them():
     assert race.setup.target.options["A toy mean"]
 
 
-def test_the_command_line_runs_them(capsys):
-    found = json.loads(
-        told(capsys, "run", "--target", "toy_mean", "--method", "toy_average", "--budget", "300", "--json", "-")
-    )
-    assert found["recipe"]["target"] == "toy_mean" and found["final"]["toy_spread"] > 0
-
-
-def test_the_run_is_right(run):
+def test_the_run_is_right_and_menus_offer_its_parts(run):
     """The running average of batches is the likelihood of all data after whole passes."""
     exact = run.target.exact
     assert run.final.visited == 600
     assert np.abs(run.mean() - exact.mean).max() < 0.25  # 500 draws of the prior: few lie near the posterior
     assert len(run.history["toy_spread"]) == len(run.history["toy_share"]) == len(run.history["iteration"])
     assert run.final.metrics["toy_spread"] == pytest.approx(np.trace(run.cov()))
-
-
-def test_menus_offer_them(run):
     frame = run.final
     assert {"toy_spread", "step_toy_share"} <= set(GROUPS.of(frame.target, frame.method))
     assert "toy_distances" in applicable_scenes(frame.target, frame.method)
 
 
-def test_the_race_has_them(capsys):
+def test_the_race_has_them_and_the_panel_tells_their_steps(capsys):
     found = pmdviz.race(methods=["toy_average", "importance"], target="toy_mean", budget=300, seeds=1)
     assert [row["method"] for row in found.rows] == ["toy_average", "importance"]
     assert all(row["toy_spread"] > 0 for row in found.rows)
-
-
-def test_the_panel_tells_their_steps():
     session = Session(pmdviz.Recipe("toy_mean", "toy_average", budget=100))
     session.advance()
     before, after = session.frame, session.advance()

@@ -28,13 +28,11 @@ class ToyMean(GaussianPrior, Target):
     declared = frozenset({"gradient"})
 
     def build(self) -> None:
-        """Draw the data."""
         self.dim, self.parameter_names = 3, ("a", "b", "c")
         self.data = 0.5 + np.random.default_rng(self.options.data_seed).standard_normal((self.options.num_data, 3))
         self.prior_frame(0.5, 0.5, 0.5)
 
     def make_exact(self) -> GaussianExact:
-        """Conjugate: precision N + 1."""
         n = self.num_data
         return GaussianExact(self.data.sum(axis=0) / (n + 1), np.eye(3) / (n + 1))
 

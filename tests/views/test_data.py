@@ -2,9 +2,10 @@ import pmdviz
 from pmdviz.engine.session import Session
 from pmdviz.scenes.data_columns import moment
 from pmdviz.views import DataView
+from tests.support.own import own_target
 
 
-def test_what_stands_still_is_sent_once_and_what_moves_lies_over_it():
+def test_what_stands_still_is_sent_once_and_what_is_not_known_is_not_drawn():
     session, view, changed = Session(pmdviz.Recipe(num_particles=100)), DataView(), []
     view.show(moment(session.advance(1)))
     view.set_theme(dark=True)
@@ -20,17 +21,7 @@ def test_what_stands_still_is_sent_once_and_what_moves_lies_over_it():
     before = view.lit_bars.data["top"]
     view.show(moment(session.advance(1)))
     assert not changed and (view.lit_bars.data["top"] != before).any()
-
-
-def test_a_target_whose_predictions_are_not_known_shows_its_data_alone():
-    target = pmdviz.custom_target(
-        log_prior=lambda t: -0.5 * (t**2).sum(1),
-        log_likelihood=lambda t, x: -0.5 * ((x[None, :] - t) ** 2).sum(1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
-        data=[0.1, 0.4, -0.3],
-        dim=1,
-        name="mine",
-    )
+    target = own_target(log_likelihood=lambda t, x: -0.5 * ((x[None, :, 0] - t) ** 2).sum(1))
     view = DataView()
     view.show(moment(Session(pmdviz.Recipe(target, num_particles=50)).advance(1)))
     assert [item.label.value for item in view.legend.items] == ["data", "batch of this step"]

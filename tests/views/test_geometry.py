@@ -1,5 +1,3 @@
-"""The Geometry page's figures without a server."""
-
 import numpy as np
 
 from pmdviz.scenes import style
@@ -21,7 +19,7 @@ def test_every_layer_is_drawn_and_nothing_is_sent_twice(kind):
     assert {"mirror", "gradient"} <= changed and not {"contours", "exact", "start", "posterior", "edges"} & changed
 
 
-def test_axes_stay_where_they_are_and_hold_every_setting():
+def test_axes_hold_every_setting_and_a_drag_is_told():
     for view in (DensityView(), KLView()):
         spans = view.figure.x_range.end, view.figure.y_range.end
         for values in ({"peak": 0.95, "gamma": 1.0}, {"peak": 0.4, "steps": 40}):
@@ -29,9 +27,6 @@ def test_axes_stay_where_they_are_and_hold_every_setting():
             drawn = view.sources["exact" if "exact" in view.sources else "bound"].data
             assert np.nanmax(drawn["y"]) < view.figure.y_range.end
             assert (view.figure.x_range.end, view.figure.y_range.end) == spans
-
-
-def test_themes_and_who_is_told_of_a_drag():
     view, told = TriangleView(), []
     view.set_theme(dark=True)
     line, dots = view.drawn["mirror"]

@@ -1,5 +1,3 @@
-"""Pictures of experiments: drawn as they are given, in figures that stay while data come in."""
-
 import numpy as np
 import pytest
 
@@ -66,7 +64,7 @@ def test_each_picture_is_drawn_under_its_words(view):
         assert one.figure.xaxis[0].axis_label == picture.x_label and one.figure.yaxis[0].axis_label == picture.y_label
 
 
-def test_figures_stay_while_their_kinds_do(view):
+def test_figures_stay_while_their_kinds_do_and_one_row_and_none_are_pictures(view):
     before = [one.figure for one in view.views]
     view.show([chart(3), heat_map(), histogram(), ellipses(False)])
     assert [one.figure for one in view.views] == before and len(view.views[0].slots) == 3
@@ -78,6 +76,15 @@ def test_figures_stay_while_their_kinds_do(view):
     assert len(view.layout.children) == len(view.heads) == 2
     view.show([])
     assert view.layout.children == []
+    one = Chart(
+        [Series("a", np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([3.0]))], "x", "y", slopes=[("s", 1.0)]
+    )
+    nothing = Chart([Series("a", np.empty(0), np.empty(0))], "x", "y", slopes=[("s", 1.0)])
+    flat = Ellipses([Group("g", np.empty((0, 2)), np.empty((0, 2, 2)))], np.empty((0, 2)), "x", "y")
+    for pictures in ([one], [nothing], [flat]):
+        view.show(pictures)
+        x, y = view.views[0].figure.x_range, view.views[0].figure.y_range
+        assert np.isfinite([x.start, x.end, y.start, y.end]).all() and x.start < x.end and y.start < y.end
 
 
 @looped("dark", [False, True])
@@ -93,29 +100,3 @@ def test_colours_are_those_of_the_theme_and_differ(view, dark):
     assert view.views[3].figure.min_border_left + view.views[3].figure.min_border_right == (
         view.views[3].figure.min_border_bottom + view.views[3].figure.min_border_top
     )
-
-
-def test_one_row_and_none_are_pictures_too(view):
-    one = Chart(
-        [Series("a", np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([3.0]))], "x", "y", slopes=[("s", 1.0)]
-    )
-    nothing = Chart([Series("a", np.empty(0), np.empty(0))], "x", "y", slopes=[("s", 1.0)])
-    flat = Ellipses([Group("g", np.empty((0, 2)), np.empty((0, 2, 2)))], np.empty((0, 2)), "x", "y")
-    for pictures in ([one], [nothing], [flat]):
-        view.show(pictures)
-        x, y = view.views[0].figure.x_range, view.views[0].figure.y_range
-        assert np.isfinite([x.start, x.end, y.start, y.end]).all() and x.start < x.end and y.start < y.end
-
-
-def test_one_name_has_one_colour_in_all_pictures(view):
-    groups = [
-        Group("machines", np.zeros((1, 2)), np.eye(2)[None]),
-        Group("series 1", np.zeros((1, 2)), np.eye(2)[None]),
-    ]
-    plane = Ellipses(groups, np.empty((0, 2)), "first", "second")
-    near = PicturesView()
-    near.show([plane], view.colours)
-    own, colours = near.views[0].groups, style.entrant_colours(False)
-    assert own[1].glyph.line_color == view.views[0].slots[1].line.glyph.line_color == colours[1]
-    assert own[0].glyph.line_color not in {colours[view.colours[name]] for name in ("series 0", "series 1")}
-    assert colours[1] in near.heads[0].text

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from bokeh.document import Document
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -21,23 +20,6 @@ def ranges(view):
     return x.start, x.end, y.start, y.end
 
 
-def test_figure_can_be_serialised_and_has_its_names(session):
-    view = StageView(session.target)
-    view.set_theme()
-    view.show(session.frame)
-    doc = Document()
-    doc.add_root(view.figure)
-    doc.validate()
-    assert view.figure.name == "stage"
-    assert [item.label.value for item in view.legend.items] == [
-        "prior",
-        "exact posterior",
-        "approximation",
-        "particles",
-    ]
-    assert (view.figure.xaxis[0].axis_label, view.figure.yaxis[0].axis_label) == session.target.parameter_names
-
-
 def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     view = StageView(session.target)
     view.show(session.advance(1))
@@ -54,7 +36,7 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     assert ranges(view) != seen
 
 
-def test_another_target_brings_its_ranges_and_names(session):
+def test_another_target_brings_its_ranges_and_axes_without_numbers_are_bare(session):
     view = StageView(session.target)
     view.show(session.frame)
     other = Session(Recipe("bimodal1d", num_particles=100))
@@ -62,15 +44,23 @@ def test_another_target_brings_its_ranges_and_names(session):
     view.show(other.frame)
     assert view.figure.y_range.start < 0 < view.figure.y_range.end
     assert view.figure.yaxis[0].axis_label.startswith("density")
-
-
-def test_legend_says_what_is_left_out(session):
     view = StageView(session.target)
     view.show(Session(Recipe("mixture", num_particles=6_000)).frame)
     assert view.legend.items[-1].label.value == "particles (5,000 of 6,000 drawn)"
+    lattice = Session(Recipe("ising", "gibbs"))
+    view = StageView(lattice.target, SCENES["lattice"])
+
+    def bare():
+        return [axis.major_label_text_alpha == 0.0 for axis in view.figure.axis] + [
+            not g.visible for g in view.figure.grid
+        ]
+
+    assert all(bare())
+    view.look_at(Session(Recipe("mixture")).target, SCENES["posterior"], (0, 1))
+    assert not any(bare())
 
 
-def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
+def test_a_rejuvenation_is_said_and_what_moves_lies_above_the_axes(session):
     session.set(num_particles=150)
     session.advance(1)
     session.set(num_particles=100)
@@ -79,6 +69,11 @@ def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
     assert view.note.text.startswith("new particles: ") and "particles 150 → 100" in view.note.text
     view.toggle(["exact"])
     assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
+    view = StageView(session.target)
+    moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
+    assert moving == {view.others, *view.layers.values()} and view.note.level == "overlay"
+    callbacks = view.figure.js_property_callbacks["change:inner_width"]
+    assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
 
 
 def luminance(colour):
@@ -101,23 +96,6 @@ def test_contrast(dark):
         assert contrast(colour, colours.paper) >= 3, name
 
 
-def test_columns_that_are_there_already_are_not_sent_again(session):
-    view, sent = StageView(session.target), []
-    view.put = lambda source, data: sent.append(source)
-    columns = stage_columns(session.frame)
-    view.draw(columns)
-    view.draw(columns)
-    assert len(sent) == 4, "prior, exact posterior, approximation, particles"
-
-
-def test_what_moves_lies_above_the_axes_and_is_clipped_to_the_frame(session):
-    view = StageView(session.target)
-    moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
-    assert moving == {view.others, *view.layers.values()} and view.note.level == "overlay"
-    callbacks = view.figure.js_property_callbacks["change:inner_width"]
-    assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
-
-
 def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(session):
     view = StageView(session.target)
     view.show(session.frame)
@@ -134,17 +112,3 @@ def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(
     assert not view.image.visible and not view.layers["prior"].visible and view.layers["exact"].visible
     view.look_at(session.target, SCENES["difference"], view.pair)
     assert view.image.visible, "the difference is the picture itself"
-
-
-def test_axes_without_numbers_are_bare_and_others_are_not():
-    lattice = Session(Recipe("ising", "gibbs"))
-    view = StageView(lattice.target, SCENES["lattice"])
-
-    def bare():
-        return [axis.major_label_text_alpha == 0.0 for axis in view.figure.axis] + [
-            not g.visible for g in view.figure.grid
-        ]
-
-    assert all(bare())
-    view.look_at(Session(Recipe("mixture")).target, SCENES["posterior"], (0, 1))
-    assert not any(bare())

@@ -7,20 +7,14 @@ from pmdviz.scenes.theory_columns import groups, line, triangle, usable
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
 
-def test_points_without_a_place_on_log_axes_are_left_out():
+def test_means_bands_lines_and_triangles_are_those_of_the_law():
     x, y = usable([1, 2, 0, 4, 5], [0.1, np.nan, 0.1, 0.0, 0.5])
     assert (x.tolist(), y.tolist()) == ([1.0, 5.0], [0.1, 0.5])
-
-
-def test_mean_and_band_of_each_value():
     x = np.repeat([10.0, 40.0], 11)
     y = np.concatenate([np.arange(11.0), 5 + 0 * np.arange(11.0)])
     found = groups(x, y)
     assert found["x"].tolist() == [10, 40] and found["mean"].tolist() == [5, 5]
     assert (found["low"][0], found["high"][0]) == (1, 9)
-
-
-def test_a_triangle_has_the_slope_and_stands_below_the_means():
     x, mean = np.array([64.0, 256.0, 1024.0]), np.array([0.4, 0.2, 0.1])
     for place in (0, 1):
         shape = triangle(x, mean, -0.5, place)
@@ -28,9 +22,6 @@ def test_a_triangle_has_the_slope_and_stands_below_the_means():
         assert np.log(bottom / top) / np.log(right / left) == pytest.approx(-0.5)
         assert top < mean[0] and right < x[-1]
     assert triangle(x, mean, -0.5, 1)["ys"][0] < triangle(x, mean, -0.5, 0)["ys"][0]
-
-
-def test_the_line_is_the_law():
     found = line(np.array([4.0, 100.0, 25.0]), np.log(2.0), -0.5)
     np.testing.assert_allclose(found["y"], [1.0, 0.2])
 
@@ -43,7 +34,7 @@ def drawn(view):
     return x, y
 
 
-def test_show_draws_every_point_the_fit_and_the_bound_within_the_ranges():
+def test_show_draws_every_point_within_the_ranges_and_the_terms_of_the_recurrence():
     view = TheoryView()
     view.empty("nothing yet")
     assert view.middle.text == "nothing yet"
@@ -55,17 +46,11 @@ def test_show_draws_every_point_the_fit_and_the_bound_within_the_ranges():
     assert view.figure.x_range.start < 64 and view.figure.x_range.end > 1024
     view.clear("again")
     assert view.points.data["x"] == [] and view.triangles.data["xs"] == [] and view.middle.text == "again"
-
-
-def test_one_value_alone_is_drawn_without_a_slope():
     view = TheoryView()
     view.show([64, 64], [0.1, 0.2], None, [("bound", -0.5)])
     assert len(view.points.data["x"]) == 2 and view.triangles.data["xs"] == [] and len(view.fit.data["x"]) == 0
     view.show([], [], None, [])
     assert len(view.points.data["x"]) == 2
-
-
-def test_terms_of_the_recurrence():
     view = RecurrenceView()
     view.show(
         [

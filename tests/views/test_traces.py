@@ -1,23 +1,10 @@
 import numpy as np
-from bokeh.document import Document
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
-from pmdviz.scenes.trace_columns import (
-    GROUPS,
-    MAX_POINTS,
-    budget_drawn,
-    clamped,
-    clock_end,
-    extremes,
-    floor_words,
-    log_ticks,
-    nice,
-    value_range,
-)
 from pmdviz.views import TracesView
-from tests.support.tables import looped
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 
@@ -33,14 +20,6 @@ def history(n=50, **columns):
     values["ancestors"] = np.full(n, 90.0)
     values |= {"kl_reverse": np.geomspace(9, 0.04, n), "cross_entropy": np.linspace(4, -1, n)}
     return base | values | columns
-
-
-def test_empty_state_speaks_and_then_gives_way():
-    view = TracesView()
-    view.show(history(1), NO_FLOORS)
-    assert view.middle.data["text"] == ["Press Play: TV will be drawn here"]
-    view.show(history(2), NO_FLOORS)
-    assert view.middle.data["text"] == [""]
 
 
 def test_zero_infinite_and_missing_values_keep_the_line():
@@ -59,44 +38,41 @@ def test_points_are_thinned_and_no_trace_loses_its_ends_or_a_peak():
     rng = np.random.default_rng(0)
     one, two = rng.random(100_000), rng.random(100_000)
     one[12_345], two[76_543], two[:50], two[500:900] = 9.0, -9.0, np.nan, np.nan
-    rows = extremes([one, two])
-    assert 0.9 * MAX_POINTS < len(rows) <= MAX_POINTS and np.array_equal(rows, np.unique(rows))
+    rows = columns.extremes([one, two])
+    assert 0.9 * columns.MAX_POINTS < len(rows) <= columns.MAX_POINTS and np.array_equal(rows, np.unique(rows))
     assert {0, 12_345, 76_543, 99_999} <= set(rows.tolist())
     for values in (one, two):
         for k in range(500, 99_000, 1_000):
             part, kept = values[k : k + 1_000], values[rows[(rows >= k - 250) & (rows < k + 1_250)]]
             assert np.nanmax(kept) >= np.nanmax(part) and np.nanmin(kept) <= np.nanmin(part)  # 200 rows a bucket
-    assert list(extremes([one[:7]])) == list(range(7))
-    assert len(extremes([np.full(5_000, np.nan)], 100)) <= 100
+    assert list(columns.extremes([one[:7]])) == list(range(7))
+    assert len(columns.extremes([np.full(5_000, np.nan)], 100)) <= 100
     view = TracesView()
     view.show(history(30_000), NO_FLOORS)
-    assert all(len(column) <= MAX_POINTS for column in view.source.data.values())
+    assert all(len(column) <= columns.MAX_POINTS for column in view.source.data.values())
 
 
 def test_ranges_hold_what_is_drawn():
-    low, high = value_range(GROUPS["kl"], [np.array([0.9, 0.03])], [0.02])
+    low, high = columns.value_range(columns.GROUPS["kl"], [np.array([0.9, 0.03])], [0.02])
     assert low <= 0.02 and high >= 0.9
-    assert value_range(GROUPS["kl"], [np.array([1e9])])[1] == 100
-    assert value_range(GROUPS["accuracy"], [np.array([0.1, 0.99])])[1] == 1
-    low, high = value_range(GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
+    assert columns.value_range(columns.GROUPS["kl"], [np.array([1e9])])[1] == 100
+    assert columns.value_range(columns.GROUPS["accuracy"], [np.array([0.1, 0.99])])[1] == 1
+    low, high = columns.value_range(columns.GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
     assert low < -1 and high > 4
-    assert clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]
-    assert (nice(3), nice(3, up=False), nice(0.07), nice(1)) == (5, 2, 0.1, 1)
-    assert clock_end("visited", 300, 20_000) == 20_400
-    assert clock_end("iteration", 130, 20_000) == 200
+    assert columns.clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]
+    assert (columns.nice(3), columns.nice(3, up=False), columns.nice(0.07), columns.nice(1)) == (5, 2, 0.1, 1)
+    assert columns.clock_end("visited", 300, 20_000) == 20_400
+    assert columns.clock_end("iteration", 130, 20_000) == 200
 
 
 def test_a_run_that_has_ended_by_itself_has_the_whole_axis():
     """A ladder asks for a small part of a budget that longer ones fit into."""
     session = Session(Recipe(target="gaussian", method="ais", num_particles=10, num_temperatures=5, budget=20_000))
     session.advance(3)
-    assert budget_drawn(session.frame, 20_000) == 20_000
+    assert columns.budget_drawn(session.frame, 20_000) == 20_000
     session.advance(5)
-    assert session.ended and budget_drawn(session.frame, 20_000) == session.frame.spent < 1_000
-    assert budget_drawn(session.frame, None) is None
-
-
-def test_the_zoom_along_x_stays_until_followed_again():
+    assert session.ended and columns.budget_drawn(session.frame, 20_000) == session.frame.spent < 1_000
+    assert columns.budget_drawn(session.frame, None) is None
     view = TracesView()
     view.show(history(10), NO_FLOORS, budget=20_000)
     assert view.figure.x_range.end == 20_400
@@ -113,7 +89,7 @@ def legend(view):
 
 def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
     view = TracesView()
-    assert view.group == "tv" and list(GROUPS["tv"].metrics) == ["tv"] and not GROUPS["tv"].log
+    assert view.group == "tv" and list(columns.GROUPS["tv"].metrics) == ["tv"] and not columns.GROUPS["tv"].log
     view.show(history(tv=np.full(50, 0.2), kl_reverse=np.full(50, 99.0)), {"floor_tv": 0.087, "floor_kl": 0.02})
     span = view.figure.extra_y_ranges["linear"]
     assert (span.start, span.end) == (0.0, 1.0)
@@ -139,7 +115,7 @@ def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_th
     assert legend(view)[:3] == ["forward KL", "reverse KL", "exact samples: forward KL 0.0200"]
     view.show(history(), NO_FLOORS, marks[:1])
     assert legend(view) == ["forward KL", "reverse KL", "new particles"]
-    assert floor_words(GROUPS["tv"], {}) == ""
+    assert columns.floor_words(columns.GROUPS["tv"], {}) == ""
 
 
 def test_each_kind_of_mark_has_its_own_look_and_words():
@@ -160,6 +136,16 @@ def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
     assert legend(view) == ["log Z", "exact log Z"]
     view.show(history(5, log_z=np.zeros(5), log_z_above=np.zeros(5)), NO_FLOORS)
     assert legend(view) == ["log Z", "log Z from above"]
+    for group, chosen in columns.GROUPS.items():
+        view.choose(group, "seconds")
+        assert {name for name, line in view.lines.items() if line.visible} == set(chosen.metrics)
+    view = TracesView()
+    view.choose(group="kl")
+    view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
+    span = view.figure.y_range
+    assert view.figure.yaxis[0].ticker.ticks == columns.log_ticks(span.start, span.end).tolist() != []
+    for low, high, ticks in [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.02, 100, [0.1, 1, 10, 100])]:
+        np.testing.assert_allclose(columns.log_ticks(low, high), ticks)
 
 
 def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
@@ -176,32 +162,3 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     assert not changed and len(view.source.data["tv"]) == 21
     named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
     assert not named & {view.source, view.marks, view.floors}  # else BokehJS builds the legend anew for every point
-
-
-def test_groups_and_clocks():
-    view = TracesView()
-    view.show(history(), NO_FLOORS)
-    for group, chosen in GROUPS.items():
-        for clock in ("visited", "iteration", "seconds"):
-            view.choose(group, clock)
-            assert {m for m, line in view.lines.items() if line.visible} == set(chosen.metrics)
-            assert {item.label.value for item in view.legend.items} >= {each.title for each in chosen.metrics.values()}
-    doc = Document()
-    doc.add_root(view.figure)
-    doc.validate()
-
-
-@looped(
-    "low, high, ticks",
-    [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.2, 10, [0.2, 0.5, 1, 2, 5, 10]), (0.02, 100, [0.1, 1, 10, 100])],
-)
-def test_log_ticks(low, high, ticks):
-    np.testing.assert_allclose(log_ticks(low, high), ticks)
-
-
-def test_the_numbers_of_a_log_axis_are_those_of_a_logarithm():
-    view = TracesView()
-    view.choose(group="kl")
-    view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
-    span = view.figure.y_range
-    assert view.figure.yaxis[0].ticker.ticks == log_ticks(span.start, span.end).tolist() != []

@@ -1,5 +1,3 @@
-"""The models that machines fit, against naive formulas, finite differences, SciPy and scikit-learn."""
-
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -12,7 +10,6 @@ from pmdviz.experiments.aggregation.matching import assignment, distance, matche
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.aggregation.models.em import FLOOR_HIT, NOT_CONVERGED
 from pmdviz.experiments.aggregation.models.mixture import Mixture, symmetric_kl
-from pmdviz.experiments.aggregation.models.selection import fit_by_bic
 
 MADE = {name: model(4, 3, 2) for name, model in MODELS.items()}
 TRUTHS = {name: model.truth(np.random.default_rng(7)) for name, model in MADE.items()}
@@ -74,14 +71,11 @@ def test_the_score_is_0_where_the_likelihood_is_largest(name):
     assert np.abs(weights @ scores).max() / weights.sum() < 2e-4
 
 
-def test_a_weighted_gaussian_is_numpys_mean_and_covariance(rng):
+def test_gaussians_are_numpys_and_probabilistic_pca_scikit_learns(rng):
     points, weights = rng.normal(size=(30, 4)), rng.uniform(0, 2, 30)
     params = MADE["gaussian"].fit(points, np.log(weights) + 700).params
     np.testing.assert_allclose(params.means[0], np.average(points, axis=0, weights=weights), rtol=1e-12)
     np.testing.assert_allclose(params.covs[0], np.cov(points.T, aweights=weights, ddof=0), rtol=1e-10)
-
-
-def test_probabilistic_pca_is_scikit_learns(rng):
     points = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4))
     params = MADE["ppca"].fit(points).params
     known = PCA(2).fit(points)
@@ -104,25 +98,7 @@ def test_em_of_a_mixture_is_scikit_learns_from_the_same_start():
     assert model.log_density(points, fit.params).mean() == pytest.approx(known.score(points), abs=1e-9)
 
 
-@every_model
-def test_a_weight_of_two_is_a_point_that_is_there_twice(name):
-    model, truth = MADE[name], TRUTHS[name]
-    points = model.sample(truth, np.random.default_rng(8), 300)
-    times = np.random.default_rng(9).integers(0, 3, 300)
-    with np.errstate(divide="ignore"):
-        weighted = model.fit(points, np.log(times.astype(float)), start=truth)
-    same(weighted.params, model.fit(np.repeat(points, times, axis=0), start=truth).params, rtol=1e-5, atol=1e-6)
-
-
-def test_the_beginning_finds_what_the_truth_finds():
-    model, truth = MADE["gmm"], TRUTHS["gmm"]
-    points = model.sample(truth, np.random.default_rng(4), 2000)
-    found = model.fit(points, rng=np.random.default_rng(0)).params
-    assert distance(found, model.fit(points, start=truth).params) < 1e-6
-    assert distance(found, truth) < 0.3
-
-
-def test_what_degenerates_is_said(rng):
+def test_what_degenerates_and_what_is_no_density_is_said(rng):
     gaussian, gmm = MADE["gaussian"], MADE["gmm"]
     flat = rng.normal(size=(3, 4))  # 3 points in 4 dimensions
     fit = gaussian.fit(flat)
@@ -134,9 +110,6 @@ def test_what_degenerates_is_said(rng):
         gaussian.fit(points, np.full(500, np.nan))
     with pytest.raises(InputError, match="one of them finite"):
         gaussian.fit(points, np.full(500, -np.inf))
-
-
-def test_a_vector_may_be_no_density():
     model, truth = MADE["gmm"], TRUTHS["gmm"]
     at = model.coordinates(truth)
     vector = at.vector(truth)
@@ -145,24 +118,18 @@ def test_a_vector_may_be_no_density():
     assert "positive definite" in at.params(np.append(vector[:-1], -1.0)).fault
 
 
-def test_the_assignment_costs_as_little_as_scipys(rng):
+def test_matching_is_scipys_assignment_of_the_least_symmetric_kl(rng):
     for c in (1, 2, 3, 8, 15) * 10:
         costs = rng.normal(size=(c, c)) * 10
         found, (rows, columns) = assignment(costs), linear_sum_assignment(costs)
         assert sorted(found) == list(range(c))
         assert costs[np.arange(c), found].sum() == pytest.approx(costs[rows, columns].sum()), c
-
-
-def test_matching_undoes_an_order():
     truth = TRUTHS["gmm"]
     same(matched(truth.ordered(np.array([2, 0, 1])), truth), truth)
     assert distance(truth.ordered(np.array([1, 0, 2])), truth) == 0
     moved = Mixture(truth.shares, truth.means + [1.0, 0, 0, 0], truth.covs)
     assert distance(moved, truth) == pytest.approx(3)
     assert np.isnan(distance(truth, TRUTHS["gaussian"]))
-
-
-def test_the_symmetric_kl_is_two_integrals():
     one, other = TRUTHS["gmm"], TRUTHS["mixture_ppca"]
 
     def kl(m, S, n, T):
@@ -173,16 +140,6 @@ def test_the_symmetric_kl_is_two_integrals():
         for b in range(3):
             first, second = (one.means[a], one.covs[a]), (other.means[b], other.covs[b])
             assert symmetric_kl(one, other)[a, b] == pytest.approx(kl(*first, *second) + kl(*second, *first))
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name, d", [("gmm", 2), ("mixture_ppca", 3)])
-def test_bic_finds_how_many_components_there_are(name, d):
-    make = MODELS[name]
-    truth = make(d, 3, 1).truth(np.random.default_rng(3))
-    points = make(d, 3, 1).sample(truth, np.random.default_rng(4), 1500)
-    found = fit_by_bic([make(d, c, 1) for c in range(1, 7)], points, np.random.default_rng(5))
-    assert len(found.params.shares) == 3 and distance(found.params, truth) < 0.5
 
 
 def test_turning_loadings_changes_no_coordinate(rng):

@@ -1,5 +1,3 @@
-"""What dimension does: who is measured, the errors of runs and of exact draws, and two claims at fixed seeds."""
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -36,17 +34,14 @@ def test_every_entrant_that_fits_can_be_made_into_a_run(family):
     assert all(METHODS[ENTRANTS[name].method].requires - FAMILIES[family].offers for name in left_out)
 
 
-def test_a_family_offers_what_its_targets_do():
+def test_a_family_offers_what_its_targets_do_and_algorithm_1_is_that_of_the_preset():
     for family in FAMILIES.values():
         assert family.offers <= family.make(2, 20, 0).offers
-
-
-def test_algorithm_1_is_that_of_the_preset():
     preset = find_preset("algorithm_1").recipe.knobs
     assert preset == {**preset, **ALGORITHM_1}
 
 
-def test_quick_cases_come_first_and_every_team_has_exact_draws():
+def test_quick_cases_come_first_and_what_comes_out_is_drawn():
     knobs = DIMENSION.Knobs.checked({"largest_dim": 10, "seeds": 2})
     cases = DIMENSION.cases(knobs)
     seconds = [round(DIMENSION.size(case).seconds, 1) for case in cases]
@@ -54,12 +49,16 @@ def test_quick_cases_come_first_and_every_team_has_exact_draws():
     assert {case["dim"] for case in cases} == {1, 2, 3, 5, 10} and {case["seed"] for case in cases} == {0, 1}
     assert {case["entrant"] for case in cases} == {EXACT, *TEAMS["few"][1]}
     assert DIMENSION.cases(DIMENSION.Knobs.checked({"largest_dim": 7}))[-1]["dim"] == 7
-
-
-def test_what_does_not_fit_is_said():
-    with pytest.raises(InputError, match="does not run on 'linear'"):
-        pmdviz.experiment("dimension", methods="jaakkola_jordan")
-    assert entrants_of("jaakkola_jordan", "logistic") == ["jaakkola_jordan"]
+    knobs = DIMENSION.Knobs.checked({"metric": "kl_moments"})
+    rest = {"caveat": "", "seconds": 1.0}
+    rows = [{"method": "A", "d": 2, "kl_moments": value, **rest} for value in (1.0, 3.0)]
+    rows += [{"method": EXACT_TITLE, "d": 2, "kl_moments": 1e9, **rest, "caveat": "no"}]
+    first, second = DIMENSION.summary(rows, knobs)
+    assert (first["method"], first["mean"], first["standard error"]) == ("A", 2.0, 1.0)
+    assert second["with caveat"] == 1 and np.isnan(second["standard error"])
+    (chart,) = DIMENSION.pictures(rows, knobs)
+    assert chart.series[0].y == 2.0 and chart.series[1].y == 100.0 and "100" in chart.title
+    assert chart.series[1].look == "dashes" and chart.y_log
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -73,56 +72,18 @@ def test_exact_draws_are_as_far_off_as_chance_has_it(family):
     assert max(one["mmd"] for one in found) < 0.1
 
 
-def test_without_new_particles_the_error_grows_and_the_run_says_so():
+def test_without_new_particles_the_error_grows_and_what_does_not_fit_is_said(monkeypatch):
     kept, lost = (row_of(entrant=name, dim=8) for name in ("pmd", "pmd_weights"))
     assert kept["mean_error"] < 0.3 and kept["kl_moments"] < 0.5 and not kept["caveat"]
     assert lost["mean_error"] > 3 and lost["ess"] < 3 and "effective particles" in lost["caveat"]
     flat = row_of(entrant="pmd_weights", dim=1)
     assert flat["mean_error"] < 0.2
-
-
-def test_a_run_that_stops_keeps_its_place_and_says_why(monkeypatch):
+    with pytest.raises(InputError, match="does not run on 'linear'"):
+        pmdviz.experiment("dimension", methods="jaakkola_jordan")
+    assert entrants_of("jaakkola_jordan", "logistic") == ["jaakkola_jordan"]
     row = row_of(entrant="sgld", dim=20, num_data=500)
     assert row["caveat"].startswith("stopped: the chain diverged") and np.isnan(row["mean_error"])
     assert DIMENSION.summary([row], DIMENSION.Knobs.defaults())[0]["without number"] == 1
-
-
-def test_equal_budgets_are_the_same_number_of_data():
-    rows = [row_of(entrant=name, dim=2, visited=1000) for name in ("pmd", "svi", "svgd")]
-    assert [row["visited"] for row in rows] == [1000] * 3
-
-
-def test_what_comes_out_and_what_is_drawn():
-    knobs = DIMENSION.Knobs.checked({"metric": "kl_moments"})
-    rest = {"caveat": "", "seconds": 1.0}
-    rows = [{"method": "A", "d": 2, "kl_moments": value, **rest} for value in (1.0, 3.0)]
-    rows += [{"method": EXACT_TITLE, "d": 2, "kl_moments": 1e9, **rest, "caveat": "no"}]
-    first, second = DIMENSION.summary(rows, knobs)
-    assert (first["method"], first["mean"], first["standard error"]) == ("A", 2.0, 1.0)
-    assert second["with caveat"] == 1 and np.isnan(second["standard error"])
-    (chart,) = DIMENSION.pictures(rows, knobs)
-    assert chart.series[0].y == 2.0 and chart.series[1].y == 100.0 and "100" in chart.title
-    assert chart.series[1].look == "dashes" and chart.y_log
-
-
-# The regression of unseen sign: its likelihood, gradient and reference draws.
-
-
-def test_the_likelihood_is_that_of_two_normals():
-    rng = np.random.default_rng(0)
-    rows, w = 3 * rng.standard_normal((7, 4)), rng.standard_normal((5, 3))
-    f = w @ rows[:, :3].T
-    each = [norm.logpdf(rows[:, 3], sign * f) for sign in (1, -1)]
-    naive = (logsumexp(each, axis=0) - np.log(2)).sum(axis=1)
-    np.testing.assert_allclose(log_likelihood(w, rows), naive, rtol=1e-12)
-    assert np.isfinite(log_likelihood(1e4 * w, rows)).all()
-
-
-def test_its_gradient_is_the_slope():
-    rng = np.random.default_rng(1)
-    rows, w, h = rng.standard_normal((6, 4)), rng.standard_normal((4, 3)), 1e-6
-    slopes = [(log_likelihood(w + h * e, rows) - log_likelihood(w - h * e, rows)) / (2 * h) for e in np.eye(3)]
-    np.testing.assert_allclose(grad_log_likelihood(w, rows), np.stack(slopes, axis=1), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -140,9 +101,20 @@ def test_reference_draws_have_the_moments_of_the_posterior(seed):
     assert abs(reference.cov[0, 0] - mean_square) < 4 * error
 
 
-def test_the_data_come_from_the_model_and_its_seed():
+def test_the_data_come_from_the_model_whose_likelihood_is_that_of_two_normals():
     one, two, other = TwoRegressions(3, 4000, 5), TwoRegressions(3, 4000, 5), TwoRegressions(3, 4000, 6)
     assert (one.data == two.data).all() and (one.data != other.data).any()
     x, y = one.data[:, :3], one.data[:, 3]
     assert (y**2 - (x @ one.true_weights) ** 2).mean() == pytest.approx(1, abs=0.2)  # the noise's variance
     assert (y * (x @ one.true_weights)).mean() == pytest.approx(0, abs=0.4)  # the signs
+    rng = np.random.default_rng(0)
+    rows, w = 3 * rng.standard_normal((7, 4)), rng.standard_normal((5, 3))
+    f = w @ rows[:, :3].T
+    each = [norm.logpdf(rows[:, 3], sign * f) for sign in (1, -1)]
+    naive = (logsumexp(each, axis=0) - np.log(2)).sum(axis=1)
+    np.testing.assert_allclose(log_likelihood(w, rows), naive, rtol=1e-12)
+    assert np.isfinite(log_likelihood(1e4 * w, rows)).all()
+    rng = np.random.default_rng(1)
+    rows, w, h = rng.standard_normal((6, 4)), rng.standard_normal((4, 3)), 1e-6
+    slopes = [(log_likelihood(w + h * e, rows) - log_likelihood(w - h * e, rows)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(grad_log_likelihood(w, rows), np.stack(slopes, axis=1), rtol=1e-6, atol=1e-7)

@@ -1,5 +1,3 @@
-"""Kernels of the tests against loops over coordinates, means under the target, and bootstrap against its formula."""
-
 import itertools
 
 import numpy as np
@@ -13,13 +11,13 @@ from pmdviz.experiments.goodness_of_fit.bootstrap import (
     permutation_contrasts,
     quadratic_forms,
 )
+from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture
 from pmdviz.experiments.goodness_of_fit.integrated_kernel import integrated_kernel, tables_of
 from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, neighbour_ratios
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.experiments.goodness_of_fit.statistics.dksd import dksd_kernel
 from pmdviz.experiments.goodness_of_fit.statistics.gf_ksd import gf_kernel, latent_of
 from pmdviz.experiments.goodness_of_fit.statistics.mmd import MMDTest
-from pmdviz.methods.stein.quantile_bins import bins_of
 from pmdviz.targets import make_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.space import Discrete
@@ -99,13 +97,7 @@ def test_kernels_on_states_have_mean_zero_under_the_target_and_not_under_another
             assert FIT_TESTS[name].mean_under(target, 1.0) > 1e-7, name
 
 
-def test_the_gradient_free_kernel_has_mean_zero_over_its_latent_points():
-    for table in ("three", "five"):
-        for h in WIDTHS:
-            assert abs(FIT_TESTS["gf_ksd"].mean_under(make_target("categorical", table=table), h)) < 1e-12, (table, h)
-
-
-def test_tables_of_one_coordinate():
+def test_tables_of_one_coordinate_and_latent_points_have_mean_zero():
     """E k = (1 + 4/h)^(-1/2) over p0 twice; kappa has mean 0 in either argument; both are symmetric."""
     for num_values in (2, 3, 5):
         for h in (0.05, 0.5, 2.0, 30.0):
@@ -114,6 +106,9 @@ def test_tables_of_one_coordinate():
             np.testing.assert_allclose(stein.sum(axis=1), 0, atol=1e-12)
             np.testing.assert_allclose(kernel, kernel.T, atol=1e-14)
             np.testing.assert_allclose(stein, stein.T, atol=1e-12)
+    for table in ("three", "five"):
+        for h in WIDTHS:
+            assert abs(FIT_TESTS["gf_ksd"].mean_under(make_target("categorical", table=table), h)) < 1e-12, (table, h)
 
 
 def test_integrating_is_the_mean_over_many_completions(target):
@@ -128,14 +123,7 @@ def test_integrating_is_the_mean_over_many_completions(target):
     assert np.abs(off).max() < 4.5 and np.sqrt((off**2).mean()) < 1.5
 
 
-def test_a_latent_point_lies_in_the_bin_of_its_value(target):
-    points = target.reference().sample(np.random.default_rng(1), 200)
-    latent = latent_of(np.random.default_rng(2), target.space, points)
-    values = tuple(target.space.values)
-    np.testing.assert_array_equal(bins_of(values, 0.0, np.inf, 1)(latent), points)
-
-
-def test_quadratic_forms_are_those_of_a_loop():
+def test_quadratic_forms_are_those_of_a_loop_and_as_printed_near_n_squared_times_the_statistic():
     rng = np.random.default_rng(3)
     U, n = rng.standard_normal((7, 7)), 7
     U += U.T
@@ -147,25 +135,19 @@ def test_quadratic_forms_are_those_of_a_loop():
         u = counts / n
         naive = sum((u[i] - 1 / n) * U[i, j] * (u[j] - 1 / n) for i, j in pairs)
         assert value == pytest.approx(naive, abs=1e-8)
+    n, U = 50, np.ones((50, 50))
+    values = quadratic_forms(bootstrap_contrasts(np.random.default_rng(0), n, 200, divided=False), U)
+    assert values[0] == pytest.approx(1.0, abs=1e-8) and values[1:].min() > 0.9 * (n - 1) ** 2
 
 
-def test_a_large_diagonal_costs_no_digits():
+def test_a_large_diagonal_costs_no_digits_and_sums_do_not_depend_on_their_order():
     rng = np.random.default_rng(9)
     U = rng.standard_normal((20, 20))
     U, contrasts = U + U.T, bootstrap_contrasts(rng, 20, 30)
     narrow = U - np.diag(np.diag(U))
     one, two = (quadratic_forms(contrasts, matrix) for matrix in (narrow, narrow + 1e12 * np.eye(20)))
     np.testing.assert_array_equal(one, two)
-
-
-def test_as_printed_the_bootstrap_is_near_n_squared_times_the_statistic():
-    n, U = 50, np.ones((50, 50))
-    values = quadratic_forms(bootstrap_contrasts(np.random.default_rng(0), n, 200, divided=False), U)
-    assert values[0] == pytest.approx(1.0, abs=1e-8) and values[1:].min() > 0.9 * (n - 1) ** 2
-
-
-def test_sums_do_not_depend_on_their_order():
-    """What BLAS does with threads: the same bits for the points in another order."""
+    # What BLAS does with threads: the same bits for the points in another order.
     rng = np.random.default_rng(5)
     U, order = rng.standard_normal((60, 60)), rng.permutation(60)
     U += U.T
@@ -175,26 +157,14 @@ def test_sums_do_not_depend_on_their_order():
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_p_value_counts_ties_and_rounding():
+def test_p_values_count_ties_and_several_statistics_are_combined_by_the_least():
     assert p_value(np.array([1.0, 0.5, 1.0, 1.0 - 1e-15, 2.0])) == pytest.approx(4 / 5)
     assert p_value(np.array([3.0, 0.5, 1.0])) == pytest.approx(1 / 3)
-
-
-def test_several_statistics_are_combined_by_the_least_p_value():
     rng = np.random.default_rng(6)
     values = rng.standard_normal((40, 3))
     ranks = np.array([[np.count_nonzero(values[:, b] >= values[j, b]) for b in range(3)] for j in range(40)])
     np.testing.assert_allclose(combined(values), -np.log(ranks.min(axis=1) / 40))
     np.testing.assert_array_equal(combined(values[:, :1]), values[:, 0])
-
-
-def test_combined_p_values_of_exchangeable_draws_are_uniform():
-    """P(p <= 0.1) = 0.1 for the first of exchangeable rows, whatever their dependence."""
-    rng = np.random.default_rng(7)
-    common = rng.standard_normal((1000, 40, 1))
-    values = common + 0.5 * rng.standard_normal((1000, 40, 3))
-    rejected = np.mean([p_value(combined(each)) <= 0.1 for each in values])
-    assert abs(rejected - 0.1) < 4 * np.sqrt(0.09 / 1000)
 
 
 def test_permuted_statistics_are_mmd_of_the_permuted_samples():
@@ -208,3 +178,12 @@ def test_permuted_statistics_are_mmd_of_the_permuted_samples():
         assert a.sum() == b.sum() == n
         within = sum(K[np.ix_(one, one)].sum() - n for one in (a, b)) / (n * (n - 1))
         assert value == pytest.approx(within - 2 * K[np.ix_(a, b)].mean(), abs=1e-8)
+
+
+def test_inverse_weights_have_the_ratios_and_a_kernel_matrix_the_points_on_both_axes():
+    target = make_target("categorical")
+    states, p = enumerated(target)
+    np.testing.assert_allclose(inverse_weights(target, states), (1 / p) / (1 / p).mean(), rtol=1e-9)
+    drawn = kernel_picture("KSD", np.arange(9.0).reshape(3, 3), np.array([[2.0], [0.0], [1.0]]))
+    assert drawn.x_label == drawn.y_label and "points" in drawn.x_label
+    np.testing.assert_array_equal(drawn.values, [[0, 5, 3], [7, 0, 6], [1, 2, 0]])

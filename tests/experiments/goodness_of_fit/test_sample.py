@@ -1,5 +1,3 @@
-"""What is tested of runs, sessions, frames and arrays, and `pmdviz.test_fit` as a whole."""
-
 import numpy as np
 import pytest
 
@@ -36,33 +34,27 @@ def test_a_run_a_session_and_a_frame_are_tested_alike(gibbs):
     assert one.kernel.shape == (one.num_points, one.num_points)
 
 
-def test_a_result_is_a_function_of_the_seed(gibbs):
-    points = gibbs.target.reference().sample(rng(), 1500)
-    one, two, other = (pmdviz.test_fit("ising", points[:, [0] * 16], "dksd", seed=seed) for seed in (1, 1, 2))
+def test_a_result_is_a_function_of_the_seed(monkeypatch):
+    monkeypatch.setattr("pmdviz.experiments.goodness_of_fit.sample.MOST", 40)
+    points = rng().standard_normal((1500, 2))
+    one, two, other = (pmdviz.test_fit("correlated_gaussian", points, draws=50, seed=seed) for seed in (1, 1, 2))
     assert one.p_value == two.p_value and np.array_equal(one.bootstrap, two.bootstrap)
     assert not np.array_equal(one.bootstrap, other.bootstrap)
-    assert one.num_points == 1000 and one.note == "1,000 of 1,500 points, at random"
-
-
-def test_an_array_is_tested_as_it_is():
-    points = rng().standard_normal((40, 2))
-    found = pmdviz.test_fit(pmdviz.target("correlated_gaussian", correlation=0.0), points, draws=99)
-    assert found.note == "" and found.num_points == 40 and not found.rejected
-    assert pmdviz.test_fit("correlated_gaussian", points + 2, draws=99).rejected
+    assert one.num_points == 40 and one.note == "40 of 1,500 points, at random"
 
 
 def test_p_value_and_statistic_are_those_of_the_kernel_of_the_bandwidth():
     points = rng().standard_normal((30, 2))
     for bandwidth in ("median", "aggregated", 0.5):
         found = pmdviz.test_fit("correlated_gaussian", points, bandwidth=bandwidth, draws=50)
-        assert found.bandwidth > 0 and (bandwidth != 0.5 or found.bandwidth == 0.5)
+        assert found.note == "" and found.bandwidth > 0 and (bandwidth != 0.5 or found.bandwidth == 0.5)
         assert found.p_value == pytest.approx((1 + (found.bootstrap >= found.statistic).sum()) / 51), bandwidth
         off = found.kernel[~np.eye(30, dtype=bool)]
         assert bandwidth == "aggregated" or found.statistic == pytest.approx(off.mean(), rel=1e-6), bandwidth
 
 
-def test_chains_are_thinned_by_twice_their_correlation_time():
-    """An AR(1) with coefficient r has tau = (1 + r) / (1 - r)."""
+def test_chains_are_thinned_by_twice_their_correlation_time_also_of_their_squares():
+    """An AR(1) with coefficient r has tau = (1 + r) / (1 - r); of draws of random sign the size may stay."""
     r, noise, chains = 0.8, rng().standard_normal((4, 4000, 2)), np.zeros((4, 4000, 2))
     for t in range(1, 4000):
         chains[:, t, 0] = r * chains[:, t - 1, 0] + np.sqrt(1 - r * r) * noise[:, t, 0]
@@ -71,14 +63,11 @@ def test_chains_are_thinned_by_twice_their_correlation_time():
     assert longest_correlation_time(noise, False) < 1.3
     assert longest_correlation_time(np.ones((2, 50, 3)), True) == 50
 
-
-def test_a_chain_that_swings_is_judged_by_its_squares():
-    """The sign is new at every draw, the size is not."""
     sizes = np.repeat(np.abs(rng().standard_normal((2, 200, 1))), 10, axis=1)
     assert longest_correlation_time(sizes * np.where(rng().random(sizes.shape) < 0.5, -1, 1), False) > 5
 
 
-def test_weighted_particles_are_taken_by_weight():
+def test_weighted_particles_are_taken_by_weight_and_a_fitted_density_is_drawn_from():
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="importance", floor=False, budget=400)
     points, words = points_of(run.final, rng())
     assert "w / max w" in words and 10 < len(points) < len(run.particles)
@@ -86,16 +75,6 @@ def test_weighted_particles_are_taken_by_weight():
     exact = run.target.reference()
     error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / len(points))
     assert np.abs(error).max() < 4
-
-
-def test_of_particles_that_share_ancestors_a_tenth_is_taken():
-    run = pmdviz.run(target="gaussian", target_options=PLANE, method="smc_mcmc", num_particles=400, floor=False)
-    assert run.final.rejuvenations
-    points, words = points_of(run.final, rng())
-    assert len(points) <= 40 and "share ancestors" in words
-
-
-def test_a_fitted_density_is_drawn_from():
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="gaussian_vb", floor=False, budget=2000)
     points, words = points_of(run.final, rng())
     assert points.shape == (1000, 2) and "independent draws" in words
@@ -103,13 +82,17 @@ def test_a_fitted_density_is_drawn_from():
     assert np.abs((points.mean(axis=0) - q.mean) / np.sqrt(np.diag(q.cov) / 1000)).max() < 4
 
 
-def test_particles_that_repel_one_another_are_tested_with_a_note():
+def test_points_of_a_generation_or_that_repel_one_another_are_tested_with_a_note():
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="smc_mcmc", num_particles=400, floor=False)
+    assert run.final.rejuvenations
+    points, words = points_of(run.final, rng())
+    assert len(points) <= 40 and "share ancestors" in words
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="svgd", num_particles=30, floor=False, budget=200)
     found = pmdviz.test_fit(run.target, run)
     assert found.num_points == 30 and "push one another apart" in found.note
 
 
-def test_points_that_vary_less_by_design_are_refused_and_independent_draws_are_not():
+def test_points_that_vary_less_by_design_and_short_chains_are_refused():
     small = {"target": "gaussian", "target_options": PLANE, "budget": 60, "floor": False}
     for method, words in [
         ("pmd", "drawn evenly spread.*draws = 'independent'"),
@@ -120,9 +103,6 @@ def test_points_that_vary_less_by_design_are_refused_and_independent_draws_are_n
             pmdviz.test_fit(run.target, run)
     run = pmdviz.run(method="pmd", draws="independent", num_particles=300, **small)
     assert pmdviz.test_fit(run.target, run).num_points >= 10
-
-
-def test_a_chain_that_is_too_short_is_refused():
     run = pmdviz.run(target="ising", target_options={"size": 3}, method="gibbs", budget=8, floor=False)
     with pytest.raises(InputError, match="at least 10 independent points.*run it longer"):
         pmdviz.test_fit(run.target, run, "dksd")
@@ -140,11 +120,8 @@ def test_what_cannot_be_used_is_said():
     for knobs, words in [
         ({"alpha": 0}, "alpha must be a number above 0 and below 1; given: 0"),
         ({"alpha": 0.001}, "draws must be at least 999"),
-        ({"draws": 0}, "draws must be a whole number"),
         ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; given: 'wide'"),
-        ({"bandwidth": -1.0}, "a number above 0; given: -1.0"),
         ({"test": "ksdd"}, "did you mean 'ksd'"),
-        ({"seed": -1}, "seed must be a whole number"),
     ]:
         with pytest.raises(InputError, match=words):
             pmdviz.test_fit("correlated_gaussian", np.zeros((20, 2)), **knobs)
@@ -152,10 +129,6 @@ def test_what_cannot_be_used_is_said():
         pmdviz.test_fit("ising", np.zeros((20, 16)), "dksd")
     with pytest.raises(InputError, match="unknown target 'isin'"):
         pmdviz.test_fit("isin", np.zeros((20, 16)), "dksd")
-
-
-def test_pytest_does_not_collect_the_function():
-    assert pmdviz.test_fit.__test__ is False
 
 
 @pytest.mark.ci
@@ -168,9 +141,6 @@ def test_the_rate_over_the_seeds_of_a_recipe():
         rejection_rate(pmdviz.Recipe("gaussian", "pmd", budget=100, num_particles=50), "ksd", range(2))
     with pytest.raises(InputError, match="at least one seed"):
         rejection_rate(recipe, "ksd", [])
-
-
-# The experiment: the same samples for all tests, cases in blocks, rates with intervals, what is drawn.
 
 
 MADE = GoodnessOfFit()
@@ -197,22 +167,22 @@ def test_a_scenario_draws_points_of_its_target(name):
         assert np.abs(error).max() < 4.5
 
 
-def test_all_tests_of_a_block_see_the_same_samples():
+def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
     mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
     assert len({case["test"] for case in mine}) == len(mine) >= 5
     samples = [np.array(samples_of(case)) for case in mine]
     assert all(np.array_equal(samples[0], each) for each in samples)
     assert not np.array_equal(samples[0][0], samples[0][1])
-
-
-def test_cases_are_blocks_of_at_most_20_samples():
+    off = next(case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] > 0)
+    assert not np.array_equal(samples[0], np.array(samples_of(off)))
     cases = MADE.cases(knobs(test="dksd"))
     assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
     rows = [row for case in cases[:2] for row in MADE.run(case)]
     assert [row["seed"] for row in rows] == list(range(25)) and {row["test"] for row in rows} == {"dksd"}
+    for bandwidth, width in (("aggregated", 1.0), ("own", 0.7)):
+        case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
+        assert len(MADE.run({**case, "count": 2})) == 2
 
-
-def test_points_along_the_axis():
     def along(**values):
         return list(dict.fromkeys((case["perturbation"], case["num_points"]) for case in MADE.cases(knobs(**values))))
 
@@ -221,7 +191,7 @@ def test_points_along_the_axis():
     assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
 
 
-def test_rates_come_with_their_intervals():
+def test_rates_come_with_their_intervals_and_examples_show_kernels_and_null_distributions():
     rows = [
         {"test": "dksd", "num_points": 40, "perturbation": 0.1, "rejected": k < 6, "seconds": 0.01} for k in range(20)
     ]
@@ -229,23 +199,6 @@ def test_rates_come_with_their_intervals():
     assert found["rejected"] == 0.3 and 0.14 < found["low"] < 0.3 < found["high"] < 0.53 and found["samples"] == 20
     (chart,) = MADE.pictures(rows, knobs())
     assert chart.levels == [("α = 0.05", 0.05)] and chart.series[0].y == [0.3] and chart.series[0].low < 0.3
-
-
-def test_the_power_of_a_run_grows_with_the_perturbation():
-    found = pmdviz.experiment(
-        "goodness_of_fit",
-        scenario="categorical",
-        test="chi_square",
-        num_points=150,
-        repetitions=40,
-        draws=60,
-        workers=1,
-    )
-    rates = [entry["rejected"] for entry in found.summary]
-    assert rates[0] <= 0.15 and rates[-1] > 0.6 and not found.failed
-
-
-def test_examples_show_kernels_and_null_distributions():
     pictures = MADE.examples(knobs(test="dksd", num_points=150))
     matrix, histogram = pictures
     assert isinstance(matrix, HeatMap) and matrix.values.shape == (100, 100)
@@ -253,7 +206,7 @@ def test_examples_show_kernels_and_null_distributions():
     assert isinstance(histogram, Histogram) and histogram.counts.sum() == 40 and len(histogram.marks) == 1
 
 
-def test_what_does_not_go_together_is_said():
+def test_what_does_not_go_together_is_said_and_the_size_is_predicted():
     for values, words in [
         ({"scenario": "gaussian_mean", "test": "dksd"}, "needs discrete states.*tests that apply to it: ksd, mmd"),
         ({"scenario": "ising_4x4", "test": "chi_square"}, "4,096 states or fewer"),
@@ -261,15 +214,6 @@ def test_what_does_not_go_together_is_said():
     ]:
         with pytest.raises(InputError, match=words):
             MADE.cases(knobs(**values))
-
-
-def test_the_size_is_predicted_from_what_was_measured():
     small, large = (MADE.cases(knobs(num_points=n, repetitions=20, test="dksd"))[0] for n in (50, 1000))
     one, other = MADE.size(small), MADE.size(large)
     assert 0.1 < one.seconds < other.seconds < 10 and one.megabytes < other.megabytes < 1000
-
-
-def test_bandwidths_of_a_case():
-    for bandwidth, width in (("aggregated", 1.0), ("own", 0.7)):
-        case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
-        assert len(MADE.run({**case, "count": 2})) == 2

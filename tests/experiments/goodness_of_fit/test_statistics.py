@@ -1,5 +1,3 @@
-"""Every test of the table: its level, what it finds, and what it says where it does not apply."""
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,6 +9,7 @@ from pmdviz.experiments.goodness_of_fit.rates import rate_of
 from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.experiments.goodness_of_fit.statistics.chi_square import chi_squares
+from tests.support.tables import looped
 
 REPETITIONS, DRAWS = 60, 100
 
@@ -29,18 +28,17 @@ def rate(test, scenario, level, bandwidth="median", n=100, temperature=10.0, rep
 PAIRS = [("ksd", "gaussian_mean"), ("mmd", "gaussian_mean"), ("mmd", "categorical"), ("chi_square", "categorical")]
 PAIRS += [(name, "ising_3x3") for name in ("dksd", "gf_ksd", "gf_ksd_rao_blackwell", "chi_square")]
 PAIRS += [("dksd", "categorical"), ("gf_ksd_rao_blackwell", "rbm")]
+LEVELS = [(*pair, "median") for pair in PAIRS]
+LEVELS += [(*pair, "aggregated") for pair in [("ksd", "gaussian_mean"), ("dksd", "ising_3x3"), ("mmd", "categorical")]]
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("test, scenario", PAIRS)
-def test_the_level_is_kept(test, scenario):
-    assert rate(test, scenario, 0.0) <= 0.12
-
-
-@pytest.mark.ci
-def test_several_bandwidths_keep_the_level():
-    for test, scenario in [("ksd", "gaussian_mean"), ("dksd", "ising_3x3"), ("mmd", "categorical")]:
-        assert rate(test, scenario, 0.0, "aggregated") <= 0.12, test
+@looped(
+    "test, scenario, bandwidth",
+    LEVELS,
+)
+def test_the_level_is_kept(test, scenario, bandwidth):
+    assert rate(test, scenario, 0.0, bandwidth) <= 0.12
 
 
 @pytest.mark.ci
@@ -65,21 +63,6 @@ def test_several_bandwidths_find_what_a_bad_one_misses():
     assert rate("gf_ksd_rao_blackwell", "ising_3x3", 0.15, "aggregated", n=200, repetitions=30) > bad + 0.3
 
 
-@pytest.mark.ci
-def test_an_exact_test_has_uniform_p_values():
-    """Of samples of p, against P(p <= u) = u, at three places; ties only make them larger."""
-    target = pmdviz.target("categorical", table="three")
-    found = []
-    for k in range(300):
-        points = target.exact.sample(np.random.default_rng([1, k]), 15)  # 15 points: no asymptotics
-        found.append(
-            p_value(FIT_TESTS["chi_square"].compare(np.random.default_rng([2, k]), target, points, 99, 1).values)
-        )
-    for u in (0.05, 0.2, 0.5):
-        assert np.mean(np.array(found) <= u) <= u + 3 * np.sqrt(u * (1 - u) / 300)
-    assert np.mean(np.array(found) <= 0.5) > 0.35
-
-
 def test_a_few_points_that_decide_are_said():
     """Of states whose probabilities differ by much: 1/p of the rarest one is larger than that of all others."""
     target = pmdviz.target("ising", size=3, coupling=0.5, field=0.0)
@@ -90,14 +73,11 @@ def test_a_few_points_that_decide_are_said():
     assert pmdviz.test_fit(calm, calm.reference().sample(np.random.default_rng(0), 200), "gf_ksd").note == ""
 
 
-def test_chi_squares_are_pearsons():
+def test_chi_squares_are_pearsons_and_intervals_wilsons():
     counts, p = np.array([[10, 20, 30], [20, 20, 20]]), np.array([0.2, 0.3, 0.5])
     for row, value in zip(counts, chi_squares(counts, p), strict=True):
         assert value == pytest.approx(stats.chisquare(row, 60 * p).statistic)
     assert chi_squares(np.array([[1, 1]]), np.array([1.0, 0.0]))[0] == np.inf
-
-
-def test_wilsons_interval():
     for k, n in ((0, 60), (3, 60), (60, 60)):
         known = stats.binomtest(k, n).proportion_ci(method="wilson")
         assert rate_of(k, n)[2:] == pytest.approx((known.low, known.high), abs=1e-6)

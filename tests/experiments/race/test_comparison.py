@@ -1,5 +1,3 @@
-"""A comparison races the run's own settings against others, to the last knob."""
-
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
@@ -32,29 +30,16 @@ def test_both_have_exactly_their_knobs_and_titles_that_differ(name):
             assert race.entrants[0].title != race.entrants[1].title
 
 
-def test_what_differs_comes_first_in_both_titles():
+def test_what_differs_comes_first_in_both_titles_and_the_python_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", num_particles=500, seed=3)
     now = recipe.start_knobs()
     race = compared(recipe, now, "pmd", now.replaced(bandwidth=2))
     titles = [one.title for one in race.entrants]
     assert titles == ["PMD, bandwidth h = 1, particles m = 500", "PMD, bandwidth h = 2, particles m = 500"]
-
-
-def test_another_method_has_its_own_knobs_and_an_endless_run_stays_endless():
     recipe = Recipe("mixture", "pmd", budget=None)
     smc = METHODS["smc"]
     race = compared(recipe, recipe.start_knobs(), "smc", smc.fitted(smc.Knobs.defaults(), recipe.make_target()))
     assert [one.label for one in race.entrants] == ["pmd", "smc"] and race.budget is None
-
-
-def test_a_method_that_cannot_run_on_the_target_is_refused():
-    recipe = Recipe("mixture", "pmd")
-    method = next(name for name, one in METHODS.items() if one.missing_in(recipe.make_target()))
-    with pytest.raises(InputError):
-        compared(recipe, recipe.start_knobs(), method, METHODS[method].Knobs.defaults())
-
-
-def test_the_python_for_a_notebook_runs_and_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", seed=5, budget=None)
     now = recipe.start_knobs()
     race = compared(recipe, now, "pmd", now.replaced(bandwidth=2))

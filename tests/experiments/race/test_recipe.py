@@ -1,5 +1,3 @@
-"""A race's recipe: what comes out runs the same race again."""
-
 import json
 
 import numpy as np
@@ -11,6 +9,7 @@ from pmdviz.experiments.race import RaceRecipe, entrants, race
 from pmdviz.experiments.race.entrants import split
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import make_target
+from tests.support.own import own_target, plain
 
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 FOUR = ["pmd:num_particles=60"] * 2 + [("sgld", {"batch_size": np.int64(40)}), "smc:num_particles=9"]
@@ -21,11 +20,7 @@ def result():
     return race(FOUR, seeds=[3, 1], points=2, **FEW)
 
 
-def plain(result):
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in result.rows]
-
-
-def test_json_goes_there_and_back_and_runs_the_same_race(result):
+def test_json_and_python_run_the_same_race(result):
     text = result.recipe.to_json()
     again = RaceRecipe.from_json(text)
     assert again == result.recipe and again.to_json() == text and hash(again) == hash(result.recipe)
@@ -33,18 +28,26 @@ def test_json_goes_there_and_back_and_runs_the_same_race(result):
     assert plain(race(again)) == plain(result)
     assert [one.label for one in again.entrants][1] == "pmd:num_particles=60 #2"
     assert again != RaceRecipe.from_dict({**json.loads(text), "budget": 401})
-
-
-def test_python_runs_the_same_race(result):
     text = result.to_python()
     assert len(text.splitlines()) <= 15
     scope: dict = {}
     exec(text, scope)
     assert plain(scope["race"]) == plain(result)
     assert scope["race"].recipe == result.recipe
+    with pytest.raises(InputError, match="already says all of the race"):
+        race(result.recipe, budget=900)
 
 
-def test_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
+def test_your_own_target_is_named_and_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
+    mine = own_target()
+    recipe = race(["pmd:num_particles=20"], mine, budget=80).recipe
+    text = recipe.to_json()
+    assert RaceRecipe.from_json(text, targets={"dose": mine}) == recipe
+    with pytest.raises(InputError, match="needs the custom target 'dose'"):
+        RaceRecipe.from_json(text)
+    scope = {"dose": mine}
+    exec(recipe.to_python(), scope)
+    assert scope["race"].target is mine
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pmdviz, "race", lambda *given, **more: given or more)
     usual = {"methods": ["pmd"], "target": "mixture", "target_options": None, "budget": 1, "seeds": 1}
@@ -59,27 +62,6 @@ def test_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
         assert made == (recipe,) or RaceRecipe.checked(target_options=None, **made) == recipe
 
 
-def dose(dim=1):
-    return pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
-        data=np.linspace(0, 1, 40)[:, None], dim=dim, name="dose",
-    )  # fmt: skip
-
-
-def test_your_own_target_is_named_and_checked():
-    mine = dose()
-    recipe = race(["pmd:num_particles=20"], mine, budget=80).recipe
-    text = recipe.to_json()
-    assert RaceRecipe.from_json(text, targets={"dose": mine}) == recipe
-    with pytest.raises(InputError, match="needs the custom target 'dose'"):
-        RaceRecipe.from_json(text)
-    scope = {"dose": mine}
-    exec(recipe.to_python(), scope)
-    assert scope["race"].target is mine
-
-
 def test_what_cannot_be_used_is_said():
     for text, words in [
         ("[]", "a race is an object with the keys pmdviz_race"),
@@ -87,7 +69,6 @@ def test_what_cannot_be_used_is_said():
         ('{"methods": ["pmd"]}', "a race needs budget"),
         ('{"method": "pmd"}', "unknown key of a race: 'method'; did you mean 'methods'?"),
         ('{"pmdviz_race": 4, "methods": ["pmd"], "budget": 5}', "format 3 and before; given: format 4"),
-        ('{"methods": ["pmdd"], "budget": 5}', "did you mean 'pmd'?"),
         ('{"methods": 3, "budget": 5}', "methods must be a list of entrants"),
         ('{"methods": ["pmd"], "budget": null}', "budget must be a whole number"),
         ('{"methods": ["pmd"], "budget": 5, "target_options": 3}', "target_options must be an object"),
@@ -97,26 +78,19 @@ def test_what_cannot_be_used_is_said():
         assert words in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_recipe_says_all_of_a_race(result):
-    with pytest.raises(InputError, match="already says all of the race"):
-        race(result.recipe, budget=900)
-
-
-# Who races: texts, pairs, labels and titles.
-
-
-def test_texts_and_pairs_say_the_same():
+def test_texts_and_pairs_say_the_same_and_labels_tell_what_differs():
     text, pair = entrants(["pmd:warm_start=true, bandwidth=0.5", ("pmd", {"warm_start": True, "bandwidth": 0.5})])
     one, other = (entrant.recipe(make_target("mixture"), 0, 100) for entrant in (text, pair))
     assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
-
-
-def test_labels_tell_what_differs_from_the_defaults_and_are_never_the_same():
+    several = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
+    assert split(several) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
+    assert [one.method for one in entrants(several)] == ["pmd", "pmd", "smc"]
     found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
     assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
+    assert [one.label for one in entrants([found[3], "smc", found[0]])] == ["pmd", "smc", "pmd #2"]  # named anew
 
 
-def test_titles_are_words_of_the_method_and_of_what_was_given():
+def test_titles_are_words_of_the_method_and_of_what_was_given_and_never_identifiers():
     texts = ["pmd", "pmd:warm_start=true,bandwidth=0.5", "svgd:num_particles=2000", "gibbs", "gibbs"]
     assert [one.title for one in entrants([*texts, "pmd:warm_start=false,draws=independent"])] == [
         "PMD",
@@ -127,6 +101,10 @@ def test_titles_are_words_of_the_method_and_of_what_was_given():
         "PMD, no warm start, new particles: independent",
     ]
     assert entrants(["sgld"])[0].full_title == "Stochastic gradient Langevin dynamics"
+    for method, made in METHODS.items():
+        for name, spec in made.Knobs.specs().items():
+            title = entrants([(method, {name: spec.default})])[0].title
+            assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
 
 
 def label(method, knob):
@@ -134,27 +112,12 @@ def label(method, knob):
     return words[0].lower() + words[1:]
 
 
-def test_no_knob_is_called_by_its_identifier_in_a_title():
-    for method, made in METHODS.items():
-        for name, spec in made.Knobs.specs().items():
-            title = entrants([(method, {name: spec.default})])[0].title
-            assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
-
-
-def test_one_text_holds_several_entrants():
-    text = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
-    assert split(text) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
-    assert [one.method for one in entrants(text)] == ["pmd", "pmd", "smc"]
-
-
-def test_what_cannot_race_is_one_sentence():
+def test_what_cannot_race_is_one_sentence_that_names_the_entrant():
     for given, words in [
         ([], "at least 1 and at most 100 methods; given: 0"),
         (["pdm"], "unknown method 'pdm'; did you mean 'pmd'"),
         (["pmd:bandwidt=1"], "unknown knob of method 'pmd': 'bandwidt'; did you mean 'bandwidth'"),
-        (["pmd:bandwidth=-1"], "bandwidth must be"),
         (["pmd:bandwidth"], "after a colon"),
-        (["pmd:"], "after a colon"),
         (["pmd:bandwidth=1,bandwidth=2"], "bandwidth is given twice"),
         ("pmd,bandwidth=1", "after a colon"),
         ([("pmd", 3)], "or a pair"),
@@ -164,14 +127,6 @@ def test_what_cannot_race_is_one_sentence():
         with pytest.raises(InputError, match=words) as caught:
             entrants(given)
         assert "\n" not in str(caught.value)
-
-
-def test_a_pair_that_does_not_fit_names_the_entrant():
     (one,) = entrants(["gibbs"])
     with pytest.raises(InputError, match="entrant gibbs: method 'gibbs' needs exact conditionals"):
         one.recipe(make_target("bimodal1d"), 0, 100)
-
-
-def test_who_stays_in_a_race_is_named_anew():
-    first, second = entrants(["pmd", "pmd"])
-    assert [one.label for one in entrants([second, "smc", first])] == ["pmd", "smc", "pmd #2"]

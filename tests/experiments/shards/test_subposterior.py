@@ -1,5 +1,3 @@
-"""Subposteriors: they multiply to the posterior, and each is a target like any other."""
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -19,16 +17,13 @@ def test_the_product_of_subposteriors_is_the_posterior(name, options):
     np.testing.assert_allclose(gradients, whole.grad_log_joint(theta), rtol=1e-9, atol=1e-9)
 
 
-def test_every_datum_is_on_one_shard():
+def test_every_datum_is_on_one_shard_whose_prior_is_wider_and_still_a_density():
     whole = make_target("linear", dim=3, num_data=101)
     shards = shards_of(whole, 4, 0)
     rows = np.concatenate([shard.data for shard in shards])
     assert sorted(len(shard.data) for shard in shards) == [25, 25, 25, 26]
     assert (rows[np.lexsort(rows.T)] == whole.data[np.lexsort(whole.data.T)]).all()
     assert (shards_of(whole, 4, 1)[0].data != shards[0].data).any()
-
-
-def test_the_prior_of_a_shard_is_wider_and_still_a_density():
     whole = make_target("linear", dim=2, num_data=20, prior_sd=0.5)
     shard, theta = Subposterior(whole, whole.data[:5], 9), np.array([[0.3, -2.0], [1.0, 0.0]])
     np.testing.assert_allclose(shard.log_prior(theta), norm.logpdf(theta, scale=1.5).sum(axis=1), rtol=1e-12)
@@ -36,7 +31,7 @@ def test_the_prior_of_a_shard_is_wider_and_still_a_density():
     np.testing.assert_allclose(draws.std(axis=0), 1.5, atol=4 * 1.5 / np.sqrt(2 * 4000))
 
 
-def test_of_linear_regression_the_exact_subposteriors_multiply_to_the_exact_posterior():
+def test_of_linear_regression_and_in_the_plane_subposteriors_are_known():
     whole = make_target("linear", dim=5, num_data=300)
     exact = [shard.exact for shard in shards_of(whole, 6, 0)]
     precisions = np.array([np.linalg.inv(each.cov) for each in exact])
@@ -44,9 +39,6 @@ def test_of_linear_regression_the_exact_subposteriors_multiply_to_the_exact_post
     mean = cov @ sum(precision @ each.mean for precision, each in zip(precisions, exact, strict=True))
     np.testing.assert_allclose(cov, whole.exact.cov, rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(mean, whole.exact.mean, rtol=1e-9)
-
-
-def test_a_shard_in_the_plane_is_known_on_a_grid():
     shard = shards_of(make_target("mixture", num_data=200), 2, 0)[0]
     theta = np.array([[1.0, -2.0], [-1.0, 2.0], [0.5, 0.0]])
     apart = shard.exact.log_density(theta) - shard.log_joint(theta)

@@ -7,6 +7,7 @@ import pmdviz
 from pmdviz import InputError, Recipe, Session
 from pmdviz.experiments.sweep import measures
 from pmdviz.experiments.sweep.measures import BOUNDED, bounded_error, chosen_error, exact_values, measured
+from tests.support.own import own_target
 
 
 def expectation(f, mean, sd, scale):
@@ -25,28 +26,22 @@ def test_exact_values_of_the_gaussian(dim):
     np.testing.assert_allclose(exact_values(target), wanted, atol=1e-4)
 
 
-def test_exact_values_of_the_mixture_against_draws():
+def test_antiderivatives_and_exact_values_of_the_mixture_against_draws():
+    u, step = np.linspace(-3, 3, 61) + 1e-3, 1e-6
+    for each in BOUNDED.values():
+        slope = (each.antiderivative(u + step) - each.antiderivative(u - step)) / (2 * step)
+        np.testing.assert_allclose(slope, each.f(u), atol=1e-6)
+        assert np.abs(each.f(u)).max() <= 1
     target = pmdviz.target("mixture", num_data=400, sigma_x=1.5)
     draws = target.exact.sample(np.random.default_rng(0), 200_000)
     wanted = np.array([[f.f(draws[:, k]).mean() for f in BOUNDED.values()] for k in range(2)])
     np.testing.assert_allclose(exact_values(target), wanted, atol=4 / np.sqrt(200_000))
 
 
-def test_antiderivatives():
-    u, step = np.linspace(-3, 3, 61) + 1e-3, 1e-6
-    for each in BOUNDED.values():
-        slope = (each.antiderivative(u + step) - each.antiderivative(u - step)) / (2 * step)
-        np.testing.assert_allclose(slope, each.f(u), atol=1e-6)
-        assert np.abs(each.f(u)).max() <= 1
-
-
-def test_bounded_error_is_of_the_points_themselves():
+def test_bounded_errors_are_of_the_points_or_of_the_density_of_a_gaussian_family():
     frame = Session(Recipe("gaussian", target_options={"dim": 1}, num_particles=300, budget=200)).advance(20)
     values = [frame.weights @ f.f(frame.particles[:, 0]) for f in BOUNDED.values()]
     assert bounded_error(frame) == pytest.approx(np.abs(values - exact_values(frame.target)[0]).mean())
-
-
-def test_bounded_error_of_a_gaussian_family_is_of_its_density():
     frame = Session(Recipe("gaussian", "svi", target_options={"dim": 2}, budget=100)).advance(3)
     sds = np.sqrt(np.diag(frame.density.cov))
     wanted = [
@@ -56,18 +51,7 @@ def test_bounded_error_of_a_gaussian_family_is_of_its_density():
     assert bounded_error(frame) == pytest.approx(error, abs=1e-4)
 
 
-def test_errors_that_cannot_be_had_are_nan():
-    mine = pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, 3)),
-        data=[[0.5], [1.0]], dim=3, name="wide",
-    )  # fmt: skip
-    found = measured(Session(Recipe(mine, num_particles=20, budget=10)).advance(1), {})
-    assert set(found) == set(measures.ERRORS) and np.isnan([*found.values()]).all()
-
-
-def test_which_errors_can_be_asked_for():
+def test_which_errors_can_be_asked_for_and_those_that_cannot_be_had_are_nan():
     def own(frame):
         return 0.0
 
@@ -85,9 +69,8 @@ def test_which_errors_can_be_asked_for():
     ]:
         with pytest.raises(InputError, match=words):
             chosen_error(wrong)
-
-
-def test_every_metric_of_the_table_is_an_error_where_it_applies():
+    found = measured(Session(Recipe(own_target(dim=3), num_particles=20, budget=10)).advance(1), {})
+    assert set(found) == set(measures.ERRORS) and np.isnan([*found.values()]).all()
     frame = Session(Recipe("linear", target_options={"dim": 4}, num_particles=50, budget=100)).advance()
     name, own = chosen_error("mean_error")
     assert name == "mean_error" and measured(frame, own)["mean_error"] == frame.metrics["mean_error"] > 0

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 from pathlib import Path
@@ -13,13 +12,11 @@ import pytest
 
 import pmdviz
 from pmdviz import InputError, Recipe
-from pmdviz.experiments import workers
 from pmdviz.experiments.table import Table
-from pmdviz.kernels.cancel import Cancelled
+from tests.support.own import own_target
 
 ROOT = Path(__file__).parents[3]
 RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
-PULLER = "pmdviz-sweep-results"
 OVER = {"num_particles": [20, 30, 40]}
 
 
@@ -58,12 +55,6 @@ def test_rows_are_the_runs():
         found.fit(y="tvv")
 
 
-def test_processes_give_the_same_bits_as_this_one(tmp_path):
-    here = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1)
-    there = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=2, path=tmp_path / "t.csv")
-    assert same_rows(here, there)
-
-
 def test_what_is_in_the_table_is_not_computed_again(tmp_path):
     marks = counting(tmp_path / "runs")
     first = pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", error=marks, workers=1)
@@ -78,22 +69,6 @@ def test_what_is_in_the_table_is_not_computed_again(tmp_path):
     assert len(other) == 3 and len(list((tmp_path / "runs").iterdir())) == 12
     with Table(tmp_path / "t.csv", first.kinds) as table:
         assert len(table.rows) == 12
-
-
-def test_progress_can_stop_it_and_the_table_keeps_what_was_finished(tmp_path):
-    said = []
-
-    def stop(done, total):
-        said.append((done, total))
-        if done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=stop)
-    assert said[0] == (0, 6) and said[-1] == (2, 6)
-    seen = []
-    pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=lambda *now: seen.append(now))
-    assert seen[0] == (2, 6) and seen[-1] == (6, 6)
 
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit])
@@ -112,13 +87,11 @@ def test_a_run_that_fails_is_a_row_with_words(kind):
 @pytest.mark.ci
 def test_a_target_of_ones_own_goes_to_the_processes():
     offset = 0.25
-    mine = pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - offset - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
-        data=np.linspace(0, 1, 30)[:, None], dim=1, name="mine",
-    )  # fmt: skip
-    recipe = Recipe(mine, num_particles=30, batch_size=5, budget=60)
+
+    def log_likelihood(theta, batch):
+        return -0.5 * ((theta[:, :1] - offset - batch[:, 0]) ** 2).sum(axis=1)
+
+    recipe = Recipe(own_target(log_likelihood=log_likelihood), num_particles=30, batch_size=5, budget=60)
     assert same_rows(pmdviz.sweep(recipe, OVER, seeds=1, workers=1), pmdviz.sweep(recipe, OVER, seeds=1, workers=2))
 
 
@@ -133,36 +106,24 @@ def test_what_cannot_be_sent_is_said_at_once():
 
 
 @pytest.mark.ci
-def test_a_worker_that_dies_once_loses_nothing(tmp_path):
+def test_a_worker_that_dies_once_loses_nothing_and_a_run_that_kills_it_twice_is_named(tmp_path):
     died = tmp_path / "died"
 
     def deadly(frame):
         import os
 
-        if len(frame.particles) == 30 and not died.exists():
+        if len(frame.particles) == 30 or (len(frame.particles) == 40 and not died.exists()):
             died.touch()
             os.kill(os.getpid(), 9)
         return 0.5
 
-    found = pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=2, path=tmp_path / "t.csv")
-    assert died.exists() and found.failed == ()
-    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=1))
-
-
-@pytest.mark.ci
-def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp_path):
-    def deadly(frame):
-        import os
-
-        if len(frame.particles) == 30:
-            os.kill(os.getpid(), 9)
-        return 0.5
-
     found = pmdviz.sweep(RECIPE, OVER, seeds=3, error=deadly, workers=2, path=tmp_path / "t.csv")
-    assert found.rows["num_particles"].tolist() == [20, 20, 20, 40, 40, 40]
+    assert died.exists() and found.rows["num_particles"].tolist() == [20, 20, 20, 40, 40, 40]
     assert len(found.failed) == 3
     assert all(f"num_particles = 30, seed {k} is missing: its worker died twice" in " ".join(found.failed)
                for k in range(3))  # fmt: skip
+    others = {"num_particles": [20, 40]}
+    assert same_rows(found, pmdviz.sweep(RECIPE, others, seeds=3, error=deadly, workers=1))
 
 
 HALF_WAY = """
@@ -250,33 +211,6 @@ def test_a_backend_that_gives_no_results_as_they_come_works_too():
         found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
     assert said[-1] == (12, 12)
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
-
-
-@pytest.mark.ci
-def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypatch, caplog):
-    from joblib._parallel_backends import LokyBackend
-
-    submit = LokyBackend.submit
-
-    def lingering(self, func, callback=None):
-        if threading.current_thread() is not threading.main_thread():  # it has seen a result
-            caught.set()
-            time.sleep(1.0)
-        return submit(self, func, callback)
-
-    def heartbeat():
-        if caught.is_set():
-            raise Cancelled
-
-    caught = threading.Event()
-    monkeypatch.setattr(LokyBackend, "submit", lingering)
-    with pytest.raises(Cancelled):
-        for _ in workers.results(abs, list(range(500)), 2, heartbeat):
-            pass
-    deadline = time.monotonic() + 120
-    while PULLER in (left := [one.name for one in threading.enumerate()]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert PULLER not in left and "exception calling callback" not in caplog.text
 
 
 ENDING = """

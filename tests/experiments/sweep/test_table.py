@@ -39,16 +39,21 @@ def test_the_file_is_whole_after_every_row(tmp_path, name):
             np.testing.assert_equal(other._read(), ROWS[:count])
 
 
-def test_rows_stay_when_the_work_fails(tmp_path):
+def test_rows_stay_when_the_work_fails_and_sorted_ones_keep_those_of_other_sweeps(tmp_path):
     with pytest.raises(ZeroDivisionError), Table(tmp_path / "t.csv", KINDS) as table:
         table._next = float("inf")
         table.add(ROWS[0])
         _ = 1 / 0
     with Table(tmp_path / "t.csv", KINDS) as table:
         assert len(table.rows) == 1
+    with Table(tmp_path / "sorted.csv", KINDS) as table:
+        for m in (4, 9, 3, 8, 1):
+            table.add({**ROWS[0], "m": m})
+        table.sort([1, 3, 4], lambda row: row["m"])
+        assert [row["m"] for row in table.rows] == [9, 8, 1, 3, 4]
 
 
-def test_writing_slows_down_with_what_it_costs(tmp_path, monkeypatch):
+def test_writing_slows_down_with_what_it_costs_and_no_suffix_means_parquet(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("pmdviz.experiments.table.time.monotonic", lambda: now[0])
     with Table(tmp_path / "t.csv", KINDS) as table:
@@ -59,14 +64,12 @@ def test_writing_slows_down_with_what_it_costs(tmp_path, monkeypatch):
         now[0] = 5.0
         table.add(ROWS[0])
     assert written == [2, 2]  # not after the first row, after the second, and at the end
-
-
-def test_sorted_rows_keep_those_of_other_sweeps(tmp_path):
-    with Table(tmp_path / "t.csv", KINDS) as table:
-        for m in (4, 9, 3, 8, 1):
-            table.add({**ROWS[0], "m": m})
-        table.sort([1, 3, 4], lambda row: row["m"])
-        assert [row["m"] for row in table.rows] == [9, 8, 1, 3, 4]
+    monkeypatch.setattr("pmdviz.experiments.table._has_pyarrow", lambda: True)
+    assert table_path(tmp_path / "t").name == "t.parquet"
+    monkeypatch.setattr("pmdviz.experiments.table._has_pyarrow", lambda: False)
+    assert table_path(tmp_path / "t").name == "t.csv"
+    with pytest.raises(InputError, match="needs pyarrow"):
+        table_path("t.parquet")
 
 
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path):
@@ -95,15 +98,6 @@ def test_a_file_that_is_not_parquet_is_one_sentence(tmp_path):
     (tmp_path / "t.parquet").write_text("no parquet at all")
     with pytest.raises(InputError, match="cannot read"), Table(tmp_path / "t.parquet", KINDS):
         pass
-
-
-def test_no_suffix_means_parquet_where_it_can_be_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("pmdviz.experiments.table._has_pyarrow", lambda: True)
-    assert table_path(tmp_path / "t").name == "t.parquet"
-    monkeypatch.setattr("pmdviz.experiments.table._has_pyarrow", lambda: False)
-    assert table_path(tmp_path / "t").name == "t.csv"
-    with pytest.raises(InputError, match="needs pyarrow"):
-        table_path("t.parquet")
 
 
 LOCKED = """

@@ -10,16 +10,13 @@ WITH_A_CONSTANT_PART = ["steinis", "path_integration", "gf_ais"]  # pairs whose 
 WITH_A_MATRIX = ["black_box_is"]  # of all pairs, of 500 points at most
 
 
-def test_every_line_is_measured_at_several_sizes():
+def test_every_method_that_runs_on_its_target_has_a_line_measured_at_several_sizes():
     found = plan()
     assert len({(line.name, size) for line, size in found}) == len(found)
     for line in LINES:
         mine = [size for each, size in found if each is line]
         assert len({size.num_data for size in mine}) == len({size.dim for size in mine}) == 3
         assert len({size.m for size in mine}) == (3 if line.size else 1)
-
-
-def test_every_method_that_runs_on_its_target_has_a_line():
     target = make_target(TARGET)
     assert {line.method for line in LINES} == {name for name in METHODS if not METHODS[name].missing_in(target)}
     assert len({line.name for line in LINES}) == len(LINES)

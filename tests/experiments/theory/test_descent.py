@@ -1,5 +1,3 @@
-"""The decrease of the KL of particle mean-field VB: its theory against brute force, and runs against the theory."""
-
 import numpy as np
 import pytest
 
@@ -57,20 +55,24 @@ def test_the_bound_holds_from_everywhere_and_that_of_the_constants_is_above(bloc
         assert (exact <= known.floor + known.rate**t * (exact[0] - known.floor) + 1e-9 * exact[0]).all()
 
 
-def test_the_rate_is_reached():
+def test_the_rate_is_reached_and_the_floor_falls_like_the_square_of_h():
     """Of one block, along the flattest direction, the mean's share falls by (1 - h c/2)^2 a step: no less will do."""
     known, (c, top) = Theory(A, ((0, 1, 2),), 0.3), np.linalg.eigvalsh(A)[[0, -1]]
     assert known.rate == pytest.approx((1 - 0.15 * c) ** 2) and top == pytest.approx(1.0)
     start = 1e4 * np.linalg.eigh(A)[1][:, 0]
     exact = known.exact(start, 1.0, 10)[:, 0]
     assert exact[10] / exact[0] == pytest.approx(known.rate**10, rel=1e-4)
-
-
-def test_the_floor_falls_like_the_square_of_h():
-    """h^2 sum a^2 / 64, though the variance is off by O(h)."""
+    # h^2 sum a^2 / 64, though the variance is off by O(h).
     eigenvalues = np.concatenate([np.linalg.eigvalsh(A[np.ix_(b, b)]) for b in map(list, BLOCKS)])
     assert Theory(A, BLOCKS, 0.01).floor == pytest.approx(1e-4 * (eigenvalues**2).sum() / 64, rel=0.01)
     assert excess(np.array([1.0]))[0] == 0.0
+    rows = [{"t": t, "time": 0.5 * t, "measured": 100 * 0.6 ** (0.5 * t), "floor": 1e-4} for t in range(30)]
+    assert fall(rows, 0.5) == pytest.approx(0.6)
+    assert np.isnan(fall(rows[:1], 0.5))
+    knobs = DescentKnobs.checked({"correlation": 0.99})
+    with pytest.raises(InputError, match="step_size must be below 0.0398"):
+        Descent().cases(knobs)
+    assert np.isnan(Theory(A, BLOCKS, 3.0).rate_of_constants)
 
 
 def test_what_is_measured_of_particles_is_the_kl_of_their_moments():
@@ -103,16 +105,3 @@ def test_runs_fall_as_the_theory_says_and_stop_at_its_floor():
     assert found.summary[0]["floor measured"] > 3 * found.summary[1]["floor measured"]
     (chart,) = found.pictures
     assert len(chart.series[0].x) == 3 and chart.slopes[0][1] == 2.0
-
-
-def test_the_measured_rate_is_that_of_a_line():
-    rows = [{"t": t, "time": 0.5 * t, "measured": 100 * 0.6 ** (0.5 * t), "floor": 1e-4} for t in range(30)]
-    assert fall(rows, 0.5) == pytest.approx(0.6)
-    assert np.isnan(fall(rows[:1], 0.5))
-
-
-def test_steps_that_do_not_contract_are_refused():
-    knobs = DescentKnobs.checked({"correlation": 0.99})
-    with pytest.raises(InputError, match="step_size must be below 0.0398"):
-        Descent().cases(knobs)
-    assert np.isnan(Theory(A, BLOCKS, 3.0).rate_of_constants)

@@ -1,5 +1,3 @@
-"""The figures of docs/errata.md that this package's formulas give, and the geometry of an exact step."""
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ def kl(p, q):
     return float((p * np.log(p / q)).sum())
 
 
-def test_p1_theorem_2_as_printed_is_false_and_holds_as_proved():
+def test_p1_theorem_2_as_printed_is_false_and_the_proved_one_is_the_first_order_condition():
     """q_t = p and g = 0: the exact step stays at p, and eps_t as printed is KL(q || p)."""
     p, q = np.array([0.01, 0.99]), np.array([0.01 * np.exp(-10), 1 - 0.01 * np.exp(-10)])
     printed = kl(q, p)
@@ -20,10 +18,7 @@ def test_p1_theorem_2_as_printed_is_false_and_holds_as_proved():
         proved = formulas.proved_inexactness(printed, kl(p, q), 0.0)
         assert kl(p, q) <= formulas.theorem2(0.0, gamma, 0.0, proved)
     assert (round(printed, 4), round(kl(p, q), 4)) == (0.0100, 0.0901)
-
-
-def test_p1_the_proved_inexactness_is_the_first_order_condition_at_p():
-    """<gamma g + log q_{t+1} - log q_t, q_{t+1} - p>, summed directly."""
+    # <gamma g + log q_{t+1} - log q_t, q_{t+1} - p>, summed directly.
     rng = np.random.default_rng(0)
     p, before, after = rng.dirichlet(np.ones(6), 3)
     g, gamma = rng.normal(size=6), 0.4
@@ -45,14 +40,11 @@ def test_p2_the_recurrence_of_lemma_8_falls_slower_than_the_lemma_says(eta, at_1
     assert np.log(late / early) / np.log(100) == pytest.approx(slope, abs=0.01)
 
 
-def test_p2_the_constant_that_the_recurrence_has_for_eta_above_1():
+def test_p2_and_p3_as_proved():
     for eta in (1.2, 2.0, 5.0):
         for steps in (2, 10, 1000, 20_000):
             right = max(1.0, eta**2 / (2 * eta - 2)) / steps
             assert formulas.lemma8_proved(1.0, 1.0, steps, eta) <= right * (1 + 1e-12), (eta, steps)
-
-
-def test_p3_theorem_5_as_proved_is_the_larger_one():
     one = (100, 100, 4.0, 0.1, 1.0, 2.0)
     assert formulas.theorem5_proved(*one) > formulas.theorem5(*one)
     first = formulas.theorem3(100, 4.0)

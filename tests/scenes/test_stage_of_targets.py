@@ -1,0 +1,208 @@
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.methods import METHODS
+from pmdviz.scenes.stage import SCENES, applicable_scenes
+from pmdviz.scenes.stage.band import POINTS
+from pmdviz.scenes.stage.discrete.quantile_bins import BARS, TOP
+from pmdviz.scenes.stage.series.hidden_path import weighted_quantiles
+from pmdviz.scenes.stage.series.reported import CELLS as TILE_CELLS
+from pmdviz.scenes.stage.series.reported import HIGH as TILE_HIGH
+from pmdviz.targets.networks.regression_rows import curve as net_curve
+from pmdviz.targets.sparse_gp import truth
+from tests.support.frames import frame_of, short_chains
+from tests.support.tables import looped
+
+
+def curves(line, each):
+    """The curves of a line, without the gaps between them: (number, each)."""
+    return line["y"][~np.isnan(line["x"])].reshape(-1, each)
+
+
+# A function of one input: both bands, the true function, the data, and the inducing inputs.
+
+
+def of_process(method="structured_pmd", **options):
+    return frame_of("sparse_gp", method, 3, **{"num_data": 200, "dim": 30, "noise_variance": 0.01, **options})
+
+
+def test_the_exact_band_is_the_process_of_all_data_and_beyond_it_the_sparse_posterior():
+    frame = of_process(dim=3)
+    found = SCENES["band"].columns(frame, (0, 1))
+    x, y = frame.target.data.T
+    at = np.linspace(x.min(), x.max(), POINTS)
+    width = frame.target.kernel_width
+    across, both = (np.exp(-0.5 * ((z[:, None] - x) / width) ** 2) for z in (at, x))
+    solved = np.linalg.solve(both + 0.01 * np.eye(len(x)), np.column_stack([y, across.T]))
+    mean, sd = across @ solved[:, 0], np.sqrt(1 - np.einsum("ij,ji->i", across, solved[:, 1:]))
+    np.testing.assert_allclose(curves(found.exact, POINTS), [mean, mean - 2 * sd, mean + 2 * sd], atol=1e-5)
+    frame = of_process(num_data=5000, dim=12)
+    mean, low, high = curves(SCENES["band"].columns(frame, (0, 1)).exact, POINTS)
+    assert frame.target.process_at(np.zeros((1, 1))) is None
+    reference = frame.target.row_mean(frame.target.exact.mean[None], frame.target.rows_at(np.zeros((1, 1))))
+    assert mean[POINTS // 2] == pytest.approx(reference[0, 0], abs=0.01) and (low < mean).all() and (mean < high).all()
+    found = SCENES["band"].columns(of_process(), (0, 1))
+    np.testing.assert_allclose(found.prior["y"], truth(found.prior["x"].astype(float)), atol=1e-5)
+    assert len(found.others["x"]) == 200
+
+
+@looped("method, number", [("structured_pmd", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
+def test_the_rug_is_the_inducing_inputs_where_a_method_has_such(method, number):
+    frame = of_process(method)
+    assert "band" in applicable_scenes(frame.target, frame.method)
+    rug = SCENES["band"].columns(frame, (0, 1)).particles
+    assert len(rug["x"]) == number and set(rug["y"]) <= {rug["y"][0]} if number else True
+    assert np.isin(rug["x"], frame.target.data[:, 0].astype(np.float32)).all() or number == 0
+
+
+# A net's predictions: the band with its noise, the curve of the mean of theta, and the function.
+
+
+def of_net(steps):
+    return frame_of("regression_net", "pmfvb_nn", steps, num_data=60, hidden=5, batch_size=30)
+
+
+def test_the_band_is_that_of_y_over_the_nets_themselves():
+    frame = of_net(20)
+    target, theta, found = frame.target, frame.particles, SCENES["predictive_band"].columns(frame, (0, 1))
+    x = np.linspace(target.data[:, 0].min(), target.data[:, 0].max(), POINTS)
+    each = target.row_mean(theta, target.rows_at(x[:, None]))
+    mean, sd = each.mean(axis=0), np.sqrt(each.var(axis=0) + target.noise_variance(theta).mean())
+    np.testing.assert_allclose(curves(found.approximate, POINTS), [mean, mean - 2 * sd, mean + 2 * sd], atol=1e-5)
+    function = curves(SCENES["band"].columns(frame, (0, 1)).approximate, POINTS)
+    np.testing.assert_allclose(function[2], mean + 2 * each.std(axis=0), atol=1e-5)
+    frame = of_net(0)
+    target, found = frame.target, SCENES["predictive_band"].columns(frame, (0, 1))
+    start, end = (
+        np.append(found.paths["x0"], found.paths["x1"][-1]),
+        np.append(found.paths["y0"], found.paths["y1"][-1]),
+    )
+    expected = target.row_mean(frame.particles.mean(axis=0)[None], target.rows_at(start[:, None].astype(float)))[0]
+    np.testing.assert_allclose(end, expected, atol=1e-4)
+    np.testing.assert_allclose(found.paths["x0"][1:], found.paths["x1"][:-1])
+    np.testing.assert_allclose(found.prior["y"], net_curve(found.prior["x"][:, None].astype(float)), atol=1e-5)
+
+
+# A hidden path and what a target reports, against quantiles and sums written out.
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    short_chains(monkeypatch)
+
+
+def of_path(method="pmfvb", steps=5, **options):
+    return frame_of("stochastic_volatility", method, steps, **{"num_data": 12, "data_seed": 7, **options})
+
+
+@looped("shares", [(0.05, 0.5, 0.95), (0.0, 1.0)])
+def test_weighted_quantiles_are_those_of_repeated_values(shares):
+    rng = np.random.default_rng(0)
+    values, counts = rng.normal(size=(30, 4)), rng.integers(1, 5, 30)
+    expected = np.quantile(np.repeat(values, counts, axis=0), shares, axis=0, method="inverted_cdf")
+    for weights in (counts / counts.sum(), 3.0 * counts):
+        np.testing.assert_array_equal(weighted_quantiles(values, weights, shares), expected)
+
+
+def test_the_bands_are_quantiles_also_of_a_file_without_a_true_path_and_of_draws(tmp_path):
+    frame = of_path()
+    found, target = SCENES["hidden_path"].columns(frame, (0, 1)), frame.target
+    draws = target.reference().draws
+    for line, points in ((found.exact, draws), (found.approximate, frame.particles)):
+        expected = np.quantile(points[:, 3:], (0.05, 0.5, 0.95), axis=0, method="inverted_cdf")
+        np.testing.assert_allclose(curves(line, 12), expected, atol=1e-5)
+    assert found.drawn == found.num_particles == len(frame.weights)
+    np.testing.assert_allclose(found.prior["y"], target.true_path, atol=1e-6)
+    np.testing.assert_array_equal(found.prior["x"], np.arange(1, 13))
+    path = tmp_path / "returns.csv"
+    path.write_text("".join(f"{k},{y}\n" for k, y in enumerate((0.5, -1.0, 2.0, 0.25))))
+    found = SCENES["hidden_path"].columns(of_path(data=str(path), num_data=4), (0, 1))
+    assert not len(found.prior["y"]) and curves(found.exact, 4).shape == (3, 4)
+    frame = of_path("npv", 1)
+    found = curves(SCENES["hidden_path"].columns(frame, (0, 1)).approximate, 12)
+    expected = np.quantile(frame.draws[:, 3:], (0.05, 0.5, 0.95), axis=0, method="inverted_cdf")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@looped("method", ["pmfvb", "importance"])
+def test_tiles_have_densities_of_equal_scale_and_moments_in_words(method):
+    frame = of_path(method, 3)
+    scene = SCENES["reported"]
+    found, names = scene.columns(frame, (0, 1)), frame.target.reported_names
+    assert [text[0] for text in found.words.text[::5]] == [name[0] for name in names]
+    values = frame.target.reported(frame.particles)
+    for k in range(3):
+        mean = float((frame.weights * values[:, k]).sum())
+        sd = float(np.sqrt((frame.weights * (values[:, k] - mean) ** 2).sum()))
+        assert found.words.text[5 * k + 1] == f"q {mean:.3g} ± {sd:.2g}"
+    exact = curves(found.exact, TILE_CELLS)
+    feet = np.array([0.1, 0.1, 0.1]) + found.words.y[2::5] - 0.03
+    np.testing.assert_allclose(exact.max(axis=1) - feet, TILE_HIGH - 0.1, atol=1e-4)
+    (x0, x1), (y0, y1) = scene.ranges(frame.target, (0, 1), np.nan)
+    assert x0 <= np.nanmin(found.exact["x"]) and np.nanmax(found.approximate["y"]) <= y1 and y0 < y1 and x0 < x1
+
+
+# One coordinate of few values: bars of the right height, and quantile bins with what lies in them.
+
+
+def heights(line, count, foot=0.0):
+    """Of the last `count` bars of a line, each of six points."""
+    return line["y"][-6 * count :].reshape(count, 6)[:, 1] - foot
+
+
+@looped("method", ["gibbs", "discrete_gf_svgd"])
+def test_bars_are_probabilities_and_shares(method):
+    frame = frame_of("categorical", method, 20)
+    columns = SCENES["value_bars"].columns(frame, (0, 1))
+    target, q = frame.target, frame.density
+    np.testing.assert_allclose(heights(columns.exact, 5), target.probabilities, rtol=1e-6)
+    shares = [q.weights[q.particles[:, 0] == value].sum() for value in target.space.values]
+    np.testing.assert_allclose(heights(columns.approximate, 5), shares, rtol=1e-6)
+    assert columns.approximate["x"][-4] > columns.exact["x"][-4]  # side by side
+
+
+@looped("knobs", [{}, {"bins_per_value": 2}, {"base_spread": 4.0}, {"clip": 1.0}])
+def test_bins_hold_the_points_that_stand_in_them(knobs):
+    frame = frame_of("categorical", "discrete_gf_svgd", 20, num_particles=40, **knobs)
+    columns, bins = SCENES["quantile_bins"].columns(frame, (0, 1)), METHODS["discrete_gf_svgd"].bins
+    gamma = bins(frame.target, frame.knobs)
+    count = gamma.num_bins
+    shown = heights(columns.approximate, count, BARS)
+    inside = np.bincount(np.searchsorted(gamma.edges, frame.state.latent[:, 0]), minlength=count) / 40
+    np.testing.assert_allclose(shown / shown.sum(), inside, atol=1e-5)
+    exact = heights(columns.exact, count, BARS)
+    probabilities = frame.target.probabilities[np.arange(count) % 5]
+    np.testing.assert_allclose(exact / exact.sum(), probabilities / probabilities.sum(), rtol=1e-5)
+    assert max(columns.exact["y"][~np.isnan(columns.exact["y"])].max(), shown.max() + BARS) <= TOP
+    start = int(np.isnan(columns.exact["y"][0]))
+    steps = columns.exact["y"][start : start + len(columns.prior["y"])] / columns.prior["y"]
+    np.testing.assert_allclose(np.unique(np.round(steps, 3)), np.sort(5 * frame.target.probabilities))
+    assert len(columns.particles["x"]) == 40 and len(columns.words.text) == count
+
+
+# Maps of the signs of a net's weights: each hidden unit's pixels are where the first layer has them.
+
+WEIGHTS = SCENES["weight_signs"]
+
+
+def test_an_image_is_the_weights_of_one_unit_and_the_words_are_the_accuracies():
+    options = {"num_data": 60, "hidden": 11}
+    recipe = Recipe("binary_net", "straight_through", target_options=options, num_particles=3)
+    frame = Session(recipe).advance(3)
+    columns = WEIGHTS.columns(frame, (0, 1))
+    cells = columns.image.values[::-1]
+    assert cells.shape == (2 * 17 + 6, 71)  # two rows of eight images of 8 x 8, and as many below them
+    mean = 0.5 * (1 + frame.density.mean[: 64 * 11].reshape(8, 8, 11))
+    for unit in (0, 1, 7, 8, 10):
+        row, column = 9 * (unit // 8), 9 * (unit % 8)
+        np.testing.assert_allclose(cells[row : row + 8, column : column + 8], mean[:, :, unit], atol=1e-6)
+        one = frame.particles[-1][: 64 * 11].reshape(8, 8, 11)[:, :, unit]
+        below = cells[23 + row : 23 + row + 8, column : column + 8]
+        np.testing.assert_array_equal(below, (one > 0).astype(np.float32))
+    assert np.isnan(cells[8]).all() and np.isnan(cells[9:17, 27:71]).all()
+    words, ((left, right), (low, high)) = columns.words, WEIGHTS.ranges(frame.target, (0, 1), 0)
+    together, alone = frame.metrics["accuracy"], frame.metrics["single_accuracy"]
+    assert words.text == (f"together {together:.1%} right", f"each alone {alone:.1%}")
+    assert (left < words.x).all() and (words.x < right).all() and (low < words.y).all() and (words.y < high).all()
