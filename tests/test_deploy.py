@@ -111,11 +111,6 @@ def test_a_process_that_died_is_replaced(tmp_path):
     assert "another is started" in (tmp_path / "log").read_text()
 
 
-def test_num_procs_has_bounds(capsys):
-    assert main(["serve", "--num-procs", "0"]) == 2
-    assert "--num-procs must be a whole number at least 1 and at most 64; given: 0" in capsys.readouterr().err
-
-
 def test_the_commands_in_the_files_can_be_read_by_the_command_line(monkeypatch):
     from pmdviz.serve import server
 

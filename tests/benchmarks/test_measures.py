@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks import beyond_the_plane, claims_gp, claims_topics, dimension
-from benchmarks.helpers import stein_rows
 from benchmarks.helpers.contest import Contest, Missing, Peer, rows_of
-from benchmarks.helpers.engine_kernels import density
-from benchmarks.helpers.machine import circumstances
-from benchmarks.helpers.regressions import errors, linear, two_modes, weight_of_mode
+from benchmarks.helpers.regressions import errors, linear
 from benchmarks.optima import Optimum, _above, gaussian_optima, mixture_optima, negative_elbo, nodes
 from pmdviz.densities.density import KernelDensity
 from pmdviz.targets import make_target
@@ -41,22 +38,6 @@ def test_a_moved_and_stretched_density_has_the_errors_that_it_must_have():
     shift, inverse = moved - made.mean, np.linalg.inv(covariance)
     kl = 0.5 * (np.trace(inverse @ made.covariance) + shift @ inverse @ shift - 3)  # the determinants are the same
     assert found["kl"] == pytest.approx(kl, rel=1e-9)
-
-
-def test_the_posterior_and_gradient_of_a_regression_are_those_of_its_log_joint():
-    made, h = linear(3, 1, num_data=40), 1e-3
-    centre, up, down = (made.target.log_joint(made.mean + k * h * np.eye(3)) for k in (0, 1, -1))
-    np.testing.assert_allclose((up - down) / (2 * h), 0, atol=1e-6)
-    np.testing.assert_allclose((2 * centre - up - down) / h**2, np.diag(np.linalg.inv(made.covariance)), rtol=1e-4)
-    theta, h = np.random.default_rng(0).standard_normal((1, 3)), 1e-5
-    up, down = (made.target.log_joint(theta + sign * h * np.eye(3)) for sign in (1, -1))
-    np.testing.assert_allclose((up - down) / (2 * h), made.target.grad_log_joint(theta)[0], rtol=1e-6)
-
-
-def test_both_signs_of_a_regression_of_two_modes_are_equally_likely():
-    made, theta = two_modes(4, 0, num_data=30), np.random.default_rng(0).standard_normal((5, 4))
-    np.testing.assert_allclose(made.target.log_joint(theta), made.target.log_joint(-theta))
-    assert weight_of_mode(np.array([made.w, -made.w]), np.array([0.7, 0.3]), made) == pytest.approx(0.7)
 
 
 def test_runs_are_pooled_and_their_caveats_counted():
@@ -91,15 +72,6 @@ def test_runs_of_gaussian_processes_and_topics_are_looked_at_where_they_should(m
     assert rows[-1]["perplexity"] < rows[0]["perplexity"] < 9
     rows = claims_topics.measured(claims_topics.ENTRANTS["smc 1"], bars, {}, 3, 4)
     assert len({row["perplexity"] for row in rows}) == 1 and rows[-1]["visited"] == 200
-
-
-def test_means_of_the_ten_gaussians_by_many_draws():
-    target = make_target("gmm")
-    draws = target.reference().sample(np.random.default_rng(0), 200_000)
-    (w, b), (first, second, cosine) = stein_rows.cosine_at(5, 2), stein_rows.truths(target, 5)
-    np.testing.assert_allclose(draws.mean(axis=0), first, atol=0.02)  # 4 standard errors
-    np.testing.assert_allclose((draws**2).mean(axis=0), second, atol=0.04)
-    np.testing.assert_allclose(np.cos(draws @ w + b).mean(), cosine, atol=0.008)
 
 
 # The optima that SVI and NPV are measured against.
@@ -150,17 +122,3 @@ def test_a_row_for_each_peer_that_is_there_and_a_sentence_for_each_that_is_not()
     assert row["ratio"] == pytest.approx(row["peer_ms"] / row["ours_ms"], rel=0.01)
     assert missing.words == {"not here": "not here is left out: No module named 'absent'"}
     json.dumps(row, allow_nan=False)
-
-
-def test_the_density_contest_knows_the_truth():
-    contest = density(np.random.default_rng(0), 60, 3)
-    assert contest.error(contest.ours()) < 1e-13
-    assert contest.error(contest.ours() + 1e-6) == pytest.approx(1e-6)
-
-
-def test_what_numba_was_given_of_the_processor_belongs_to_the_machine(monkeypatch):
-    for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
-        monkeypatch.delenv(name, raising=False)
-    plain = circumstances()["cpu"]
-    monkeypatch.setenv("NUMBA_CPU_FEATURES", "+avx2,-prefer-256-bit")
-    assert circumstances()["cpu"] == f"{plain}, NUMBA_CPU_FEATURES=+avx2,-prefer-256-bit"

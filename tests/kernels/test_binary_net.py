@@ -70,10 +70,3 @@ def test_a_unit_at_zero_counts_as_one():
     theta = np.array([[1.0, -1.0, 1.0, -1.0]])  # V = (1, -1), so that equal inputs cancel
     found = net_log_probabilities(theta, np.array([[0.5, 0.5, 0.0]]), shape, True)[0, 0]
     np.testing.assert_allclose(found[0] - found[1], 2.0)
-
-
-def test_the_same_bits_for_any_number_of_threads(threads):
-    shape = NetShape(64, 32, 10, 1.0, 1.0)
-    theta, rows = drawn(shape, hard=False, m=5, n=40)
-    threads(lambda: net_gradient(theta, rows, shape, False))
-    threads(lambda: net_log_likelihood(theta, rows, shape, False))

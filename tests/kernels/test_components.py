@@ -44,8 +44,3 @@ def test_far_from_all_components_nothing_is_lost(rng):
     found = component_shares(points + 1e4, log_weights, means, sds, nowhere)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
     np.testing.assert_allclose(found[1].sum(axis=1), 1, atol=1e-14)
-
-
-def test_the_same_bits_for_any_number_of_threads(rng, threads):
-    given = drawn(rng, 2000, 50, 2)
-    threads(lambda: np.column_stack(component_shares(*given)))

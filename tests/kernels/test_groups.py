@@ -1,6 +1,4 @@
-import ast
 import contextlib
-import inspect
 import os
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from pmdviz.kernels.likelihoods import banana, bimodal, gaussian, mixture
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
+from tests.support.tables import looped
 
 MODULES = groups.compiled_modules()
 ROOT = Path(__file__).parents[2]
@@ -63,23 +62,6 @@ except IndexError:
 """
 
 
-def test_every_public_kernel_is_warmed_up():
-    names = "warm_up_calls", "warm_up_calls_on", "warm_up_model"
-    texts = [inspect.getsource(getattr(module, name)) for module in MODULES for name in names if hasattr(module, name)]
-    called = {node.id for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    public = {
-        name
-        for module in MODULES
-        for name, item in vars(module).items()
-        if inspect.isfunction(item) and item.__module__ == module.__name__ and not name.startswith("_")
-    }
-    helpers = {"axis", "step", "whiten", "log_normaliser", "warm_up_calls", "warm_up_calls_on", "warm_up_model"}
-    helpers |= {"inverse"}  # called by another one
-    helpers |= {"exp2", "only", "log_joint", "put_gradient"}  # of compiled code
-    helpers |= {"checked", "longest", "column_states"}  # of arguments
-    assert public - helpers <= called
-
-
 def signatures():
     return {
         f"{module.__name__}.{name}": list(item.signatures)
@@ -89,12 +71,8 @@ def signatures():
     }
 
 
-def test_no_type_of_argument_is_left_to_compile():
-    for writeable in (True, False):
-        check_types(writeable)
-
-
-def check_types(writeable):
+@looped("writeable", [True, False])
+def test_no_type_of_argument_is_left_to_compile(writeable):
     for call in groups.calls():
         call.make()
     before = signatures()

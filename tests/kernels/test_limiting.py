@@ -40,21 +40,6 @@ def test_at_least_the_share_of_the_ess_is_left(line, most, share):
         assert ess(start + g / (1 - 2 * CLOSE) * slope) <= share * ess(start) * (1 + 1e-9), "and not much less far"
 
 
-def test_the_step_to_half_the_ess_of_two_halves():
-    """Half of many equal particles is pulled down by 1 nat a unit: ESS / m = (1 + e)^2 / (2 (1 + e^2)), e = exp(-g)."""
-    slope = np.repeat([0.0, -1.0], 500)
-    g = largest_step(np.zeros(1000), slope, 10.0, 0.75)
-    e = np.exp(-g)
-    assert (1 + e) ** 2 / (2 * (1 + e * e)) == pytest.approx(0.75, abs=1e-5)
-    assert largest_step(np.zeros(1000), slope, 0.5 * g, 0.75) == 0.5 * g, "a step that is short enough stays whole"
-
-
-def test_particles_that_nothing_can_save_do_not_count():
-    """Half of the particles lie outside the prior's support: the rest is what the share is taken of."""
-    slope = np.concatenate([np.full(50, -np.inf), np.zeros(50)])
-    assert largest_step(np.zeros(100), slope, 1.0, 0.9) == 1.0
-
-
 def test_steps_far_below_the_rounding_of_one_are_found():
     g = largest_step(np.zeros(1000), np.linspace(0, -1e12, 1000), 1.0, 0.5)
     assert 0 < g < 1e-10

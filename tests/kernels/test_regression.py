@@ -5,10 +5,8 @@ import pytest
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
-from pmdviz.kernels.chains import hamiltonian
-from pmdviz.kernels.likelihoods.linear import LinearModel, linear_grad_log_likelihood, linear_log_likelihood
+from pmdviz.kernels.likelihoods.linear import linear_grad_log_likelihood, linear_log_likelihood
 from pmdviz.kernels.likelihoods.logistic import (
-    LogisticModel,
     logistic_grad_log_likelihood,
     logistic_log_likelihood,
     logistic_row_log_likelihood,
@@ -59,21 +57,6 @@ def test_logistic_far_out_neither_overflows_nor_loses_its_sign():
 def test_no_rows_give_zero():
     assert linear_log_likelihood(np.ones((2, 3)), np.empty((0, 4)), 1.0).tolist() == [0.0, 0.0]
     assert not logistic_grad_log_likelihood(np.ones((2, 3)), np.empty((0, 4))).any()
-
-
-@pytest.mark.parametrize("logistic", [False, True])
-def test_compiled_models_give_what_the_likelihoods_do(logistic):
-    """A chain's first value and gradient, after no step at all, on a batch of a part of the data."""
-    theta, rows = drawn(1, 3, 8, classes=logistic)
-    model = LogisticModel(0.25, 20.0) if logistic else LinearModel(0.25, 20.0, 0.7)
-    value = logistic_log_likelihood(theta, rows) if logistic else linear_log_likelihood(theta, rows, 0.7)
-    slope = logistic_grad_log_likelihood(theta, rows) if logistic else linear_grad_log_likelihood(theta, rows, 0.7)
-    joint = norm.logpdf(theta, 0, 2.0).sum() + 20 / 8 * value[0]
-    tiny, ones = 1e-9, np.ones(3)
-    start = theta[0], -np.inf, -0.25 * theta[0] + 20 / 8 * slope[0]  # whatever is found is accepted
-    found = hamiltonian(model, rows, start, np.zeros((1, 3)), np.array([1]), np.zeros(1), tiny, ones, 1e6 * ones, 99)
-    assert found.accepted[0] and found.log_joint == pytest.approx(joint, rel=1e-9)
-    np.testing.assert_allclose(found.gradient, start[2], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

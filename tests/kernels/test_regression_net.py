@@ -67,10 +67,3 @@ def test_far_from_zero_classes_and_units_stay_numbers():
     weights = np.array([[1e4, 0.0, 1e4, 0.0], [-1e4, 0.0, 1e4, 0.0]])
     found = regression_fit(weights, np.array([[1.0, 1.0], [-1.0, 0.0]]), shape)
     np.testing.assert_allclose(found, [0.0, -2e4], atol=1e-12)
-
-
-def test_the_same_bits_for_any_number_of_threads(threads):
-    shape = LayeredShape((20, 20, 20, 1), True, False)
-    weights, rows = drawn(shape, m=5, n=200)
-    threads(lambda: regression_gradient(weights, rows, shape)[0])
-    threads(lambda: regression_outputs(weights, rows[:, :-1], shape))

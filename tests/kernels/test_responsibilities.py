@@ -34,9 +34,3 @@ def test_far_from_every_centre_nothing_underflows(rng):
     expected = naive(points, centres, np.zeros(20), 0.5)
     np.testing.assert_allclose(logs, expected[0], rtol=1e-12)
     np.testing.assert_allclose(means, expected[1], atol=1e-6)
-
-
-def test_same_bits_for_any_number_of_threads(rng, threads):
-    x = rng.normal(size=(900, 2))
-    threads(lambda: soft_means(x, x, np.zeros(900), 0.3)[0])
-    threads(lambda: soft_means(x, x, np.zeros(900), 0.3)[1])

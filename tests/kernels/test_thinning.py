@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +22,8 @@ def naive_cells(candidates, n):
 
 
 @looped("dim", [1, 2, 3, 10])
-@looped("n", [1, 2, 7, 64, 100])
-@looped("each", [1, 2, 5, 16])
+@looped("n", [1, 2, 7, 64])
+@looped("each", [1, 2, 5])
 def test_one_of_every_cell(dim, n, each, rng):
     candidates = rng.normal(size=(each * n, dim))
     chosen = thinned(candidates, n, rng.random(n))
@@ -46,7 +45,7 @@ def test_the_ends_of_u():
         assert np.array_equal(np.sort(thinned(candidates, 4, np.full(4, u)) // 3), [0, 1, 2, 3])
 
 
-@pytest.mark.parametrize("order", ["rising", "falling", "equal", "organ pipe"])
+@looped("order", ["rising", "falling", "equal", "organ pipe"])
 def test_sorted_and_equal_candidates_are_no_trouble(order):
     line = np.arange(20_000.0)
     line = {"rising": line, "falling": line[::-1], "equal": 0 * line, "organ pipe": np.minimum(line, line[::-1])}[order]
@@ -54,18 +53,3 @@ def test_sorted_and_equal_candidates_are_no_trouble(order):
     assert len(np.unique(chosen)) == 2500
     if order == "rising":
         assert np.array_equal(np.sort(chosen) // 8, np.arange(2500))
-
-
-def test_sums_over_the_chosen_vary_less_and_are_right_on_average():
-    """Of a smooth function of points in the plane: unbiased, at a tenth of the independent draws' variance or less."""
-    few, many = [], []
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        candidates = rng.normal(size=(16 * 256, 2))
-        values = np.cos(candidates[:, 0]) + candidates[:, 1]
-        few.append(values[thinned(candidates, 256, rng.random(256))].mean())
-        many.append(values[:256].mean())
-    exact, error = np.exp(-0.5), np.std(few, ddof=1) / np.sqrt(200)
-    assert abs(np.mean(few) - exact) < 4 * error
-    assert np.var(few) < 0.15 * np.var(many)
-    assert np.var(few) > 1 / 16 / 256, "never better than all the candidates"

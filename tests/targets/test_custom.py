@@ -29,21 +29,13 @@ def sample_prior(rng, m, dim=1):
     return rng.standard_normal((m, dim))
 
 
-PARTS = {
-    "log_prior": log_prior,
-    "log_likelihood": log_likelihood,
-    "sample_prior": sample_prior,
-    "data": DATA,
-    "dim": 1,
-    "name": "dose",
-}
+PARTS = dict(
+    log_prior=log_prior, log_likelihood=log_likelihood, sample_prior=sample_prior, data=DATA, dim=1, name="dose"
+)
 
 
 def custom(**parts):
     return pmdviz.custom_target(**{**PARTS, **parts})
-
-
-# It is a target like any other.
 
 
 def test_it_agrees_with_the_built_in_gaussian_in_every_particular():
@@ -69,9 +61,6 @@ def test_a_run_from_end_to_end():
     assert names["run"].particles.tobytes() == run.particles.tobytes()
 
 
-# What is wrong is said when it is made.
-
-
 class Mute(Exception):
     """An error that cannot even say what it is."""
 
@@ -85,37 +74,28 @@ def mute():
 
 WRONG = [
     ({"name": "two words"}, "name must be a word"),
-    ({"name": ""}, "name must be a word"),
     ({"name": "x" * 41}, "at most 40"),
     ({"name": 5}, "given: 5"),
     ({"name": "mixture"}, "'mixture' is that of a built-in target"),
     ({"dim": 0}, "dim must be a whole number from 1 to 1,000; given: 0"),
-    ({"dim": 1.0}, "given: 1.0"),
     ({"dim": True}, "given: True"),
     ({"data": []}, "data must be an array with at least one row"),
     ({"data": 5.0}, "data must be an array with at least one row"),
     ({"data": [[1, 2], [3]]}, "rows of equal length"),
     ({"log_prior": 5}, "log_prior must be a function; given: 5"),
-    ({"log_likelihood": None}, "log_likelihood must be a function; given: None"),
-    ({"sample_prior": "x"}, "sample_prior must be a function"),
     ({"bounds": [(1, 0)]}, "bounds must be 1 pair(s) (low, high) with low < high; given: [(1, 0)]"),
-    ({"bounds": [(0, 1), (0, 1)]}, "bounds must be 1 pair(s)"),
     ({"bounds": [(0, np.inf)]}, "bounds must be 1 pair(s)"),
     ({"bounds": 5}, "bounds must be 1 pair(s)"),
     ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at the prior's draws"),
-    ({"log_prior": lambda theta: np.full(len(theta), np.nan)}, "log_prior must be finite at the prior's draws"),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must not be NaN or +inf; it was at theta = ["),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must not be NaN or +inf; it was at theta = ["),
     ({"log_likelihood": lambda t, b: log_likelihood(t, b) / len(b)}, "must be the plain sum over the rows"),
-    ({"log_likelihood": lambda t, b: log_likelihood(t, b) + 1.0}, "must be the plain sum over the rows"),
 ]
 WRONG_WHEN_CALLED = [
     ({"log_prior": lambda theta: theta}, r"log_prior must give shape \(8,\) for theta of shape \(8, 1\); it gave"),
     ({"log_likelihood": lambda t, b: 0.0}, r"log_likelihood must give shape \(8,\) .* and 30 rows; it gave \(\)"),
     ({"log_likelihood": lambda t, b: 1 / 0}, "log_likelihood of target 'dose' raised ZeroDivisionError: division"),
-    ({"log_prior": lambda theta: "x"}, "log_prior of target 'dose' raised ValueError"),
     ({"log_prior": lambda: 0}, "log_prior of target 'dose' raised TypeError"),
-    ({"log_prior": lambda theta: np.full(len(theta), 1j)}, "log_prior of target 'dose' gave complex values"),
     ({"log_likelihood": lambda t, b: [0j] * len(t)}, "log_likelihood of target 'dose' gave complex values"),
     ({"log_prior": lambda theta: sys.exit("enough")}, "log_prior of target 'dose' raised SystemExit: enough"),
     ({"log_prior": lambda theta: mute()}, "log_prior of target 'dose' raised Mute: $"),
@@ -136,9 +116,6 @@ def test_wrong_parts_are_refused(parts, words):
 def test_functions_that_fail_are_named(parts, words):
     with pytest.raises(TargetError, match=words):
         custom(**parts)
-
-
-# Recipes.
 
 
 def test_a_recipe_comes_back_with_its_target():
@@ -194,37 +171,25 @@ class Moody:
         return values
 
 
-def one_nan(values):
-    return np.where(np.arange(len(values)) == 3, np.nan, values)
-
-
-def one_infinity(values):
-    return np.where(np.arange(len(values)) == 3, np.inf, values)
-
-
-def nothing(values):
-    return np.full_like(values, -np.inf)
-
-
-def ess_below(values):
-    return values[:-1]
-
-
 def angry(values):
     raise RuntimeError("I will\nnot")
 
 
-MOODS = {
-    one_nan: "is nan at theta = \\(",
-    one_infinity: "is inf at theta = \\(",
-    nothing: "is -inf at every particle, one of them theta = \\(",
-    ess_below: "must give shape",
-    angry: "raised RuntimeError: I will not$",
-}
+def fourth(what):
+    return lambda values: np.where(np.arange(len(values)) == 3, what, values)
 
 
-@looped("mood", MOODS)
-def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_again(mood):
+MOODS = [
+    (fourth(np.nan), "is nan at theta = \\("),
+    (fourth(np.inf), "is inf at theta = \\("),
+    (lambda values: np.full_like(values, -np.inf), "is -inf at every particle, one of them theta = \\("),
+    (lambda values: values[:-1], "must give shape"),
+    (angry, "raised RuntimeError: I will not$"),
+]
+
+
+@looped("mood, words", MOODS)
+def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_again(mood, words):
     likelihood = Moody(mood, None)
     recipe = Recipe(custom(log_likelihood=likelihood), num_particles=50, batch_size=7, budget=140, policy="always")
     healthy = Session(recipe)
@@ -233,12 +198,12 @@ def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_agai
     session.advance(6)
     good = session.frame
     likelihood.after = likelihood.calls
-    for _ in range(3):
-        with pytest.raises(TargetError, match=MOODS[mood]) as error:
+    for _ in range(2):
+        with pytest.raises(TargetError, match=words) as error:
             session.advance(2)
         assert session.frame is good
         assert len(session.history) == 4
-    if mood in (one_nan, one_infinity):
+    if words.startswith(("is nan", "is inf")):
         assert error.value.theta.shape == (1,)
         assert f"theta = ({error.value.theta[0]:.6g})" in str(error.value)
         assert error.value.batch_note.startswith("a batch of 7 rows")
@@ -268,19 +233,14 @@ def test_functions_that_write_into_their_arguments_are_stopped():
         custom(log_likelihood=vandal)
 
 
-def test_a_density_that_cannot_be_summed_is_named():
+def test_a_density_that_cannot_be_summed_and_a_box_without_any_of_the_posterior_are_named():
     mine = custom(log_likelihood=lambda t, batch: np.where(t[:, 0] < -3.5, np.nan, log_likelihood(t, batch)))
     with pytest.raises(TargetError, match="is nan at theta = .*, where the exact posterior is computed"):
         mine.exact  # noqa: B018
-
-
-def test_a_box_without_any_of_the_posterior_is_named():
     mine = custom(log_likelihood=lambda t, b: np.where(t[:, 0] > 5, -np.inf, log_likelihood(t, b)), bounds=[(6, 7)])
     with pytest.raises(TargetError, match="give bounds that hold the posterior"):
         mine.exact  # noqa: B018
 
-
-# Blocks for a mean field.
 
 GRADIENTS = {
     "grad_log_prior": lambda theta: -theta,
@@ -294,9 +254,9 @@ def test_blocks_are_those_given_or_each_coordinate_alone():
     assert [block.coordinates for block in mine.blocks] == [(0, 2), (1,)]
     assert [block.coordinates for block in usual.blocks] == [(0,), (1,), (2,)]
     assert mine.key != usual.key and mine.fingerprint["blocks"] == [[0, 2], [1]] and "blocks" not in usual.fingerprint
-    run = pmdviz.run(target=mine, method="pmfvb", budget=30 * 300, num_particles=1000)
+    run = pmdviz.run(target=mine, method="pmfvb", budget=30 * 150, num_particles=200)
     sds = run.final.particles.std(axis=0)
-    np.testing.assert_allclose(sds, [1 / np.sqrt(31), 1.0, 1.0], rtol=0.1)
+    np.testing.assert_allclose(sds, [1 / np.sqrt(31), 1.0, 1.0], rtol=0.2)
     assert run.final.density.blocks == ((0, 2), (1,))
     text = run.recipe.to_json()
     assert Recipe.from_json(text, targets={"three": mine}) == run.recipe

@@ -43,12 +43,6 @@ def path(tmp_path):
     return tmp_path / "data_batch_1"
 
 
-def test_the_fixture_is_what_python_reads():
-    found = pickle.loads(of_python_2(), encoding="bytes")
-    np.testing.assert_array_equal(found[b"data"], IMAGES)
-    assert found[b"labels"] == LABELS and found[b"batch_label"] == b"training batch 1 of 5"
-
-
 @looped("protocol", ["python 2", 2, 3, 4])
 @looped("name", ["data_batch_1", "test_batch", "data_batch_5.gz"])
 def test_a_batch_is_read(tmp_path, protocol, name):

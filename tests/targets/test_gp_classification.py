@@ -76,9 +76,6 @@ def test_two_unknowns_are_known_on_a_grid():
     assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
 
 
-# Files.
-
-
 def glass(rows=60):
     """Lines of the UCI file: a number, nine features, the type of glass: 1 to 3 windows, 5 to 7 others."""
     rng = np.random.default_rng(3)

@@ -57,11 +57,11 @@ def test_a_custom_target_on_states_is_enumerated_and_sampled_by_gibbs():
     agree = 2 * np.exp(1.5) / (2 * np.exp(1.5) + 6)
     assert np.exp(target.exact.log_density([[1, 1, 1]]))[0] == pytest.approx(agree / 2)
     assert target.exact.log_z == pytest.approx(np.log((2 * np.exp(1.5) + 6) / 8))
-    run = pmdviz.run(target=target, method="gibbs", seed=0, budget=8000, metrics_every=1000)
+    run = pmdviz.run(target=target, method="gibbs", seed=0, budget=2000, metrics_every=1000)
     assert set(np.unique(run.particles)) == {0.0, 1.0}
     found = (np.ptp(run.particles, axis=1) == 0).mean()
-    assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 2000)  # a sweep's draws are correlated: 4 times fewer
-    assert run.final.metrics["marginal_tv"] < 0.05 and run.final.metrics["tv"] is None
+    assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 500)  # a sweep's draws are correlated: 4 times fewer
+    assert run.final.metrics["marginal_tv"] < 0.1 and run.final.metrics["tv"] is None
 
 
 def test_a_sweep_that_leaves_the_states_is_named():
