@@ -7,9 +7,7 @@ import pytest
 
 from benchmarks.claims import mode_mass
 from benchmarks.helpers import claims_rules as rules
-from benchmarks.helpers.claims_problems import HELD_OUT, PROBLEMS, RUNS
 from benchmarks.helpers.claims_rules import NO, OPEN, YES, Answer, lead, verdict_of
-from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.claims_verdicts import PAPERS
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -71,50 +69,35 @@ def at(measured, name, quantity="tv"):
     return measured[name]["best"][quantity]
 
 
-def test_higher_lower_or_open(measured):
+def test_rules_about_two_methods(measured):
     assert rules.higher("sgld", "gibbs", "tv")(measured).verdict == YES
     assert rules.higher("gibbs", "sgld", "tv")(measured).verdict == NO
     measured["gibbs"]["best"]["tv"] = at(measured, "sgld").copy()
     assert rules.higher("sgld", "gibbs", "tv")(measured).verdict == OPEN
-
-
-def test_alike_early_knows_ahead_from_alike_and_near_the_best_asks_for_every_budget(measured):
-    for early, verdict in ((0.305, YES), (0.2, NO), (0.4, NO)):
-        at(measured, "pmd")[:, :, 0] = early
-        assert rules.alike_early("smc", "pmd")(measured).verdict == verdict
     near = rules.near_best("pmd warm", ("pmd", "smc"))
-    at(measured, "pmd")[:, :, 0] = 0.08
     assert near(measured).verdict == YES
     at(measured, "pmd warm")[:, :, 2] += 0.02
     assert near(measured).verdict == NO
+    for early, verdict in ((0.305, YES), (0.2, NO), (0.4, NO)):
+        at(measured, "pmd")[:, :, 0] = early
+        assert rules.alike_early("smc", "pmd")(measured).verdict == verdict
+    spread = rules.varies_more("npv", "svgd")
+    for sd, verdict in ((0.002, OPEN), (0.02, YES), (2e-4, NO)):
+        measured["npv"]["best"] = ends(0.2, sd=sd)
+        assert spread(measured).verdict == verdict
 
 
-def test_one_mode_in_every_run_in_most_or_in_none(measured):
-    one, both = rules.one_mode("gibbs"), rules.both_modes("gibbs")
-    assert (one(measured).verdict, both(measured).verdict) == (YES, NO)
+def test_rules_about_modes(measured):
+    one, both, alone = rules.one_mode("gibbs"), rules.both_modes("gibbs"), rules.loses_a_mode_alone("svi")
+    assert [rule(measured).verdict for rule in (one, both, alone)] == [YES, NO, YES]
     at(measured, "gibbs", "mode_mass")[2, 3] = 0.4
     assert (one(measured).verdict, both(measured).verdict) == (NO, NO)
     at(measured, "gibbs", "mode_mass")[:] = 0.4
     assert (one(measured).verdict, both(measured).verdict) == (NO, YES)
-
-
-def test_varies_more_is_a_ratio_of_sds(measured):
-    for other, verdict in (
-        ({"tv": at(measured, "pmd") + 0.1}, OPEN),
-        (ends(0.2, sd=0.02), YES),
-        (ends(0.2, sd=2e-4), NO),
-    ):
-        measured["npv"]["best"] = measured["npv"]["best"] | other
-        assert rules.varies_more("npv", "pmd")(measured).verdict == verdict
-
-
-def test_a_gaussian_that_loses_one_mode_and_nothing_else(measured):
-    judge = rules.loses_a_mode_alone("svi")
-    assert judge(measured).verdict == YES
     at(measured, "svi", "mode_mass")[:] = 0.005  # it sits in the mode of mass 0.55
-    assert judge(measured).verdict == NO
+    assert alone(measured).verdict == NO
     at(measured, "svi", "kl_reverse")[:] = -np.log(0.55)
-    assert judge(measured).verdict == YES
+    assert alone(measured).verdict == YES
 
 
 def test_a_verdict_asks_for_every_condition():
@@ -134,11 +117,3 @@ def test_mass_of_a_mode():
         if method == "gibbs":
             draws, weights = draws[2:], np.full(3, 1 / 3)  # the start and four sweeps: the later half
         assert mode_mass(frame) == pytest.approx(weights[draws[:, 1] > 0].sum(), abs=0.02), method
-
-
-def test_rows_in_any_order_are_the_same_arrays():
-    rows = read_rows(DOCS / "measured/claims.csv")
-    one, other = (rules.arrays_of(each)["paper's"]["npv"]["best"] for each in (rows, rows[::-1]))
-    assert one["tv"].shape == (len(HELD_OUT), len(RUNS), len(PROBLEMS["paper's"].budgets))
-    assert all(np.array_equal(one[name], other[name]) for name in one)
-    assert (np.diff(one["budget"], axis=2) > 0).all() and (np.diff(one["data_seed"], axis=0) == 1).all()

@@ -3,7 +3,6 @@ import ast
 import pytest
 
 from benchmarks.faults.planting import Fault, PlaceGone, plant
-from benchmarks.faults.running import candidates
 
 SIZE = "LEAST = 0\n\n\ndef size(x):\n    # of a number\n    return x if x > LEAST else -x  # never negative\n"
 
@@ -63,17 +62,3 @@ def test_a_fault_has_exactly_one_place():
     ]:
         with pytest.raises(PlaceGone, match=f"is found {times} times in size:size"):
             plant(text, SIGN)
-
-
-def test_the_tests_that_run_a_fault_come_cheapest_first_and_within_the_seconds():
-    def noted(seconds, names=("sign",), passed=True, tier="default"):
-        return {"seconds": seconds, "names": names, "files": ["pmdviz/size.py"], "tiers": [tier], "passed": passed}
-
-    covered = {
-        "dear": noted(5.0), "cheap": noted(1.0), "another": noted(2.0), "other": noted(0.1, ()),
-        "failing": noted(0.1, passed=False), "later": noted(0.1, tier="ci"),
-    }  # fmt: skip
-    assert candidates(SIGN, "default", covered, 4.0) == (["cheap", "another"], 3.0)
-    assert candidates(SIGN, "default", covered, 0.0) == (["cheap"], 1.0)
-    at_import = fault("least", "0", "1", "size:LEAST")
-    assert candidates(at_import, "ci", covered, 9.0) == (["later"], 0.1)

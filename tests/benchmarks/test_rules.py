@@ -1,4 +1,4 @@
-"""How claims are judged by runs of several seeds: rules on made-up runs whose answer is known, then on the measured."""
+"""Rules that refuse a claim or leave it open, on made-up runs; those that it holds by are seen in test_pages.py."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.helpers import fit_bars, mean_field_bars
 from benchmarks.helpers.claims_gp_page import RMSE
 from benchmarks.helpers.claims_gp_page import falls as gp_falls
-from benchmarks.helpers.claims_rules import NO, OPEN, YES
+from benchmarks.helpers.claims_rules import NO, OPEN
 from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.claims_topics_page import lower as lower_perplexity
 from benchmarks.helpers.fit_rules import (
@@ -67,16 +67,12 @@ def apart(mean):
 def test_rules_about_tests_and_combined_models():
     check(
         [
-            (no_less_power("x", "a", "b"), [rate("a", 0.5), rate("b", 0.5)], YES),
             (no_less_power("x", "a", "b"), [rate("a", 0.3), rate("b", 0.5)], NO),
             (no_less_power("x", "a", "b", strictly=True), [rate("a", 0.5), rate("b", 0.5)], OPEN),
-            (keeps_level("x", "a"), [rate("a", 0.05, 0.0), rate("a", 0.9)], YES),
             (keeps_level("x", "a"), [rate("a", 0.3, 0.0)], NO),
             (keeps_level("x", "a"), [rate("a", 0.15, 0.0)], OPEN),
-            (ever_rejects("x", "a"), [rate("a", 0.0, 0.0), rate("a", 0.8)], YES),
             (ever_rejects("x", "a"), [rate("a", 0.0, 0.1, 0.01)], NO),
             (ever_rejects("x", "a"), [rate("a", 0.08)], OPEN),
-            (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -1.0)], YES),
             (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -0.5)], NO),
             (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -0.65)], OPEN),
             (still_far("x", "c", 0.5), apart(0.2), NO),
@@ -86,12 +82,9 @@ def test_rules_about_tests_and_combined_models():
     )
     check(
         [
-            (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.01)), level("a", 40, (0.05, 0.001))], YES),
             (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.01)), level("a", 40, (0.4, 0.01))], NO),
             (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.4)), level("a", 40, (0.4, 0.4))], OPEN),
-            (far_above("x", "a", "b", 10), [level("a", 0, (1.0, 0.01)), level("b", 0, (0.01, 0.001))], YES),
             (far_above("x", "a", "b", 10), [level("a", 0, (0.05, 0.01)), level("b", 0, (0.01, 0.001))], NO),
-            (better_held_out("x", "a", "b"), [level("a", 9, None, (0.1, 0.01)), level("b", 9, None, (0.2, 0.01))], YES),
             (better_held_out("x", "a", "b"), [level("a", 9, None, (0.2, 0.01)), level("b", 9, None, (0.1, 0.01))], NO),
             (better_held_out("x", "a", "b"), [level("a", 9, None, (0.1, 0.1)), level("b", 9, None, (0.2, 0.1))], OPEN),
         ],
@@ -103,23 +96,16 @@ def test_rules_about_mean_field_particles():
     exact = {"exact": {"x": some(1.0), "x_sd": some(0.5)}}
     check(
         [
-            (within("a", "x", 0.1), {"x": some(0.09)}, YES),
             (within("a", "x", 0.1), {"x": some(0.2)}, NO),
             (within("a", "x", 0.1), {"x": some(0.11, 0.2)}, OPEN),
-            (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.95)}, YES),
             (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.7)}, NO),
             (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.88, 0.2)}, OPEN),
-            (same_mean("a", "exact", "x"), {"x": some(1.1)}, YES),
             (same_mean("a", "exact", "x"), {"x": some(0.5)}, NO),
             (same_mean("a", "exact", "x"), {"x": some(1.2, 0.5)}, OPEN),
-            (same_sd("a", "exact", "x"), {"x_sd": some(0.48)}, YES),
             (same_sd("a", "exact", "x"), {"x_sd": some(0.3)}, NO),
-            (too_narrow("a", "exact", "x"), {"x_sd": some(0.1)}, YES),
             (too_narrow("a", "exact", "x"), {"x_sd": some(0.7)}, NO),
             (too_narrow("a", "exact", "x"), {"x_sd": some(0.49, 0.2)}, OPEN),
-            (one_answer("a", "exact", "x"), {"x": some(1.001)}, YES),
             (one_answer("a", "exact", "x"), {"x": some(-1.0)}, NO),
-            (fits("a"), {"mse": some(1.0), "var_y": some(9.0)}, YES),
             (fits("a"), {"mse": some(9.0), "var_y": some(9.0)}, NO),
         ],
         lambda values: {"a": values, **exact},
@@ -129,21 +115,14 @@ def test_rules_about_mean_field_particles():
 def test_rules_about_stein_methods_and_annealing():
     check(
         [
-            (lower("a", "b", "x"), {"a": some(1), "b": some(2)}, YES),
             (lower("a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
             (lower("a", "b", "x"), {"a": some(1, 3), "b": some(2, 3)}, OPEN),
-            (lower("a", "b", "x", np.abs), {"a": some(-1), "b": some(2)}, YES),
-            (as_good("a", "b", "x"), {"a": some(1, 3), "b": some(1, 3)}, YES),
             (as_good("a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
-            (unbiased("a", "x"), {"a": some(0.01)}, YES),
             (unbiased("a", "x"), {"a": some(-0.5)}, NO),
             (unbiased("a", "x"), {"a": some(0.2, 1)}, OPEN),
-            (falls("abc", "x"), {"a": some(3), "b": some(2), "c": some(1)}, YES),
             (falls("abc", "x"), {"a": some(3), "b": some(1), "c": some(2)}, NO),
             (falls("abc", "x"), {"a": some(3), "b": some(2), "c": some(2)}, OPEN),
-            (inverse_in_number("a", "b", 16, "x"), {"a": some(16, 2), "b": some(1, 0.1)}, YES),
             (inverse_in_number("a", "b", 16, "x"), {"a": some(4, 0.2), "b": some(1, 0.1)}, NO),
-            (keeps_variance("a"), {"a": some(0.9)}, YES),
             (keeps_variance("a"), {"a": some(0.4)}, NO),
         ],
         lambda values: {name: {"x": one, "value": one} for name, one in values.items()},
@@ -165,7 +144,6 @@ def test_rules_about_gaussian_processes_and_topics():
     }
     check(
         [
-            (lower_perplexity(("a", -1), ("b", -1)), found, YES),
             (lower_perplexity(("a", 0), ("b", 0)), found, NO),
             (lower_perplexity(("a", -1), ("c", -1)), found, OPEN),
         ],

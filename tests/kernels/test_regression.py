@@ -54,11 +54,6 @@ def test_logistic_far_out_neither_overflows_nor_loses_its_sign():
     np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
 
 
-def test_no_rows_give_zero():
-    assert linear_log_likelihood(np.ones((2, 3)), np.empty((0, 4)), 1.0).tolist() == [0.0, 0.0]
-    assert not logistic_grad_log_likelihood(np.ones((2, 3)), np.empty((0, 4))).any()
-
-
 @pytest.mark.parametrize(
     "m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])]
 )

@@ -1,5 +1,6 @@
 """A person's own functions: checked when made, run like any other target, and never the end of a session."""
 
+import hashlib
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
+from pmdviz.targets import custom as custom_targets
 from pmdviz.targets import make_target
 from tests.support.engine import digest, drive
 from tests.support.tables import looped
@@ -23,6 +25,10 @@ def log_prior(theta):
 def log_likelihood(theta, batch):
     """Every x is theta1 plus noise of sd 1."""
     return -0.5 * ((batch[None, :] - theta[:, :1]) ** 2).sum(axis=1) - 0.5 * len(batch) * np.log(2 * np.pi)
+
+
+def slope(theta, batch):
+    return (batch - theta).sum(axis=1)
 
 
 def sample_prior(rng, m, dim=1):
@@ -40,7 +46,7 @@ def custom(**parts):
 
 def test_it_agrees_with_the_built_in_gaussian_in_every_particular():
     twin = make_target("gaussian", dim=1, num_data=30, sigma_x=1.0)
-    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=lambda t, b: (b - t).sum(1))
+    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=slope)
     theta = np.linspace(-1, 2, 7)[:, None]
     np.testing.assert_allclose(mine.log_joint(theta), twin.log_joint(theta), rtol=1e-12)
     np.testing.assert_allclose(mine.log_joint(theta, mine.data[:4]), twin.log_joint(theta, twin.data[:4]), rtol=1e-12)
@@ -89,9 +95,12 @@ WRONG = [
     ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at the prior's draws"),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must not be NaN or +inf; it was at theta = ["),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must not be NaN or +inf; it was at theta = ["),
+    ({"grad_log_prior": lambda t: t, "grad_log_likelihood": slope}, "do not fit the densities"),
+    ({"grad_log_prior": 3}, "must be a function or None"),
     ({"log_likelihood": lambda t, b: log_likelihood(t, b) / len(b)}, "must be the plain sum over the rows"),
 ]
 WRONG_WHEN_CALLED = [
+    ({"grad_log_prior": lambda t: np.zeros(2), "grad_log_likelihood": slope}, "must give shape"),
     ({"log_prior": lambda theta: theta}, r"log_prior must give shape \(8,\) for theta of shape \(8, 1\); it gave"),
     ({"log_likelihood": lambda t, b: 0.0}, r"log_likelihood must give shape \(8,\) .* and 30 rows; it gave \(\)"),
     ({"log_likelihood": lambda t, b: 1 / 0}, "log_likelihood of target 'dose' raised ZeroDivisionError: division"),
@@ -269,3 +278,67 @@ def test_without_a_gradient_there_are_no_blocks():
         custom(blocks=[[0]])
     with pytest.raises(InputError, match="needs .*a gradient of its log density and blocks of parameters"):
         pmdviz.run(target=custom(), method="pmfvb")
+
+
+# More data than one wants in memory at once.
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    data = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float64, shape=(62_000,))
+    data[:] = np.random.default_rng(0).standard_normal(62_000)
+    data.flush()
+    return np.load(tmp_path / "x.npy", mmap_mode="r")
+
+
+def test_a_memory_map_is_never_copied(on_disk):
+    target = custom(data=on_disk)
+    assert np.shares_memory(target.data, on_disk) and not target.data.flags.writeable
+    session = Session(Recipe(target, num_particles=50, budget=500))
+    assert np.shares_memory(session.target.data, on_disk)
+    in_memory = Session(Recipe(custom(data=np.array(on_disk)), num_particles=50, budget=500))
+    assert session.advance(5).weights.tobytes() == in_memory.advance(5).weights.tobytes()
+
+
+def test_any_other_array_is_copied():
+    mine = np.zeros(10)
+    target = custom(data=mine)
+    mine[:] = 5
+    assert (target.data == 0).all()
+
+
+def test_the_fingerprint_is_that_of_the_bytes(on_disk):
+    expected = hashlib.sha256(np.array(on_disk).tobytes()).hexdigest()[:16]
+    assert custom(data=on_disk).fingerprint["data_hash"] == expected
+    every_second = np.arange(20.0)[::2]
+    expected = hashlib.sha256(every_second.tobytes()).hexdigest()[:16]
+    assert custom(data=every_second).fingerprint["data_hash"] == expected
+
+
+def test_no_call_of_a_persons_function_has_more_pairs_than_the_limit(on_disk, monkeypatch):
+    sizes = []
+
+    def counted(function):
+        return lambda theta, batch: sizes.append((len(theta), len(batch))) or function(theta, batch)
+
+    gradients = {"grad_log_prior": lambda theta: -theta, "grad_log_likelihood": counted(slope)}
+    given = custom(data=on_disk, log_likelihood=counted(log_likelihood), **gradients)
+    theta = np.random.default_rng(1).standard_normal((70, 1))
+    whole = given.log_likelihood(theta, on_disk), given.grad_log_joint(theta, on_disk)
+    monkeypatch.setattr(custom_targets, "MAX_PAIRS", 10_000)
+    sizes.clear()
+    np.testing.assert_allclose(given.log_likelihood(theta, on_disk), whole[0], rtol=1e-12)
+    np.testing.assert_allclose(given.grad_log_joint(theta, on_disk), whole[1], rtol=1e-9)
+    assert max(m * n for m, n in sizes) <= 10_000 and sum(n for _, n in sizes) == 2 * len(on_disk)
+    sizes.clear()
+    given.log_likelihood(np.zeros((20_000, 1)), on_disk[:3])
+    assert sizes == [(20_000, 1)] * 3, "where there are more theta than pairs allowed, one datum at a time"
+
+
+def test_the_exact_posterior_is_left_out_where_it_would_take_minutes(on_disk, monkeypatch):
+    assert custom(data=on_disk).exact is None
+    assert custom(data=np.zeros(50)).exact is not None
+    frame = Session(Recipe(custom(data=on_disk), num_particles=20, budget=100)).frame
+    assert frame.metrics["tv"] is None and frame.grid.q.sum() > 0
+    monkeypatch.setattr(custom_targets, "MAX_EXACT_PAIRS", 50 * custom_targets.ENOUGH[1] - 1)
+    assert custom(data=np.zeros(50)).exact is None

@@ -57,29 +57,12 @@ def test_its_draws_are_of_the_exact_probabilities(options):
     assert ((counts - expected) ** 2 / expected).sum() < 2**size + 5 * np.sqrt(2 * 2**size)
 
 
-def kaufman(size, coupling):
-    """log Z of the torus without a field (Kaufman 1949)."""
-    k = np.arange(2 * size)
-    with np.errstate(invalid="ignore"):
-        gamma = np.arccosh(np.cosh(2 * coupling) / np.tanh(2 * coupling) - np.cos(np.pi * k / size))
-    gamma[0] = 2 * coupling + np.log(np.tanh(coupling))
-    odd, even = size * gamma[1::2] / 2, size * gamma[::2] / 2
-    products = (np.prod(2 * f(each)) for each in (odd, even) for f in (np.cosh, np.sinh))
-    return np.log(0.5 * sum(products)) + size**2 / 2 * np.log(2 * np.sinh(2 * coupling))
-
-
-@looped("size, coupling", [(4, 0.3), (7, 0.44), (9, 0.1)])
-def test_kaufmans_formula(size, coupling):
-    target = make_target("ising", size=size, coupling=coupling, field=0.0)
-    assert target.exact.log_z == pytest.approx(kaufman(size, coupling), abs=1e-9)
-    np.testing.assert_allclose(target.exact.mean, 0.0, atol=1e-12), "up and down are alike"
-
-
 def test_a_lattice_that_is_too_wide_says_so():
     target, method = make_target("ising", size=11), METHODS["gibbs"]
     assert target.reference() is None and "11 × 11 spins is too wide for the transfer matrix" in target.no_reference
     assert target.no_reference in sentence(method, method.Knobs.defaults(), target)
-    near = make_target("ising", size=10, field=0.0)
+    near = make_target("ising", size=7, field=0.0)
+    np.testing.assert_allclose(near.exact.mean, 0.0, atol=1e-12), "up and down are alike"
     assert near.no_reference == "" and "too wide" not in sentence(method, method.Knobs.defaults(), near)
 
 

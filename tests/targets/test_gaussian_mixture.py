@@ -5,7 +5,6 @@ import pytest
 from scipy import integrate, stats
 
 from pmdviz.densities.grid import Grid
-from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.reference.gaussian_mixture import GaussianMixtureExact
 
 WEIGHTS, MEANS = np.array([0.2, 0.5, 0.3]), np.array([[-1.0, 0.5], [1.5, 0.0], [0.0, -2.0]])
@@ -48,15 +47,6 @@ def test_a_marginal_is_what_is_left_when_the_other_coordinate_is_integrated_out(
         density = lambda x, y=y: float(np.exp(mixture.log_density(np.array([[x, y]])))[0])  # noqa: E731
         expected, _ = integrate.quad(density, *mixture.box[0], limit=200)
         assert np.exp(marginal(np.array([[y]]))) == pytest.approx(expected, rel=1e-6)
-
-
-def test_one_component_is_the_gaussian():
-    one, gaussian = GaussianMixtureExact([1.0], MEANS[:1], OBLIQUE), GaussianExact(MEANS[0], OBLIQUE)
-    x = np.random.default_rng(0).standard_normal((50, 2))
-    np.testing.assert_allclose(one.log_density(x), gaussian.log_density(x), rtol=1e-11)
-    np.testing.assert_allclose(one.cov, gaussian.cov), np.testing.assert_allclose(one.box, gaussian.box)
-    unit = np.array([2.0, 0.5])
-    assert one.narrowest(unit) == pytest.approx(gaussian.narrowest(unit))
 
 
 def test_components_that_stand_apart_have_boxes_of_their_own():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.errors import InputError, TargetError
 
 WIDE = {"bandwidth_rule": "isotropic", "bandwidth": 0.3}  # kernels that reach beyond the edge
 
@@ -54,29 +53,3 @@ def test_targets_states_and_exact_posteriors_are_closed_to_writing():
     arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
     arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
     assert not any(array.flags.writeable for array in arrays)
-
-
-def gradient_target(**gradients):
-    return pmdviz.custom_target(
-        log_prior=lambda t: -0.5 * (t**2).sum(axis=1),
-        log_likelihood=lambda t, b: -0.5 * ((b - t[:, :1]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, n: rng.standard_normal((n, 2)),
-        data=np.arange(4.0),
-        dim=2,
-        name="slope",
-        **gradients,
-    )
-
-
-def right(t, b):
-    return np.stack([(b - t[:, :1]).sum(axis=1), np.zeros(len(t))], axis=1)
-
-
-def test_a_gradient_is_tried_when_the_target_is_made():
-    assert gradient_target(grad_log_prior=lambda t: -t, grad_log_likelihood=right).offers >= {"gradient"}
-    with pytest.raises(InputError, match="do not fit the densities"):
-        gradient_target(grad_log_prior=lambda t: t, grad_log_likelihood=right)
-    with pytest.raises(TargetError, match="must give shape"):
-        gradient_target(grad_log_prior=lambda t: -t.T, grad_log_likelihood=right)
-    with pytest.raises(InputError, match="must be a function or None"):
-        gradient_target(grad_log_prior=3)

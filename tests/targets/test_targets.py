@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
@@ -316,41 +315,3 @@ def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
     one, two, other = make_target("bimodal1d"), make_target("bimodal1d"), make_target("bimodal1d", data_seed=1)
     assert one.exact is one.exact
     assert one.key == two.key != other.key
-
-
-def banana_integrals(target):
-    """Evidence, mean and covariance of theta by one integral over theta_2: theta_1 is Gaussian given it."""
-    o, n = target.options, target.num_data
-    v, w, mean = o.prior_sd**2, o.sigma_x**2 / n, target.data.mean()
-    t = np.linspace(-9, 9, 200_001) * o.prior_sd
-    left = mean - o.bend * t**2
-    log_p = stats.norm.logpdf(t, 0, o.prior_sd) + stats.norm.logpdf(left, 0, np.sqrt(v + w))
-    share = np.exp(log_p - log_p.max())
-    given = v / (v + w) * left  # E theta_1 given theta_2
-    of = lambda values: (share * values).sum() / share.sum()  # noqa: E731
-    first, second = of(given), of(t)
-    cov = [[of(given**2) + v * w / (v + w) - first**2, of(given * t) - first * second], [0, of(t**2) - second**2]]
-    cov[1][0] = cov[0][1]
-    rest = stats.norm.logpdf(target.data, mean, o.sigma_x).sum() - stats.norm.logpdf(0, 0, np.sqrt(w))
-    return log_p.max() + np.log(share.sum() * (t[1] - t[0])) + rest, np.array([first, second]), np.array(cov)
-
-
-@pytest.mark.ci
-@looped(
-    "options",
-    [
-        {},
-        {"num_data": 1, "bend": 2.0, "sigma_x": 100.0},
-        {"num_data": 2000, "sigma_x": 1.0},
-        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 1.5, "bend": 2.0, "theta1": 2.0, "theta2": 2.0},
-        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 2.0},
-        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 0.0},
-    ],
-)
-def test_the_banana_is_the_integral_over_its_second_coordinate(options):
-    """The thinnest and longest ridges among them, a few thousandths of the box wide."""
-    target = make_target("banana", **options)
-    evidence, mean, cov = banana_integrals(target)
-    assert target.exact.log_z == pytest.approx(evidence, abs=2e-3)
-    np.testing.assert_allclose(target.exact.mean, mean, atol=2e-3 * np.sqrt(np.diag(cov)).max())
-    np.testing.assert_allclose(target.exact.cov, cov, rtol=5e-3, atol=5e-3 * np.abs(cov).max())

@@ -1,10 +1,50 @@
-"""The kernels of transfer matrices against the matrices themselves."""
+"""Sweeps of spins against plain loops with the same uniforms, and transfer matrices against the matrices themselves."""
 
 import numpy as np
-import pytest
+from scipy.special import expit
 
+from pmdviz.kernels.likelihoods.ising import ising_sweep
+from pmdviz.kernels.spins.boltzmann import block_gibbs
 from pmdviz.kernels.spins.transfer import column_states, drawn_columns, pair_sums, through_bonds
 from tests.support.tables import looped
+
+
+@looped("d, hidden", [(1, 1), (5, 3), (9, 12)])
+def test_sweeps_of_two_layers_against_a_loop(d, hidden):
+    rng = np.random.default_rng(d)
+    weights, b, c = rng.standard_normal((d, hidden)), rng.standard_normal(d), rng.standard_normal(hidden)
+    states, uniforms = rng.choice([-1.0, 1.0], size=(6, d)), rng.random((4, 6, hidden + d))
+    expected = states.copy()
+    for u in uniforms:
+        for k in range(6):
+            units = np.where(u[k, :hidden] < expit(2 * (c + expected[k] @ weights)), 1.0, -1.0)
+            expected[k] = np.where(u[k, hidden:] < expit(2 * (b + weights @ units)), 1.0, -1.0)
+    assert np.array_equal(block_gibbs(states, weights, b, c, uniforms), expected)
+    assert not np.array_equal(expected, states)
+
+
+def energy(state, size, coupling, field, offsets=0.0, closed=True):
+    lattice, shift = state.reshape(size, size), 0 if closed else 1
+    pairs = sum((lattice * np.roll(lattice, 1, axis=axis)).swapaxes(0, axis)[shift:].sum() for axis in (0, 1))
+    return coupling * pairs + ((field + offsets) * state).sum()
+
+
+def settings(size):
+    offsets = np.random.default_rng(5).standard_normal(size * size)
+    return [{}, {"closed": False}, {"offsets": offsets}, {"offsets": offsets, "closed": False}]
+
+
+@looped("case", range(4))
+def test_a_sweep_of_the_lattice_takes_each_spin_from_its_conditional_given_the_new_ones_before_it(case):
+    rng, size, rest = np.random.default_rng(0), 4, settings(4)[case]
+    state, uniforms = rng.choice([-1.0, 1.0], size=16), rng.random(16)
+    after, now = ising_sweep(state, size, 0.4, 0.1, uniforms, **rest), state.copy()
+    for k in range(16):
+        up, down = now.copy(), now.copy()
+        up[k], down[k] = 1.0, -1.0
+        gap = energy(up, size, 0.4, 0.1, **rest) - energy(down, size, 0.4, 0.1, **rest)
+        now[k] = 1.0 if uniforms[k] < 1 / (1 + np.exp(-gap)) else -1.0
+    assert np.array_equal(after, now) and not np.array_equal(after, state)
 
 
 def bonds(spins, bond):
@@ -26,7 +66,7 @@ def test_bonds_are_a_matrix(spins, columns, bond):
     np.testing.assert_allclose(through_bonds(values, weights, bond), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("spins", [1, 2, 5, 6])
+@looped("spins", [1, 2, 5, 6])
 def test_sums_over_pairs_of_columns(spins):
     rng, states = np.random.default_rng(spins), column_states(spins)
     one, other = rng.random((2, 2**spins, 2**spins))
