@@ -160,16 +160,12 @@ def test_the_sentence_names_the_place():
     for text, words in [
         ("x + foo", "'foo', at character 5, is not known: a formula is made of x, y, numbers, pi, e,"),
         ("x + cosine(x)", "'cosine', at character 5, is no function of a formula"),
-        ("1 + expo(x)", "'expo', at character 5, is no function of a formula; did you mean exp"),
         ("x^2", r"'\^', at character 2, is not allowed; write a power \*\*"),
         ("3 + 2x", r"'2x', at character 5, is no number; a product is written 2 \* x"),
-        ("2 * (x)(y)", r"'\(x\)\(y\)', at character 5, is no product: write \* between the two"),
         ("exp(x, y)", r"'exp\(x, y\)', at character 1, must have 1 value in its brackets, and has 2"),
         ("1 - hypot", r"'hypot', at character 5, is a function: write hypot\(x, y\)"),
         ("x + (y", "no formula: '\\(' was never closed, at character 5"),
-        ("y + 1e999", "'1e999', at character 5, is too large a number"),
         ("exp(" * 61 + "x" + ")" * 61, "at character 245, is more than 60 operations deep inside others"),
-        ("x if y else 2", "'x if y else 2', at character 1, is not allowed: a formula is made of"),
     ]:
         with pytest.raises(InputError, match=words):
             Formula(text)

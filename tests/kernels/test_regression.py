@@ -12,6 +12,7 @@ from pmdviz.kernels.likelihoods.logistic import (
     logistic_row_log_likelihood,
 )
 from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
+from tests.kernels.naive import differences
 
 SHAPES = [(1, 1, 1), (3, 2, 5), (700, 4, 9), (5, 30, 40)]  # m, d, rows
 
@@ -22,17 +23,12 @@ def drawn(m, d, n, classes):
     return rng.normal(size=(m, d)), np.column_stack([x, (y > 0).astype(float) if classes else y])
 
 
-def difference(f, theta, step=1e-5):
-    eye = np.eye(theta.shape[1])
-    return np.stack([(f(theta + step * e) - f(theta - step * e)) / (2 * step) for e in eye], axis=1)
-
-
 @pytest.mark.parametrize("m, d, n", SHAPES)
 def test_linear(m, d, n):
     theta, rows = drawn(m, d, n, classes=False)
     naive = norm.logpdf(rows[:, -1], theta @ rows[:, :-1].T, 0.7).sum(axis=1)
     np.testing.assert_allclose(linear_log_likelihood(theta, rows, 0.7), naive, rtol=1e-12)
-    slope = difference(lambda t: linear_log_likelihood(t, rows, 0.7), theta)
+    slope = differences(lambda t: linear_log_likelihood(t, rows, 0.7), theta)
     np.testing.assert_allclose(linear_grad_log_likelihood(theta, rows, 0.7), slope, rtol=1e-6, atol=1e-6)
 
 
@@ -44,7 +40,7 @@ def test_logistic(m, d, n):
     np.testing.assert_allclose(logistic_log_likelihood(theta, rows), log_expit(signs * a).sum(axis=1), rtol=1e-12)
     exact = (rows[:, -1] - expit(a)) @ rows[:, :-1]
     np.testing.assert_allclose(logistic_grad_log_likelihood(theta, rows), exact, rtol=1e-11, atol=1e-12)
-    slope = difference(lambda t: logistic_log_likelihood(t, rows), theta)
+    slope = differences(lambda t: logistic_log_likelihood(t, rows), theta)
     np.testing.assert_allclose(logistic_grad_log_likelihood(theta, rows), slope, rtol=1e-6, atol=1e-6)
 
 

@@ -86,10 +86,7 @@ def r(z, words):
 
 def test_the_likelihood_of_a_document_is_estimated_without_bias():
     phi = natural_of() / natural_of().sum(axis=0)
-    exact = [
-        np.log(sum(np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))))
-        for words in TOKENS
-    ]
+    exact = [np.log(weights_of(words, phi).sum()) for words in TOKENS]
     found = np.array([estimated_log_likelihood(phi[None], DOCUMENTS, one, ALPHA, 1)[0] for one in seeds(5000)])
     for k, value in enumerate(exact[:2]):
         assert abs(evidence_errors(found[:, k], value)) < 4.5
@@ -102,13 +99,13 @@ def all_of(n):
     return [np.array([code // K**j % K for j in range(n)]) for code in range(K**n)]
 
 
-def pure(counts):
-    """Whether each word has one topic."""
-    return (counts.max(axis=2) == counts.sum(axis=2)).all(axis=1)
+def weights_of(words, phi):
+    """p(z, words) of every z."""
+    return np.array([np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))])
 
 
-def together(counts):
-    return counts[:, 0, 0] * counts[:, 1, 0]
+PURE = lambda counts: (counts.max(axis=2) == counts.sum(axis=2)).all(axis=1)  # noqa: E731, each word has one topic
+TOGETHER = lambda counts: counts[:, 0, 0] * counts[:, 1, 0]  # noqa: E731
 
 
 @looped("sweeps", [0, 2])
@@ -117,7 +114,7 @@ def test_a_filter_weighs_with_the_evidence(sweeps):
     natural, weights = filtered(np.full((m, W, K), BETA), DOCUMENTS, seeds(m), ALPHA, sweeps)
     exact = enumerate_all(TOKENS, W, K, ALPHA, BETA)
     assert abs(evidence_errors(weights, exact.log_evidence)) < 4.5
-    for function in (pure, together):
+    for function in (PURE, TOGETHER):
         values = np.exp(weights - exact.log_evidence) * function(natural - BETA)
         expected = (exact.weights * function(exact.counts)).sum()
         assert abs(values.mean() - expected) < 4.5 * values.std() / np.sqrt(m)
@@ -128,7 +125,7 @@ def test_mean_counts_are_those_of_the_conditional():
     phi = natural / natural.sum(axis=0)
     expected = np.zeros((W, K))
     for words in TOKENS:
-        weights = np.array([np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))])
+        weights = weights_of(words, phi)
         for z, weight in zip(all_of(len(words)), weights / weights.sum(), strict=True):
             expected += weight * counts_of(words, z, W, K)
     runs = np.array([mean_counts(natural, DOCUMENTS, one, ALPHA, 5, 20) for one in seeds(400)])
@@ -155,7 +152,7 @@ def test_shares_are_those_of_a_naive_loop_and_near_the_exact_ones():
     found = shares_of(phi[None], DOCUMENTS, ALPHA)[0]
     for row, words in zip(found, TOKENS, strict=True):
         np.testing.assert_allclose(row, naive_shares(phi, words), atol=1e-5)
-        weights = np.array([np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))])
+        weights = weights_of(words, phi)
         means = [(np.bincount(z, minlength=K) + ALPHA) / (len(words) + K * ALPHA) for z in all_of(len(words))]
         np.testing.assert_allclose(row, weights @ means / weights.sum(), atol=0.05)
     assert np.allclose(shares_of(phi[None], (ROWS[2:] * 0, WORDS, COUNTS), ALPHA), 1 / K)

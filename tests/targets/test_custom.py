@@ -12,6 +12,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.targets import custom as custom_targets
 from pmdviz.targets import make_target
+from pmdviz.targets.space import Discrete, Reals
 from tests.support.engine import digest, drive
 from tests.support.tables import looped
 
@@ -342,3 +343,114 @@ def test_the_exact_posterior_is_left_out_where_it_would_take_minutes(on_disk, mo
     assert frame.metrics["tv"] is None and frame.grid.q.sum() > 0
     monkeypatch.setattr(custom_targets, "MAX_EXACT_PAIRS", 50 * custom_targets.ENOUGH[1] - 1)
     assert custom(data=np.zeros(50)).exact is None
+
+
+def test_points_are_checked_by_their_space():
+    for theta, words in (([[1j, 0]], "real numbers"), ([1, 2, 3], "shape"), ("ab", "real numbers")):
+        with pytest.raises(InputError, match=words):
+            Reals(("a", "b")).check(theta)
+    for given in (((1,), 2), ((1, 1), 2), ((0, 1), 0), ((0, 1), ())):
+        with pytest.raises(InputError):
+            Discrete(*given)
+    space = Discrete((-1, 1), (2, 2))
+    assert (space.dim, space.num_states, space.names[0]) == (4, 16, "x₁")
+    assert space.check([[1, -1, 1, 1]]).tolist() == [[1.0, -1.0, 1.0, 1.0]]
+    assert space.words(np.array([1.0, -1.0, 1.0, 1.0])) == "+-++"
+    with pytest.raises(InputError, match=r"one of -1, 1 in every coordinate; given: 3.225"):
+        space.check([[1, -1, 3.225, 1]])
+
+
+def coins(**changes):
+    """Three coins that like to agree, without data."""
+    parts = {
+        "space": Discrete((0, 1), 3),
+        "log_prior": lambda s: np.full(len(s), -3 * np.log(2)),
+        "sample_prior": lambda rng, m: rng.integers(0, 2, size=(m, 3)),
+        "log_likelihood": lambda s, rows: 1.5 * (np.ptp(s, axis=1) == 0) * len(rows),
+        "data": None,
+        "name": "coins",
+    }
+    return pmdviz.custom_target(**(parts | changes))
+
+
+def flips(rng, state, data):
+    """A Gibbs sweep of the coins."""
+    state = state.copy()
+    for k in range(3):
+        others = np.delete(state, k)
+        agree = [1.5 * (np.ptp([*others, value]) == 0) for value in (0, 1)]
+        state[k] = rng.random() < 1 / (1 + np.exp(agree[0] - agree[1]))
+    return state
+
+
+def test_a_custom_target_on_states_is_enumerated_and_sampled_by_gibbs():
+    target = coins(gibbs_sweep=flips)
+    agree = 2 * np.exp(1.5) / (2 * np.exp(1.5) + 6)
+    assert np.exp(target.exact.log_density([[1, 1, 1]]))[0] == pytest.approx(agree / 2)
+    assert target.exact.log_z == pytest.approx(np.log((2 * np.exp(1.5) + 6) / 8))
+    run = pmdviz.run(target=target, method="gibbs", seed=0, budget=2000, metrics_every=1000)
+    assert set(np.unique(run.particles)) == {0.0, 1.0}
+    found = (np.ptp(run.particles, axis=1) == 0).mean()
+    assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 500)  # a sweep's draws are correlated: 4 times fewer
+    assert run.final.metrics["marginal_tv"] < 0.1 and run.final.metrics["tv"] is None
+
+
+def test_a_sweep_that_leaves_the_states_is_named():
+    target = coins(gibbs_sweep=lambda rng, state, data: state + 0.5)
+    with pytest.raises(InputError, match="one of 0, 1"):
+        target.gibbs_sweep(np.random.default_rng(0), np.zeros(3), target.data_rows)
+
+
+def test_states_that_pass_for_real_numbers_are_found_out():
+    with pytest.raises(InputError, match=r"only the values 0, 1; .*space=pmdviz.Discrete\(\[0, 1\], 3\)"):
+        coins(space=None, dim=3)
+
+
+WIDE = {"bandwidth_rule": "isotropic", "bandwidth": 0.3}  # kernels that reach beyond the edge
+
+
+def exponential(rate, dim=1):
+    """Exp(1) priors whose posteriors are Exp(rate), by rate - 1 data that are all one."""
+    return pmdviz.custom_target(
+        log_prior=lambda theta: np.where((theta >= 0).all(axis=1), -theta.sum(axis=1), -np.inf),
+        log_likelihood=lambda theta, batch: -theta.sum(axis=1) * batch.sum(),
+        sample_prior=lambda rng, n: rng.exponential(size=(n, dim)),
+        data=np.ones(rate - 1),
+        dim=dim,
+        name="edge",
+    )
+
+
+def coin():
+    """Seven throws; the likelihood is not defined outside (0, 1)."""
+    return pmdviz.custom_target(
+        log_prior=lambda t: np.where(((t > 0) & (t < 1)).all(axis=1), 0.0, -np.inf),
+        log_likelihood=lambda t, b: b.sum() * np.log(t[:, 0]) + (len(b) - b.sum()) * np.log1p(-t[:, 0]),
+        sample_prior=lambda rng, n: rng.random((n, 1)),
+        data=np.array([1.0, 0, 1, 1, 0, 1, 1]),
+        dim=1,
+        name="coin",
+    )
+
+
+@pytest.mark.parametrize("rate, dim", [(50, 1), (501, 1), (5001, 1), (501, 2)])
+def test_the_mass_at_a_hard_edge_is_kept(rate, dim):
+    exact, error = exponential(rate, dim).exact, {1: 0.01, 2: 0.1}[dim]  # a cell at the edge counts by its centre
+    assert exact.log_z == pytest.approx(-dim * np.log(rate), abs=error)
+    np.testing.assert_allclose(exact.mean * rate, 1.0, atol=error)
+
+
+def test_a_likelihood_is_not_asked_outside_the_support():
+    run = pmdviz.run(target=coin(), budget=700, num_particles=400, policy="always", floor=False, **WIDE)
+    assert run.target.exact.mean[0] == pytest.approx(6 / 9, abs=1e-3)
+    inside = (run.particles[:, 0] > 0) & (run.particles[:, 0] < 1)
+    assert not inside.all() and run.weights[~inside].sum() == 0
+    assert run.final.info.zero_weight == (~inside).sum()
+
+
+def test_targets_states_and_exact_posteriors_are_closed_to_writing():
+    run = pmdviz.run(target="mixture", budget=200, num_particles=50, floor=False)
+    frame = run.final
+    arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
+    arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
+    assert not any(array.flags.writeable for array in arrays)

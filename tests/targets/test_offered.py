@@ -99,14 +99,11 @@ def test_a_link_and_a_file_open_where_it_is_offered_and_say_elsewhere_what_is_mi
             shared.to_link()
 
 
-def test_another_target_of_that_name_is_not_taken_for_it(heights):
+def test_another_target_of_that_name_is_not_taken_for_it_nor_a_link_to_one(heights, monkeypatch):
     other = sys.modules["own_models"].heights()
     assert offered.choice_of(heights) == "heights" and offered.choice_of(other) is other
     with pytest.raises(InputError, match="a link cannot hold your own target 'heights'"):
         Recipe(other).to_link()
-
-
-def test_a_link_to_another_model_of_that_name_is_refused(heights, monkeypatch):
     text = Recipe("heights").to_link()
     sys.modules["own_models"].ROWS = np.arange(5.0)
     monkeypatch.setenv(offered.VARIABLE, "own_models:heights")

@@ -9,6 +9,7 @@ from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.table_form import OUTCOMES
+from tests.kernels.naive import differences
 from tests.support.tables import looped
 
 ROWS = 64
@@ -30,11 +31,6 @@ def rows_that_fit(form, inputs, n=ROWS, seed=0):
     return np.column_stack([x, y])
 
 
-def central_difference(function, theta, step=1e-5):
-    columns = [(function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])]
-    return np.stack(columns, axis=1)
-
-
 def test_every_target_with_data_takes_a_table():
     for name, made in TARGETS.items():
         assert (made.table is not None) == ("data" in made.Options.specs()), name
@@ -52,7 +48,7 @@ def test_a_table_of_its_form_is_computed_with(name):
         theta = target.sample_prior(np.random.default_rng(1), 3) * (0.1 if "reals" in target.offers else 1)
         assert np.isfinite(target.log_joint(theta)).all()
         if "gradient" in target.offers:
-            expected = central_difference(target.log_joint, theta)
+            expected = differences(target.log_joint, theta)
             scale = np.abs(expected).max()
             np.testing.assert_allclose(target.grad_log_joint(theta) / scale, expected / scale, atol=2e-6)
         other = make_target(name, data=held_table(rows_that_fit(form, inputs, seed=1)))

@@ -8,6 +8,7 @@ import pytest
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
+from tests.kernels.naive import differences
 from tests.support.tables import looped
 
 SETTINGS = {
@@ -105,11 +106,6 @@ def prior_draws(target, n=7, seed=0):
     return target.sample_prior(np.random.default_rng(seed), n)
 
 
-def central_difference(function, theta, step=1e-5):
-    columns = [(function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])]
-    return np.stack(columns, axis=1)
-
-
 @EVERY
 def test_it_says_what_it_is(case):
     target = made(case)
@@ -127,7 +123,7 @@ def test_the_gradient_is_that_of_the_log_density(case):
     before = theta.copy()
     theta = theta[np.isfinite(target.log_joint(theta))]  # a formula may be minus infinity
     for batch in (None, target.data_rows[: max(1, target.num_data // 3)]):
-        expected = central_difference(lambda points, b=batch: target.log_joint(points, b), theta)
+        expected = differences(lambda points, b=batch: target.log_joint(points, b), theta)
         np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
     assert {*map(tuple, theta)} <= {*map(tuple, before)} and np.array_equal(target.data_rows, data), "written to"
 
@@ -142,7 +138,7 @@ def test_between_states_the_log_density_is_smooth_and_at_them_it_is_the_joint(ca
         assert inside or np.allclose(relaxed, joint, rtol=1e-10, atol=0)
         low, high = min(target.space.values), max(target.space.values)
         points = np.random.default_rng(0).uniform(low, high, size=states.shape)
-        expected = central_difference(lambda z, b=rows: target.log_relaxed(z, b), points)
+        expected = differences(lambda z, b=rows: target.log_relaxed(z, b), points)
         np.testing.assert_allclose(target.grad_log_relaxed(points, rows), expected, rtol=2e-5, atol=2e-5)
 
 
