@@ -36,9 +36,6 @@ def test_clamped_far_below(x):
     assert exp64(x) == exp64(-708.0) > 0.0
 
 
-# Powers of two.
-
-
 @fast_jit
 def fill_powers(x, out):
     for i in range(x.size):

@@ -55,9 +55,6 @@ def test_particles_of_weight_zero_are_ignored_and_far_from_the_origin_no_digits_
     np.testing.assert_array_equal(kde_log_density(particles, few, cholesky, points), of_few)
 
 
-# float32 inside.
-
-
 @looped("dim", [1, 2, 3, 4, 5, 10])
 @looped("num", [1, 63, 64, 65, 1500])
 def test_single_precision_is_good_to_1e_5_nats(num, dim):

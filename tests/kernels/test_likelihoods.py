@@ -83,9 +83,6 @@ def test_a_gaussian_far_from_the_origin_loses_no_digits(rng):
     np.testing.assert_allclose(gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
 
 
-# The mixture of two components.
-
-
 @looped("batch", [1, 499, 500, 501, 1001])
 @looped("num", [1, 15, 16, 17])
 def test_over_the_data_or_over_the_parameters_is_the_same(batch, num, rng, monkeypatch):
@@ -132,9 +129,6 @@ def test_a_theta_that_is_not_finite_gives_nan_and_spoils_no_other_row():
     truth = of_mixture(theta[:1].astype(LONG), x.astype(LONG), 1.0, 0.5)
     np.testing.assert_allclose(likelihood[0], truth[0], rtol=1e-13)
     assert likelihood[3] < -1e270
-
-
-# Mixtures of many Gaussians.
 
 
 @looped("d, k", [(1, 1), (2, 4), (25, 10)])

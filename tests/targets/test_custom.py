@@ -281,9 +281,6 @@ def test_without_a_gradient_there_are_no_blocks():
         pmdviz.run(target=custom(), method="pmfvb")
 
 
-# More data than one wants in memory at once.
-
-
 @pytest.fixture
 def on_disk(tmp_path):
     data = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float64, shape=(62_000,))

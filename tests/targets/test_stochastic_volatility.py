@@ -50,10 +50,10 @@ def test_simulated_returns_are_of_the_path_that_is_kept():
     assert away.std() == pytest.approx(0.5 / 0.6, rel=0.15)
 
 
-@pytest.fixture
-def given():
+@pytest.fixture(params=[1, 6])
+def given(request):
     """A target, particles, and parameters of the blocks in closed form."""
-    target = made(num_data=6, data_seed=2)
+    target = made(num_data=request.param, data_seed=2)
     return target, prior(target, 50, 3), {"μ": np.array([0.4, 0.3]), "σ²": np.array([3.0, 1.5])}
 
 
