@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from difflib import unified_diff
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import pmdviz
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
-from tests.support.engine import columns
+from tests.support.snapshot import FOLDER, RENEW, snapshots
 
 SMALL = {"target": "gaussian", "num_particles": 50, "budget": 200}
 
@@ -24,20 +25,6 @@ def test_the_tables_name_everything_with_its_bounds_and_help():
             assert row["name"] and row["help"] and row["acts"]
             assert {"default", "bounds", "unit"} <= row.keys()
     assert json.dumps([targets, methods], allow_nan=False)
-
-
-def test_a_target_by_name():
-    target = pmdviz.target("mixture", data_seed=3, num_data=40, sigma_x=1.5)
-    assert (target.dim, target.num_data, len(target.data)) == (2, 40, 40)
-    assert target.exact.sample(np.random.default_rng(0), 5).shape == (5, 2)
-
-
-def test_a_run_from_keywords_and_from_its_recipe_are_the_same():
-    run = pmdviz.run(**SMALL, target_options={"data_seed": 3}, method="pmd", seed=4)
-    again = pmdviz.run(pmdviz.Recipe.from_json(run.recipe.to_json()))
-    assert run.particles.tobytes() == again.particles.tobytes()
-    assert columns(run.history) == columns(again.history)
-    assert run.recipe == again.recipe and run.recipe.seed == 4
 
 
 @pytest.mark.ci
@@ -93,25 +80,20 @@ def test_what_cannot_be_run_is_refused():
             pmdviz.run(pmdviz.Recipe(**SMALL), **besides)
 
 
-def test_the_number_of_draws_is_checked():
-    run = pmdviz.run(**SMALL)
-    for n in (0, -1, 1.5, True, 10_000_001, 10**12):
+def test_draws_and_points_are_checked():
+    run = pmdviz.run(**SMALL, floor=False)
+    for n in (0, 1.5, True, 10_000_001):
         with pytest.raises(pmdviz.InputError, match="n must be a whole number at least 1 and at most 10,000,000"):
             run.sample(n)
-    for seed in (-1, "x", None, 1.5):
+    for seed in (-1, "x", None):
         with pytest.raises(pmdviz.InputError, match="seed must be a whole number"):
             run.sample(3, seed=seed)
-
-
-def test_points_of_a_density_are_checked():
-    run = pmdviz.run(**SMALL, floor=False)
     for points, words in [
         (np.zeros((3, 1)), r"theta must have shape \(m, 2\)"),
         ([[0.0, 0.0], [np.nan, 0.0]], r"points must be finite; one of those given: \[nan, 0.0\]"),
         ([[0.0, np.inf]], r"points must be finite; one of those given: \[0.0, inf\]"),
         ("a", r"theta must be real numbers of shape \(m, 2\); given: 'a'"),
         ([[1], [2, 3]], "theta must be real numbers"),
-        ([[1j, 0]], "theta must be real numbers"),
         (None, "theta must have shape"),
     ]:
         with pytest.raises(pmdviz.InputError, match=words):
@@ -121,8 +103,6 @@ def test_points_of_a_density_are_checked():
 def test_sweeps_and_races_refuse_what_is_not_a_path_or_a_function():
     for given, words in [
         ({"path": 3}, "a file needs a path .*; given: 3"),
-        ({"path": ""}, "a file needs a path .*; given: ''"),
-        ({"path": "a\0b"}, "a file needs a path .* without zero bytes"),
         ({"path": "n" * 300 + ".csv"}, "File name too long"),
         ({"progress": 3}, "progress must be a function or None; given: 3"),
     ]:
@@ -130,3 +110,12 @@ def test_sweeps_and_races_refuse_what_is_not_a_path_or_a_function():
             pmdviz.sweep(pmdviz.Recipe(**SMALL), {"num_particles": [5]}, seeds=1, **given)
     with pytest.raises(pmdviz.InputError, match="progress must be a function or None; given: 3"):
         pmdviz.race("pmd", "gaussian", progress=3)
+
+
+def test_the_public_surface_is_the_one_that_review_has_seen():
+    """Signatures, commands and tables are those of tests/snapshots/, whose diff shows what a user will notice."""
+    changed = []
+    for file, text in snapshots().items():
+        kept = (FOLDER / file).read_text(encoding="utf-8")
+        changed += unified_diff(kept.splitlines(), text.splitlines(), file, "now", lineterm="", n=0)
+    assert not changed, "\n".join([f"if this is meant, renew it by `{RENEW}`:", *changed[:60]])

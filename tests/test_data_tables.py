@@ -1,7 +1,6 @@
 """Tables that a person brings: what is read of a text, and what a table is called."""
 
 import builtins
-import gc
 import os
 import pickle
 from functools import partial
@@ -83,13 +82,11 @@ def test_a_table_is_held_while_somebody_keeps_it():
     with pytest.raises(ValueError):
         table.rows[0, 0] = 3.0
     del table
-    gc.collect()
     assert held(pin) is None
 
 
 def test_where_a_table_arrives_it_is_held():
     sent, pin = (lambda table: (pickle.dumps(table), table.pin))(hold("sent.csv", ["a", "b"], [[1.0, 2.0]]))
-    gc.collect()
     assert held(pin) is None
     arrived = pickle.loads(sent)
     assert isinstance(arrived, Table) and held(pin) is arrived

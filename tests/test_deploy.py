@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -87,33 +86,6 @@ def test_two_processes_behind_nginx_with_websockets(tmp_path):
     finally:
         for process in (proxy, lab):
             end(process)
-
-
-@pytest.mark.ci
-def test_a_process_that_died_is_replaced(tmp_path):
-    first = two_free_ports()
-    log = (tmp_path / "log").open("w")
-    lab = subprocess.Popen(
-        [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)], stdout=log, stderr=log
-    )
-    try:
-        answers(first, lab)
-        victim = psutil.Process(lab.pid).children()[0]
-        victim.kill()
-        late = time.monotonic() + 90
-        while victim.is_running() or len(psutil.Process(lab.pid).children()) < 2:
-            assert time.monotonic() < late
-            time.sleep(0.1)
-        answers(first, lab)
-    finally:
-        end(lab)
-        log.close()
-    assert "another is started" in (tmp_path / "log").read_text()
-
-
-def test_num_procs_has_bounds(capsys):
-    assert main(["serve", "--num-procs", "0"]) == 2
-    assert "--num-procs must be a whole number at least 1 and at most 64; given: 0" in capsys.readouterr().err
 
 
 def test_the_commands_in_the_files_can_be_read_by_the_command_line(monkeypatch):

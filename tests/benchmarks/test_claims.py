@@ -1,4 +1,4 @@
-"""The rules of `bench claims`, on made-up measurements whose answer is known, and the page they are written to."""
+"""Rules by which claims are judged, on made-up runs; test_pages.py has them on what was measured."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,33 @@ import pytest
 
 from benchmarks.claims import mode_mass
 from benchmarks.helpers import claims_rules as rules
-from benchmarks.helpers.claims_problems import BY_EVALUATIONS, HELD_OUT, PROBLEMS, RUNS, SEARCH_DATA, SEARCH_RUNS
-from benchmarks.helpers.claims_rules import NO, OPEN, YES, Answer, lead, pooled, verdict_of
+from benchmarks.helpers import fit_bars, mean_field_bars
+from benchmarks.helpers.claims_gp_page import RMSE
+from benchmarks.helpers.claims_gp_page import falls as gp_falls
+from benchmarks.helpers.claims_rules import NO, OPEN, YES, Answer, lead, verdict_of
 from benchmarks.helpers.claims_runs import read_rows
-from benchmarks.helpers.claims_verdicts import CLAIMS, PAPERS, judged
+from benchmarks.helpers.claims_topics_page import lower as lower_perplexity
+from benchmarks.helpers.claims_verdicts import PAPERS
+from benchmarks.helpers.fit_rules import (
+    better_held_out,
+    comes_near,
+    ever_rejects,
+    far_above,
+    keeps_level,
+    no_less_power,
+    power_of,
+    slope_within,
+    still_far,
+)
+from benchmarks.helpers.jittered import MOST_SHIFT, components, jittered
+from benchmarks.helpers.mean_field_rules import alike, fits, one_answer, same_mean, same_sd, too_narrow, within
+from benchmarks.helpers.regression_page import RIVALS, SVI, best_at_first, comparable, reaches
+from benchmarks.helpers.regression_problems import PASSES, TITLES
+from benchmarks.helpers.rows_page import arrays_by_row
+from benchmarks.helpers.stein_rules import as_good, falls, inverse_in_number, keeps_variance, lower, unbiased
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.experiments.aggregation.combine import COMBINERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 VALUES = {
@@ -38,17 +59,6 @@ def measured():
     for name in ("gibbs", "sgld", "svi"):
         made[name] = {"best": ends(VALUES[name], 0.995), "paper": ends(VALUES[name] + 0.1, 0.005)}
     return made
-
-
-def test_pooled_error_is_over_data_sets():
-    values = np.array([[1.0, 3.0], [4.0, 4.0], [6.0, 6.0]])
-    mean, error = pooled(values)
-    assert mean == pytest.approx(4) and error == pytest.approx(np.std([2, 4, 6], ddof=1) / np.sqrt(3))
-
-
-def test_the_lead_is_how_much_higher_the_other_is(measured):
-    mean, error = lead(measured, "pmd", "smc", "tv")
-    assert mean == pytest.approx(0.22, abs=0.005) and 0 < error < 0.01
 
 
 def test_lowest_of_all(measured):
@@ -79,56 +89,39 @@ def test_a_heavy_tail_does_not_hide_a_difference_seen_in_every_run(measured):
     assert judge(measured).verdict == OPEN
 
 
-def test_higher_lower_or_open(measured):
+def at(measured, name, quantity="tv"):
+    return measured[name]["best"][quantity]
+
+
+def test_rules_about_two_methods(measured):
     assert rules.higher("sgld", "gibbs", "tv")(measured).verdict == YES
     assert rules.higher("gibbs", "sgld", "tv")(measured).verdict == NO
-    measured["gibbs"]["best"]["tv"] = measured["sgld"]["best"]["tv"].copy()
+    measured["gibbs"]["best"]["tv"] = at(measured, "sgld").copy()
     assert rules.higher("sgld", "gibbs", "tv")(measured).verdict == OPEN
+    near = rules.near_best("pmd warm", ("pmd", "smc"))
+    assert near(measured).verdict == YES
+    at(measured, "pmd warm")[:, :, 2] += 0.02
+    assert near(measured).verdict == NO
+    for early, verdict in ((0.305, YES), (0.2, NO), (0.4, NO)):
+        at(measured, "pmd")[:, :, 0] = early
+        assert rules.alike_early("smc", "pmd")(measured).verdict == verdict
+    spread = rules.varies_more("npv", "svgd")
+    for sd, verdict in ((0.002, OPEN), (0.02, YES), (2e-4, NO)):
+        measured["npv"]["best"] = ends(0.2, sd=sd)
+        assert spread(measured).verdict == verdict
 
 
-def test_alike_early_knows_ahead_from_alike(measured):
-    judge = rules.alike_early("smc", "pmd")
-    measured["pmd"]["best"]["tv"][:, :, 0] = 0.305
-    assert judge(measured).verdict == YES
-    for early in (0.2, 0.4):
-        measured["pmd"]["best"]["tv"][:, :, 0] = early
-        assert judge(measured).verdict == NO
-
-
-def test_one_mode_in_every_run_in_most_or_in_none(measured):
-    one, both = rules.one_mode("gibbs"), rules.both_modes("gibbs")
-    assert (one(measured).verdict, both(measured).verdict) == (YES, NO)
-    measured["gibbs"]["best"]["mode_mass"][2, 3] = 0.4
+def test_rules_about_modes(measured):
+    one, both, alone = rules.one_mode("gibbs"), rules.both_modes("gibbs"), rules.loses_a_mode_alone("svi")
+    assert [rule(measured).verdict for rule in (one, both, alone)] == [YES, NO, YES]
+    at(measured, "gibbs", "mode_mass")[2, 3] = 0.4
     assert (one(measured).verdict, both(measured).verdict) == (NO, NO)
-    assert "39 of 40" in one(measured).said
-    measured["gibbs"]["best"]["mode_mass"][:] = 0.4
+    at(measured, "gibbs", "mode_mass")[:] = 0.4
     assert (one(measured).verdict, both(measured).verdict) == (NO, YES)
-
-
-def test_varies_more_is_a_ratio_of_sds(measured):
-    judge = rules.varies_more("npv", "pmd")
-    measured["npv"]["best"]["tv"] = measured["pmd"]["best"]["tv"] + 0.1
-    assert judge(measured).verdict == OPEN
-    measured["npv"]["best"] = ends(0.2, sd=0.02)
-    assert judge(measured).verdict == YES
-    measured["npv"]["best"] = ends(0.2, sd=0.0002)
-    assert judge(measured).verdict == NO
-
-
-def test_a_gaussian_that_loses_one_mode_and_nothing_else(measured):
-    judge = rules.loses_a_mode_alone("svi")
-    assert judge(measured).verdict == YES
-    measured["svi"]["best"]["mode_mass"][:] = 0.005  # it sits in the mode of mass 0.55
-    assert judge(measured).verdict == NO
-    measured["svi"]["best"]["kl_reverse"][:] = -np.log(0.55)
-    assert judge(measured).verdict == YES
-
-
-def test_near_the_best_at_every_budget(measured):
-    judge = rules.near_best("pmd warm", ("pmd", "smc"))
-    assert judge(measured).verdict == YES
-    measured["pmd warm"]["best"]["tv"][:, :, 2] += 0.02
-    assert judge(measured).verdict == NO
+    at(measured, "svi", "mode_mass")[:] = 0.005  # it sits in the mode of mass 0.55
+    assert alone(measured).verdict == NO
+    at(measured, "svi", "kl_reverse")[:] = -np.log(0.55)
+    assert alone(measured).verdict == YES
 
 
 def test_a_verdict_asks_for_every_condition():
@@ -137,20 +130,6 @@ def test_a_verdict_asks_for_every_condition():
     assert verdict_of([yes, no, undecided]) == "holds under some conditions"
     assert verdict_of([no, no]) == "does not hold"
     assert verdict_of([no, undecided]) == "neither shown nor refuted"
-
-
-def test_every_claim_is_judged_in_words_and_numbers(measured):
-    for claim in CLAIMS:
-        found = judged(claim, dict.fromkeys(PROBLEMS, measured))
-        assert len(found.answers) == len(claim.cases) == len({(case.condition, case.problem) for case in claim.cases})
-        for _, answer in found.answers:
-            assert answer.verdict in (YES, NO, OPEN) and answer.said
-            assert np.isfinite(np.hstack([np.ravel(v) for v in answer.figures.values()])).all()
-
-
-def test_no_seed_both_chooses_and_judges():
-    assert not {*SEARCH_DATA} & {*HELD_OUT} and not {*SEARCH_RUNS} & {*RUNS}
-    assert {*BY_EVALUATIONS, *BY_EVALUATIONS.values()} == set(PROBLEMS)
 
 
 def test_mass_of_a_mode():
@@ -164,18 +143,194 @@ def test_mass_of_a_mode():
         assert mode_mass(frame) == pytest.approx(weights[draws[:, 1] > 0].sum(), abs=0.02), method
 
 
-def test_the_raw_rows_give_the_figures_of_the_page():
-    measured = json.loads((DOCS / "measured/claims.json").read_text(encoding="utf-8"))["figures"]
-    rows = read_rows(DOCS / "measured/claims.csv")
-    ours = [row for row in rows if (row["problem"], row["entrant"], row["setting"]) == ("separated", "pmd", "best")]
-    ends = [float(row["tv"]) for row in ours if int(row["budget"]) == max(PROBLEMS["separated"].budgets)]
-    assert len(ends) == len(HELD_OUT) * len(RUNS)
-    assert np.mean(ends) == pytest.approx(measured["entrants"]["separated"]["pmd"]["best"]["tv"], abs=6e-4)
+def runs_at(accuracy, loss, seed=0, apart=0.0):
+    """Runs on four data sets, which differ by so much to either side."""
+    rng = np.random.default_rng(seed)
+    noise = 1e-4 * rng.standard_normal((4, 2, len(PASSES))) + apart * np.array([-1, 1, -1, 1])[:, None, None]
+    return {"best": {"accuracy": accuracy + noise, "log_loss": loss + noise}}
 
 
-def test_rows_in_any_order_are_the_same_arrays():
-    rows = read_rows(DOCS / "measured/claims.csv")
-    one, other = (rules.arrays_of(each)["paper's"]["npv"]["best"] for each in (rows, rows[::-1]))
-    assert one["tv"].shape == (len(HELD_OUT), len(RUNS), len(PROBLEMS["paper's"].budgets))
-    assert all(np.array_equal(one[name], other[name]) for name in one)
-    assert (np.diff(one["budget"], axis=2) > 0).all() and (np.diff(one["data_seed"], axis=0) == 1).all()
+@pytest.fixture
+def on_digits():
+    found = {key: runs_at(0.98, 0.3, seed=k) for k, key in enumerate(TITLES)}
+    return found | {SVI: runs_at(0.985, 0.1, seed=90), "reference": runs_at(0.985, 0.05)}
+
+
+def test_rules_ask_for_a_clear_lead_a_hundredth_or_the_paper_s_accuracy(on_digits):
+    best, near, reached = best_at_first(SVI, RIVALS), comparable("pmd", SVI), reaches("pmd")
+    assert [rule(on_digits).verdict for rule in (best, near, reached)] == [YES, YES, NO]
+    for rule, name, runs, verdict in (
+        (best, "smc", runs_at(0.98, 0.11, seed=5, apart=0.05), OPEN),
+        (best, "smc", runs_at(0.98, 0.05, seed=5), NO),
+        (near, "pmd", runs_at(0.95, 0.3), NO),
+        (near, "pmd", runs_at(0.97, 0.3, apart=0.05), OPEN),
+        (reached, "pmd", runs_at(0.99, 0.3), YES),
+        (reached, "pmd", runs_at(0.98, 0.3, apart=0.05), OPEN),
+    ):
+        assert rule({**on_digits, name: runs}).verdict == verdict, (name, verdict)
+
+
+def test_a_jittered_image_is_its_original_moved():
+    """Shifted back by the right one of the 25 shifts it is the original, darker, to within the noise."""
+    rng = np.random.default_rng(0)
+    images, classes = np.zeros((3, 28, 28)), np.array([0.0, 1.0, 1.0])
+    images[:, 8:20, 8:20] = rng.random((3, 12, 12))
+    blocks = list(jittered(images.reshape(3, -1), classes, 50, seed=1, block=20))
+    assert [len(block[0]) for block in blocks] == [20, 20, 10]
+    shifts = range(-MOST_SHIFT, MOST_SHIFT + 1)
+    moved = np.array([np.roll(images, (a, b), (1, 2)).reshape(3, -1) for a in shifts for b in shifts])
+    moved = moved / np.linalg.norm(moved, axis=2, keepdims=True)
+    for made, label in zip(*(np.concatenate(part) for part in zip(*blocks, strict=True)), strict=True):
+        likeness = moved @ (made / np.linalg.norm(made))
+        assert likeness.max() > 0.97 and classes[np.unravel_index(likeness.argmax(), likeness.shape)[1]] == label
+    again = list(jittered(images.reshape(3, -1), classes, 50, seed=1, block=20))
+    assert all(np.array_equal(one[0], other[0]) for one, other in zip(blocks, again, strict=True))
+
+
+def test_components_of_blocks_are_those_of_all_at_once():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((300, 6)) * np.arange(1, 7)
+    found = components(iter([(x[:100], None), (x[100:], None)]), 3)
+    _, _, axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    rows = found.rows(x, np.zeros(300))
+    assert rows[:, 1].std() == pytest.approx(1)
+    wanted = (x - x.mean(axis=0)) @ axes[:3].T
+    np.testing.assert_allclose(np.abs(rows[:, 1:-1]), np.abs(wanted / wanted[:, 0].std()), rtol=1e-6, atol=1e-8)
+
+
+MEASURED = Path(__file__).parents[2] / "docs" / "measured"
+
+
+def some(mean, sd=0.01, n=8):
+    """n values of this mean and standard deviation, evenly spread."""
+    spread = np.linspace(-1, 1, n)
+    return mean + sd * (spread - spread.mean()) / spread.std(ddof=1)
+
+
+def looks(*values, sd, name):
+    """Five data sets, two runs each, by look."""
+    return {"best": {name: np.array(values) + sd * np.random.default_rng(0).standard_normal((5, 2, len(values)))}}
+
+
+def check(table, runs_with):
+    for k, (rule, values, verdict) in enumerate(table):
+        answer = rule(runs_with(values))
+        assert answer.verdict == verdict and answer.said and answer.figures, (k, answer)
+
+
+def rate(test, rejected, perturbation=0.1, half=0.05):
+    interval = {"rejected": rejected, "low": rejected - half, "high": rejected + half}
+    return {"test": test, "num_points": 100, "perturbation": perturbation, **interval}
+
+
+def level(combiner, at, error, gap=(0.0, 0.01)):
+    return {"combiner": combiner, "level": at, "error": error, "gap": gap}
+
+
+def slope(combiner, value):
+    return {"what": f"{COMBINERS[combiner].title}: error against n", "slope": value, "standard_error": 0.05}
+
+
+def apart(mean):
+    return [{"combiner": "c", "K": 5, "mean": mean, "standard error": 0.01}]
+
+
+def test_rules_about_tests_and_combined_models():
+    check(
+        [
+            (no_less_power("x", "a", "b"), [rate("a", 0.3), rate("b", 0.5)], NO),
+            (no_less_power("x", "a", "b", strictly=True), [rate("a", 0.5), rate("b", 0.5)], OPEN),
+            (keeps_level("x", "a"), [rate("a", 0.3, 0.0)], NO),
+            (keeps_level("x", "a"), [rate("a", 0.15, 0.0)], OPEN),
+            (ever_rejects("x", "a"), [rate("a", 0.0, 0.1, 0.01)], NO),
+            (ever_rejects("x", "a"), [rate("a", 0.08)], OPEN),
+            (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -0.5)], NO),
+            (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -0.65)], OPEN),
+            (still_far("x", "c", 0.5), apart(0.2), NO),
+            (comes_near("x", "c", 0.25), apart(0.8), NO),
+        ],
+        lambda summary: {"x": {"summary": summary}},
+    )
+    check(
+        [
+            (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.01)), level("a", 40, (0.4, 0.01))], NO),
+            (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.4)), level("a", 40, (0.4, 0.4))], OPEN),
+            (far_above("x", "a", "b", 10), [level("a", 0, (0.05, 0.01)), level("b", 0, (0.01, 0.001))], NO),
+            (better_held_out("x", "a", "b"), [level("a", 9, None, (0.2, 0.01)), level("b", 9, None, (0.1, 0.01))], NO),
+            (better_held_out("x", "a", "b"), [level("a", 9, None, (0.1, 0.1)), level("b", 9, None, (0.2, 0.1))], OPEN),
+        ],
+        lambda levels: {"x": {"levels": levels}},
+    )
+
+
+def test_rules_about_mean_field_particles():
+    exact = {"exact": {"x": some(1.0), "x_sd": some(0.5)}}
+    check(
+        [
+            (within("a", "x", 0.1), {"x": some(0.2)}, NO),
+            (within("a", "x", 0.1), {"x": some(0.11, 0.2)}, OPEN),
+            (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.7)}, NO),
+            (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.88, 0.2)}, OPEN),
+            (same_mean("a", "exact", "x"), {"x": some(0.5)}, NO),
+            (same_mean("a", "exact", "x"), {"x": some(1.2, 0.5)}, OPEN),
+            (same_sd("a", "exact", "x"), {"x_sd": some(0.3)}, NO),
+            (too_narrow("a", "exact", "x"), {"x_sd": some(0.7)}, NO),
+            (too_narrow("a", "exact", "x"), {"x_sd": some(0.49, 0.2)}, OPEN),
+            (one_answer("a", "exact", "x"), {"x": some(-1.0)}, NO),
+            (fits("a"), {"mse": some(9.0), "var_y": some(9.0)}, NO),
+        ],
+        lambda values: {"a": values, **exact},
+    )
+
+
+def test_rules_about_stein_methods_and_annealing():
+    check(
+        [
+            (lower("a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
+            (lower("a", "b", "x"), {"a": some(1, 3), "b": some(2, 3)}, OPEN),
+            (as_good("a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
+            (unbiased("a", "x"), {"a": some(-0.5)}, NO),
+            (unbiased("a", "x"), {"a": some(0.2, 1)}, OPEN),
+            (falls("abc", "x"), {"a": some(3), "b": some(1), "c": some(2)}, NO),
+            (falls("abc", "x"), {"a": some(3), "b": some(2), "c": some(2)}, OPEN),
+            (inverse_in_number("a", "b", 16, "x"), {"a": some(4, 0.2), "b": some(1, 0.1)}, NO),
+            (keeps_variance("a"), {"a": some(0.4)}, NO),
+        ],
+        lambda values: {name: {"x": one, "value": one} for name, one in values.items()},
+    )
+
+
+def test_rules_about_gaussian_processes_and_topics():
+    check(
+        [
+            (gp_falls("a"), looks(300, 40, 50, sd=1, name=RMSE), NO),
+            (gp_falls("a"), looks(300, 50, 50, sd=1, name=RMSE), OPEN),
+        ],
+        lambda values: {"a": values},
+    )
+    found = {
+        "a": looks(9, 5, sd=0.1, name="perplexity"),
+        "b": looks(8, 7, sd=0.1, name="perplexity"),
+        "c": looks(8, 5.0, sd=3, name="perplexity"),
+    }
+    check(
+        [
+            (lower_perplexity(("a", 0), ("b", 0)), found, NO),
+            (lower_perplexity(("a", -1), ("c", -1)), found, OPEN),
+        ],
+        lambda runs: runs,
+    )
+
+
+def test_bars_are_met_by_what_was_measured_and_missed_by_other_figures():
+    measured = json.loads((MEASURED / "fit-and-aggregation.json").read_text(encoding="utf-8"))["figures"]["measured"]
+    assert {bar: found["met"] for bar, found in fit_bars.judged(measured).items()} == dict.fromkeys(fit_bars.BARS, True)
+    for one in measured.values():
+        for entry in one["summary"]:
+            entry |= {name: 5.0 for name in ("rejected", "slope") if name in entry}
+    assert not any(found["met"] for found in fit_bars.judged(measured).values())
+    runs = arrays_by_row(read_rows(MEASURED / "pmfvb.csv"))
+    met = {bar: found["met"] for bar, found in mean_field_bars.judged(runs).items()}
+    assert met == dict.fromkeys(mean_field_bars.BARS, True)
+    spoilt = {row: {name: values + 30 for name, values in numbers.items()} for row, numbers in runs.items()}
+    assert not any(found["met"] for bar, found in mean_field_bars.judged(spoilt).items() if "as printed" not in bar)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -19,7 +18,6 @@ from benchmarks.helpers import (
 )
 from benchmarks.helpers.claims_overview import PAGES, overview, verdicts
 from benchmarks.helpers.claims_runs import read_rows
-from benchmarks.helpers.dimension_figure import BOTTOM, LEAST, MOST, TOP
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -66,14 +64,3 @@ def test_the_overview_has_every_page_of_claims_and_the_verdicts_of_its_first_tab
     assert list(verdicts("# A\n\n" + table.format("a") + "\n" + table.format("b"))) == [("a", "**holds**")]
     with pytest.raises(ValueError, match="no table begins"):
         list(verdicts("# Nothing\n"))
-
-
-def test_the_figure_of_dimension_has_a_point_for_each_one_and_fills_those_with_a_caveat():
-    by_d = {
-        "1": {"error_of_mean": [LEAST, 0, 1], "caveats": 0},
-        "20": {"error_of_mean": [9 * MOST, 0, 1], "caveats": 2},
-    }
-    root = ElementTree.fromstring(dimension_figure.drawn({"SVI": by_d}))
-    circles = [one.attrib for one in root.iter("{http://www.w3.org/2000/svg}circle")]
-    assert [float(one["cy"]) for one in circles] == [BOTTOM, TOP] and float(circles[0]["cx"]) < float(circles[1]["cx"])
-    assert [one["class"].split()[0] for one in circles] == ["open", "f0"]

@@ -66,13 +66,6 @@ def test_what_somebody_waits_for_comes_first_and_the_rest_while_nobody_plays(que
     assert queue.order[6:] == [("rest 0", True), ("rest 1", True)]
 
 
-def test_a_wait_alone_compiles_nothing_else(queue):
-    queue.gate.set()
-    assert queue.wait(("svgd",), PATIENCE_S)
-    assert [words for words, _ in queue.order] == ["svgd 0", "svgd 1"]
-    assert queue.is_ready(("svgd",)) and not queue.is_ready((DEFAULT,))
-
-
 def test_seconds_left_follow_the_measured_times_down_to_none(queue):
     assert queue.seconds_left(()) == 0.0
     queue.begin()
@@ -82,8 +75,6 @@ def test_seconds_left_follow_the_measured_times_down_to_none(queue):
     queue.gate.set()
     assert queue.wait(("svgd",), PATIENCE_S)
     assert queue.seconds_left(("svgd",)) == 0.0
-    queue._cold, queue._ready = True, set()
-    assert queue.seconds_left(("svgd",)) == pytest.approx(4.0), "this machine took twice as long as the table says"
 
 
 def test_what_no_other_process_compiles_is_compiled_here(queue, monkeypatch):
@@ -97,13 +88,9 @@ def test_what_no_other_process_compiles_is_compiled_here(queue, monkeypatch):
     assert made == [None]
 
 
-def test_a_thread_that_only_loads_does_not_compile():
+def test_another_process_compiles_a_call_and_a_thread_that_only_loads_none():
     with only_loading(), pytest.raises(NotCached):
         _top.compile("(float32[::1], float32[::1], float32)")
-    assert not _top.overloads or len(_top.signatures) < 3
-
-
-def test_another_process_compiles_a_call():
     call = next(call for call in calls() if call.words == "step limit")
     process = Process()
     assert process.compile(call, True) > 0.0
@@ -115,8 +102,8 @@ import tempfile; tempfile.tempdir = {folder!r}
 from numba.core.caching import CacheImpl, UserProvidedCacheLocator
 CacheImpl._locator_classes = [UserProvidedCacheLocator]
 import numpy as np
-from pmdviz.kernels.thinning import thinned
-print(thinned(np.zeros((4, 2)), 2, np.zeros(2)).shape)
+from pmdviz.kernels.factors import cholesky
+assert cholesky(np.eye(2)[None]).shape == (1, 2, 2)
 """
 
 
@@ -124,12 +111,10 @@ def test_without_a_folder_for_them_kernels_are_kept_in_a_temporary_one(tmp_path)
     """A cache folder that is a file cannot be written by anybody, whoever runs the test."""
     (tmp_path / "file").touch()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file"), "PYTHONPATH": str(ROOT)}
-    for folder, words in ((str(tmp_path), "in a temporary folder"), (str(tmp_path / "file"), "in memory")):
-        command = [sys.executable, "-c", THIN.format(folder=folder)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() == "(2,)"
-        assert words in done.stderr and "NUMBA_CACHE_DIR" in done.stderr and len(done.stderr.splitlines()) == 1
+    command = [sys.executable, "-c", THIN.format(folder=str(tmp_path))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "in a temporary folder" in done.stderr and "NUMBA_CACHE_DIR" in done.stderr and done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"], "the temporary folder is removed"
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pmdviz.kernels.exponential import exp2, exp2_32, exp2_64, exp64
 from pmdviz.kernels.jit import fast_jit
 from tests.kernels.naive import LONG
+from tests.support.tables import looped
 
 
 @fast_jit
@@ -25,7 +26,7 @@ def exp_of(x):
 
 
 def test_relative_error_over_the_whole_range():
-    x = np.concatenate([-np.linspace(0, 707.9, 200_001), -np.geomspace(1e-300, 700, 20_001)])
+    x = np.concatenate([-np.linspace(0, 707.9, 50_001), -np.geomspace(1e-300, 700, 5_001)])
     truth = np.exp(x.astype(LONG))
     assert np.abs(exp_of(x) / truth - 1).max() < 6e-16
 
@@ -33,14 +34,6 @@ def test_relative_error_over_the_whole_range():
 @given(st.floats(-1e308, -708.0))
 def test_clamped_far_below(x):
     assert exp64(x) == exp64(-708.0) > 0.0
-
-
-@given(st.floats(-708.0, 0.0))
-def test_compiled_and_plain_python_agree(x):
-    np.testing.assert_allclose(exp64(x), exp64.py_func(x), rtol=1e-15)
-
-
-# Powers of two.
 
 
 @fast_jit
@@ -58,29 +51,22 @@ def powers_of_two(x):
 RANGES = {np.float64: (1020.9, 6e-16), np.float32: (124.9, 2e-7)}
 
 
-@pytest.mark.parametrize("dtype", RANGES)
+@looped("dtype", RANGES)
 def test_powers_of_two_over_the_whole_range(dtype):
     lowest, tolerance = RANGES[dtype]
-    x = np.concatenate([-np.linspace(0, lowest, 200_001), -np.geomspace(1e-30, 100, 20_001), np.linspace(0, 100, 999)])
+    x = np.concatenate([-np.linspace(0, lowest, 50_001), -np.geomspace(1e-30, 100, 5_001), np.linspace(0, 100, 999)])
     x = x.astype(dtype)
     found = powers_of_two(x)
     assert found.dtype == dtype
     assert np.abs(found.astype(LONG) / np.exp2(x.astype(LONG)) - 1).max() < tolerance
 
 
-@pytest.mark.parametrize(("function", "lowest"), [(exp2_64, -1021.0), (exp2_32, np.float32(-125.0))])
+@looped("function, lowest", [(exp2_64, -1021.0), (exp2_32, np.float32(-125.0))])
 def test_powers_of_two_at_the_ends(function, lowest):
     one = type(lowest)(1.0)
     assert function(0 * one) == function(-0.0 * one) == 1.0
     assert function(-one) == 0.5
     assert function(lowest) == function(lowest * one * 1000) == 2.0 ** float(lowest)
-
-
-@given(st.floats(-1021.0, 0.0))
-def test_powers_of_two_compiled_and_in_plain_python_agree(x):
-    np.testing.assert_allclose(exp2_64(x), exp2(x), rtol=1e-15)
-    single = np.float32(x / 10)
-    np.testing.assert_allclose(exp2_32(single), exp2(single), rtol=3e-7)
 
 
 @pytest.mark.ci

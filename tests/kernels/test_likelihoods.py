@@ -5,7 +5,6 @@ from scipy import stats
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from pmdviz.kernels import pool
 from pmdviz.kernels.likelihoods import mixture
 from pmdviz.kernels.likelihoods.banana import banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.likelihoods.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
@@ -84,9 +83,6 @@ def test_a_gaussian_far_from_the_origin_loses_no_digits(rng):
     np.testing.assert_allclose(gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
 
 
-# The mixture of two components.
-
-
 @looped("batch", [1, 499, 500, 501, 1001])
 @looped("num", [1, 15, 16, 17])
 def test_over_the_data_or_over_the_parameters_is_the_same(batch, num, rng, monkeypatch):
@@ -133,16 +129,6 @@ def test_a_theta_that_is_not_finite_gives_nan_and_spoils_no_other_row():
     truth = of_mixture(theta[:1].astype(LONG), x.astype(LONG), 1.0, 0.5)
     np.testing.assert_allclose(likelihood[0], truth[0], rtol=1e-13)
     assert likelihood[3] < -1e270
-
-
-def test_same_bits_for_any_number_of_threads(rng, threads, monkeypatch):
-    monkeypatch.setattr(pool, "SERIAL_BELOW", 0)
-    theta, x = rng.normal(size=(1500, 2)), rng.normal(size=100)
-    threads(lambda: mixture_log_likelihood(theta, x, 1.0, 0.5))
-    threads(lambda: mixture_grad_log_likelihood(theta, x, 1.0, 0.5))
-
-
-# Mixtures of many Gaussians.
 
 
 @looped("d, k", [(1, 1), (2, 4), (25, 10)])

@@ -1,8 +1,5 @@
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pmdviz.kernels import pool
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from tests.kernels.naive import LONG
 from tests.support.tables import looped
@@ -33,14 +30,6 @@ def test_against_the_formula_in_extended_precision(num, dim, rng):
         np.testing.assert_allclose(result, naive(particles, weights, centres, scale, count), rtol=1e-11, atol=1e-14)
 
 
-def test_the_scale_decides_who_is_near():
-    particles = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 10.0]])
-    near_in_x = pooled_local_covariance(particles, np.ones(3), np.array([0]), np.array([1.0, 1.0]), 2)
-    near_in_y = pooled_local_covariance(particles, np.ones(3), np.array([0]), np.array([1.0, 100.0]), 2)
-    np.testing.assert_allclose(near_in_x, [[0.25, 0], [0, 0]])
-    np.testing.assert_allclose(near_in_y, [[0, 0], [0, 25.0]])
-
-
 @looped("share, effective", [(0.1, 1.0), (0.1, 25.0), (0.4, 60.0), (0.2, 3.0), (0.02, 500.0)])
 def test_a_neighbourhood_ends_where_it_holds_enough(share, effective, rng):
     particles, weights = rng.normal(size=(800, 2)), rng.dirichlet(np.full(800, 0.3))
@@ -61,19 +50,3 @@ def test_neighbourhoods_without_weight_are_left_out():
     particles, weights = np.array([[0.0], [1.0], [10.0], [14.0]]), np.array([0.0, 0.0, 1.0, 1.0])
     assert pooled_local_covariance(particles, weights, np.array([0, 2]), np.ones(1), 2) == [[4.0]]
     assert pooled_local_covariance(particles, weights, np.array([0]), np.ones(1), 2) == [[0.0]]
-
-
-@given(st.integers(0, 2**32 - 1), st.floats(0.1, 10), st.floats(-1e3, 1e3))
-def test_shifted_and_stretched(seed, factor, shift):
-    rng = np.random.default_rng(seed)
-    particles, weights, centres = rng.normal(size=(30, 2)), rng.random(30), rng.integers(0, 30, 5)
-    plain = pooled_local_covariance(particles, weights, centres, np.ones(2), 6)
-    moved = pooled_local_covariance(particles * factor + shift, weights * 3, centres, np.full(2, factor), 6)
-    np.testing.assert_allclose(moved, plain * factor**2, rtol=1e-8, atol=1e-9)
-    assert np.linalg.eigvalsh(plain).min() > -1e-12
-
-
-def test_same_bits_for_any_number_of_threads(rng, threads, monkeypatch):
-    monkeypatch.setattr(pool, "SERIAL_BELOW", 0)
-    particles, weights = rng.normal(size=(1500, 3)), rng.random(1500)
-    threads(lambda: pooled_local_covariance(particles, weights, np.arange(60), np.ones(3), 150))

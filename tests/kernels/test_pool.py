@@ -32,7 +32,7 @@ def test_dear_work_runs_in_several_threads_at_once():
     pool.run_blocks(lambda start, stop: together.wait(), 3, 1, LARGE)
 
 
-@pytest.mark.parametrize(("threads", "cost"), [(1, LARGE), (3, pool.SERIAL_BELOW - 1)])
+@looped("threads, cost", [(1, LARGE), (3, pool.SERIAL_BELOW - 1)])
 def test_serial_with_one_thread_or_cheap_work(threads, cost):
     pool.set_threads(threads)
     seen = set()
@@ -51,28 +51,18 @@ def test_a_block_may_start_blocks_of_its_own():
     assert sorted(done) == [(i, j) for i in range(6) for j in range(4)]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_in_a_block_reaches_the_caller(threads):
-    pool.set_threads(threads)
-
-    def fail(start, stop):
-        raise ZeroDivisionError("block")
-
-    with pytest.raises(ZeroDivisionError, match="block"):
-        pool.run_blocks(fail, 10, 1, LARGE)
-
-
-def test_an_error_in_a_helping_thread_reaches_the_caller_too():
+def test_an_error_in_the_caller_s_block_or_in_a_helping_thread_reaches_the_caller():
     pool.set_threads(2)
     caller, together = threading.get_ident(), threading.Barrier(2, timeout=30)
 
-    def fail(start, stop):
+    def fail(start, stop, helper):
         together.wait()
-        if threading.get_ident() != caller:
-            raise ZeroDivisionError("helper")
+        if (threading.get_ident() != caller) == helper:
+            raise ZeroDivisionError("block")
 
-    with pytest.raises(ZeroDivisionError, match="helper"):
-        pool.run_blocks(fail, 2, 1, LARGE)
+    for helper in (False, True):
+        with pytest.raises(ZeroDivisionError, match="block"):
+            pool.run_blocks(lambda start, stop, helper=helper: fail(start, stop, helper), 2, 1, LARGE)
 
 
 def test_threads_from_the_environment(monkeypatch):
@@ -81,17 +71,14 @@ def test_threads_from_the_environment(monkeypatch):
     pool.set_threads(2)
     assert pool.num_threads() == 2
     pool.set_threads(None)
+    for given in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("PMDVIZ_THREADS", given)
+        with pytest.raises(InputError, match=f"PMDVIZ_THREADS.*at least 1.*{given}"):
+            pool.num_threads()
+        with pytest.raises(InputError):
+            pool.set_threads(given)
     monkeypatch.setenv("PMDVIZ_THREADS", "")
     assert pool.num_threads() >= 1
-
-
-@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
-def test_threads_that_make_no_sense(given, monkeypatch):
-    monkeypatch.setenv("PMDVIZ_THREADS", given)
-    with pytest.raises(InputError, match=f"PMDVIZ_THREADS.*at least 1.*{given}"):
-        pool.num_threads()
-    with pytest.raises(InputError):
-        pool.set_threads(given)
 
 
 def test_a_watch_sees_how_far_the_work_is_and_stops_it_between_two_blocks():
@@ -110,7 +97,7 @@ def test_a_watch_sees_how_far_the_work_is_and_stops_it_between_two_blocks():
     assert len(seen) == 8
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@looped("threads", [1, 3])
 def test_cancelled_work_of_several_threads_ends_and_the_pool_goes_on(threads):
     pool.set_threads(threads)
     watch = CancelToken()

@@ -5,15 +5,14 @@ import pytest
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
-from pmdviz.kernels.chains import hamiltonian
-from pmdviz.kernels.likelihoods.linear import LinearModel, linear_grad_log_likelihood, linear_log_likelihood
+from pmdviz.kernels.likelihoods.linear import linear_grad_log_likelihood, linear_log_likelihood
 from pmdviz.kernels.likelihoods.logistic import (
-    LogisticModel,
     logistic_grad_log_likelihood,
     logistic_log_likelihood,
     logistic_row_log_likelihood,
 )
 from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
+from tests.kernels.naive import differences
 
 SHAPES = [(1, 1, 1), (3, 2, 5), (700, 4, 9), (5, 30, 40)]  # m, d, rows
 
@@ -24,17 +23,12 @@ def drawn(m, d, n, classes):
     return rng.normal(size=(m, d)), np.column_stack([x, (y > 0).astype(float) if classes else y])
 
 
-def difference(f, theta, step=1e-5):
-    eye = np.eye(theta.shape[1])
-    return np.stack([(f(theta + step * e) - f(theta - step * e)) / (2 * step) for e in eye], axis=1)
-
-
 @pytest.mark.parametrize("m, d, n", SHAPES)
 def test_linear(m, d, n):
     theta, rows = drawn(m, d, n, classes=False)
     naive = norm.logpdf(rows[:, -1], theta @ rows[:, :-1].T, 0.7).sum(axis=1)
     np.testing.assert_allclose(linear_log_likelihood(theta, rows, 0.7), naive, rtol=1e-12)
-    slope = difference(lambda t: linear_log_likelihood(t, rows, 0.7), theta)
+    slope = differences(lambda t: linear_log_likelihood(t, rows, 0.7), theta)
     np.testing.assert_allclose(linear_grad_log_likelihood(theta, rows, 0.7), slope, rtol=1e-6, atol=1e-6)
 
 
@@ -46,7 +40,7 @@ def test_logistic(m, d, n):
     np.testing.assert_allclose(logistic_log_likelihood(theta, rows), log_expit(signs * a).sum(axis=1), rtol=1e-12)
     exact = (rows[:, -1] - expit(a)) @ rows[:, :-1]
     np.testing.assert_allclose(logistic_grad_log_likelihood(theta, rows), exact, rtol=1e-11, atol=1e-12)
-    slope = difference(lambda t: logistic_log_likelihood(t, rows), theta)
+    slope = differences(lambda t: logistic_log_likelihood(t, rows), theta)
     np.testing.assert_allclose(logistic_grad_log_likelihood(theta, rows), slope, rtol=1e-6, atol=1e-6)
 
 
@@ -54,26 +48,6 @@ def test_logistic_far_out_neither_overflows_nor_loses_its_sign():
     rows = np.array([[1.0, 1.0], [1.0, 0.0]])
     found = logistic_row_log_likelihood(np.array([[800.0], [-800.0]]), rows)
     np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
-
-
-def test_no_rows_give_zero():
-    assert linear_log_likelihood(np.ones((2, 3)), np.empty((0, 4)), 1.0).tolist() == [0.0, 0.0]
-    assert not logistic_grad_log_likelihood(np.ones((2, 3)), np.empty((0, 4))).any()
-
-
-@pytest.mark.parametrize("logistic", [False, True])
-def test_compiled_models_give_what_the_likelihoods_do(logistic):
-    """A chain's first value and gradient, after no step at all, on a batch of a part of the data."""
-    theta, rows = drawn(1, 3, 8, classes=logistic)
-    model = LogisticModel(0.25, 20.0) if logistic else LinearModel(0.25, 20.0, 0.7)
-    value = logistic_log_likelihood(theta, rows) if logistic else linear_log_likelihood(theta, rows, 0.7)
-    slope = logistic_grad_log_likelihood(theta, rows) if logistic else linear_grad_log_likelihood(theta, rows, 0.7)
-    joint = norm.logpdf(theta, 0, 2.0).sum() + 20 / 8 * value[0]
-    tiny, ones = 1e-9, np.ones(3)
-    start = theta[0], -np.inf, -0.25 * theta[0] + 20 / 8 * slope[0]  # whatever is found is accepted
-    found = hamiltonian(model, rows, start, np.zeros((1, 3)), np.array([1]), np.zeros(1), tiny, ones, 1e6 * ones, 99)
-    assert found.accepted[0] and found.log_joint == pytest.approx(joint, rel=1e-9)
-    np.testing.assert_allclose(found.gradient, start[2], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

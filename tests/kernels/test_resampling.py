@@ -1,3 +1,5 @@
+"""Which particles are drawn, kept or held back: resampling, thinning and the step limit."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pmdviz.kernels import resampling
+from pmdviz.kernels.limiting import CLOSE, largest_step
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
+from pmdviz.kernels.thinning import thinned
 from tests.kernels.naive import LONG
 from tests.support.tables import looped
 
@@ -18,30 +22,11 @@ def naive(weights, n, u):
     return np.searchsorted(shares / shares[-1], (np.arange(n) + LONG(u)) / n, side="right")
 
 
-def test_by_hand():
-    assert systematic(np.array([0.1, 0.2, 0.7]), 10, 0.5).tolist() == [0, 1, 1] + [2] * 7
-    assert systematic(np.array([0.25, 0.75]), 2, 0.0).tolist() == [0, 1]
-    assert systematic(np.array([0.25, 0.75]), 2, 0.6).tolist() == [1, 1]
-
-
 @looped("num", [1, 2, 63, 64, 65, 1500])
 @looped("n", [1, 60, 1500])
 def test_against_a_search_in_extended_precision(num, n, rng):
     weights, u = rng.dirichlet(np.ones(num)), rng.random()
     np.testing.assert_array_equal(systematic(weights, n, u), naive(weights, n, u))
-
-
-@given(some_weights, st.integers(1, 200), uniform)
-def test_counts_are_floor_or_ceil_of_the_share(weights, n, u):
-    ancestors = systematic(weights, n, u)
-    share = n * weights / weights.sum()
-    counts = np.bincount(ancestors, minlength=weights.size)
-    assert ancestors.dtype == np.int64
-    assert ancestors.shape == (n,)
-    assert (np.diff(ancestors) >= 0).all()
-    assert (counts >= np.floor(share - 1e-9)).all()
-    assert (counts <= np.ceil(share + 1e-9)).all()
-    assert (weights[ancestors] > 0).all()
 
 
 @pytest.mark.parametrize("weights", [np.full(10, 0.1), np.full(3, 1 / 3), np.full(7, 1 / 7) * (1 - 1e-12)])
@@ -77,21 +62,12 @@ def counts_over(way, weights, n, seeds):
     return np.array(found)
 
 
-@pytest.mark.parametrize("way", [systematic, *OTHERS])
-def test_counts_are_right_on_average(way):
-    weights = np.array([0.05, 0.0, 0.45, 0.3, 0.2])
-    counts = counts_over(way, weights, 7, 3000)
-    assert (counts.sum(axis=1) == 7).all()
-    error = np.maximum(counts.std(axis=0, ddof=1) / np.sqrt(3000), 1e-12)
-    assert (np.abs(counts.mean(axis=0) - 7 * weights) < 4.5 * error + 1e-9 * (weights == 0)).all()
-
-
-def test_counts_vary_as_the_formulas_say():
+def test_counts_are_right_on_average_and_vary_as_the_formulas_say():
     """Multinomial: n w (1 - w). Residual: of the r draws left, r v (1 - v) with v the share of what is left of n w.
 
     Stratified: the sum over strata of o (1 - o), o the overlap of a stratum with the particle's share.
     """
-    weights, n, seeds = np.array([0.11, 0.36, 0.29, 0.24]), 9, 5_000
+    weights, n, seeds = np.array([0.11, 0.36, 0.29, 0.24]), 9, 3_000
     left = n * weights - np.floor(n * weights)
     missing, shares = round(left.sum()), np.concatenate([[0.0], n * np.cumsum(weights)])
     overlaps = [
@@ -104,8 +80,9 @@ def test_counts_vary_as_the_formulas_say():
         systematic: left * (1 - left),
     }
     for way, variances in expected.items():
-        found = counts_over(way, weights, n, seeds).var(axis=0)
-        np.testing.assert_allclose(found, variances, rtol=0.12, atol=0.01)
+        counts = counts_over(way, weights, n, seeds)
+        assert (np.abs(counts.mean(axis=0) - n * weights) < 4.5 * np.sqrt(variances / seeds)).all()
+        np.testing.assert_allclose(counts.var(axis=0), variances, rtol=0.12, atol=0.01)
 
 
 @pytest.mark.parametrize("way", OTHERS)
@@ -128,3 +105,90 @@ def test_the_other_ways_at_the_ends_of_u(way):
     for u in (0.0, np.nextafter(1.0, 0.0)):
         assert set(way(weights, np.full(1000, u))) <= {1, 3, 4}
     assert way(np.array([0.0, 1e308, 0.0]), np.full(3, 0.5)).tolist() == [1, 1, 1]
+
+
+def naive_cells(candidates, n):
+    """The cells as sets of indices, by full sorts; candidates must differ in every coordinate."""
+
+    def split(indices, num):
+        if num == 1:
+            return [set(indices.tolist())]
+        inside = candidates[indices]
+        widest = inside.var(axis=0).argmax()
+        ordered = indices[np.argsort(inside[:, widest], kind="stable")]
+        place = num // 2 * (len(candidates) // n)
+        return split(ordered[:place], num // 2) + split(ordered[place:], num - num // 2)
+
+    return split(np.arange(len(candidates)), n)
+
+
+@looped("dim", [1, 2, 3, 10])
+@looped("n", [1, 2, 7, 64])
+@looped("each", [1, 2, 5])
+def test_one_of_every_cell(dim, n, each, rng):
+    candidates = rng.normal(size=(each * n, dim))
+    chosen = thinned(candidates, n, rng.random(n))
+    assert chosen.dtype == np.int64 and chosen.shape == (n,)
+    assert [len(cell & set(chosen.tolist())) for cell in naive_cells(candidates, n)] == [1] * n
+
+
+@given(st.integers(1, 40), st.integers(1, 8), st.integers(1, 3), st.integers(0, 5))
+def test_every_candidate_is_chosen_for_an_equal_share_of_u(n, each, dim, seed):
+    """Ties and coincident candidates among them."""
+    candidates = np.random.default_rng(seed).integers(0, 4, size=(each * n, dim)).astype(float)
+    found = np.concatenate([thinned(candidates, n, np.full(n, (k + 0.5) / each)) for k in range(each)])
+    assert np.array_equal(np.sort(found), np.arange(each * n))
+
+
+def test_the_ends_of_u():
+    candidates = np.arange(12.0)[:, None]
+    for u in (0.0, np.nextafter(1.0, 0.0)):
+        assert np.array_equal(np.sort(thinned(candidates, 4, np.full(4, u)) // 3), [0, 1, 2, 3])
+
+
+@looped("order", ["rising", "falling", "equal", "organ pipe"])
+def test_sorted_and_equal_candidates_are_no_trouble(order):
+    line = np.arange(20_000.0)
+    line = {"rising": line, "falling": line[::-1], "equal": 0 * line, "organ pipe": np.minimum(line, line[::-1])}[order]
+    chosen = thinned(np.ascontiguousarray(line)[:, None], 2500, np.full(2500, 0.5))
+    assert len(np.unique(chosen)) == 2500
+    if order == "rising":
+        assert np.array_equal(np.sort(chosen) // 8, np.arange(2500))
+
+
+NATS = st.floats(-1e5, 1e5, allow_subnormal=False)
+
+
+def ess(log_weights):
+    w = np.exp(log_weights - log_weights.max())
+    return w.sum() ** 2 / (w * w).sum()
+
+
+@st.composite
+def lines(draw):
+    m = draw(st.integers(1, 30))
+    slope = draw(arrays(np.float64, m, elements=st.one_of(NATS, st.just(-np.inf))))
+    start = draw(arrays(np.float64, m, elements=st.one_of(st.floats(-30, 0), st.just(-np.inf))))
+    return start, slope
+
+
+@given(lines(), st.floats(1e-6, 1.0), st.floats(0.01, 0.99))
+def test_at_least_the_share_of_the_ess_is_left(line, most, share):
+    start, slope = line
+    counts = (start > -np.inf) & (slope > -np.inf)
+    if not counts.any():
+        with pytest.raises(ValueError, match="no particle has a weight"):
+            largest_step(start, slope, most, share)
+        return
+    g = largest_step(start, slope, most, share)
+    assert 0 < g <= most
+    start, slope = start[counts], slope[counts]
+    assert ess(start + g * slope) >= share * ess(start) * (1 - 1e-9)
+    if g < most:
+        assert ess(start + g / (1 - 2 * CLOSE) * slope) <= share * ess(start) * (1 + 1e-9), "and not much less far"
+
+
+def test_steps_far_below_the_rounding_of_one_are_found():
+    g = largest_step(np.zeros(1000), np.linspace(0, -1e12, 1000), 1.0, 0.5)
+    assert 0 < g < 1e-10
+    assert ess(g * np.linspace(0, -1e12, 1000)) == pytest.approx(500, rel=1e-3)

@@ -12,18 +12,17 @@ import numpy as np
 
 GOOD = "height,weight\n170,65\n180,80\n165.5,61\n"
 FORMULAS = (
-    "=cmd|'/C calc'!A0", "=1+1", "+1+1", "-2+3", "@SUM(A1:A9)", '=HYPERLINK("http://x","y")', "=IMPORTXML(1)",
-    "__import__('os').system('id')", "{{7*7}}", "${7*7}", "%s%n%x", "'; DROP TABLE runs; --", "../../etc/passwd",
+    "=cmd|'/C calc'!A0", "=1+1", "-2+3", "@SUM(A1:A9)", '=HYPERLINK("http://x","y")', "=IMPORTXML(1)",
+    "__import__('os').system('id')", "{{7*7}}", "%s%n%x", "'; DROP TABLE runs; --", "../../etc/passwd",
 )  # fmt: skip
 NAMES = (
     "<script>alert(1)</script>", '<img src=x onerror="alert(1)">', "\u202eevil", "zero\u200bwidth", "a\u0301" * 30,
-    "\U0001f600",
-    "عمود", "列", "name\u2028line", "x" * 5000, "NaN", "inf", "1_000", "1e400", "\u0661\u0662", "#", "\ufeff",
-    "a,b", "javascript:alert(1)", "&lt;b&gt;", "\\u0000", "\x7f", "con", "\ud800", "\udfff\ud800", " ", "\u00a0",
+    "\U0001f600", "عمود", "列", "name\u2028line", "x" * 5000, "NaN", "inf", "1_000", "1e400", "\u0661\u0662", "#",
+    "\ufeff", "a,b", "javascript:alert(1)", "\\u0000", "\x7f", "con", "\ud800", "\udfff\ud800", " ", "\u00a0",
 )  # fmt: skip
 NUMBERS = (
-    "1e400", "-1e999", "9" * 400, "1" * 199, "0x1p3", "1__0", "１２", "1e", "e5", "--1", "1.2.3", "NaN", "-inf",
-    "1,5", "∞", "½", "1e+", "0" * 199, "1 000", "1'000", "٣", "1j", "True", "1e-400", "5e-324", "-0",
+    "1e400", "-1e999", "9" * 400, "1" * 199, "0x1p3", "1__0", "１２", "1e", "--1", "1.2.3", "NaN", "-inf", "1,5", "∞",
+    "½", "0" * 199, "1 000", "1'000", "٣", "1j", "True", "5e-324", "-0",
 )  # fmt: skip
 
 
@@ -58,26 +57,8 @@ def other_files():
     yield from (pickle.dumps(Bomb(), protocol) for protocol in range(6))
     yield saved(lambda file: np.save(file, np.eye(3)))
     yield saved(lambda file: np.save(file, np.array([Bomb()], object), allow_pickle=True))
-    yield from (
-        b"\xd0\xcf\x11\xe0" + bytes(512),
-        b"%PDF-1.7\n1 0 obj",
-        b"\x89PNG\r\n\x1a\n" + bytes(99),
-        b"\xff\xd8\xff\xe0",
-    )
-    yield from (
-        b"\x7fELF" + bytes(60),
-        b"MZ" + bytes(60),
-        b"SQLite format 3\x00",
-        b"PAR1" + bytes(9),
-        b"GIF89a\x01\x00",
-    )
-    yield from (
-        b"{}",
-        b'{"a": [1, 2]}',
-        b"[1, 2, 3]",
-        b"<html><body onload=alert(1)>",
-        b"<?xml version='1.0'?><!DOCTYPE a>",
-    )
+    yield from (b"%PDF-1.7\n1 0 obj", b"\x89PNG\r\n\x1a\n" + bytes(99), b"\x7fELF" + bytes(60), b"PAR1" + bytes(9))
+    yield from (b"SQLite format 3\x00", b"{}", b'{"a": [1, 2]}', b"[1, 2, 3]", b"<html><body onload=alert(1)>")
     yield from (b"#!/bin/sh\nrm -rf /\n", b"import os\nos.abort()\n", b"!!python/object/apply:os.abort []\n")
 
 
@@ -89,64 +70,24 @@ def encodings():
     yield from (b"\xff\xfe" + good, b"\xfe\xff" + good, b"\xff\xfe\x00", b"\xef\xbb\xbf", b"\xef\xbb\xbf" * 3 + good)
     yield from (
         b"\xc3\x28,\xa0\xa1\n1,2\n",
-        b"\xf0\x28\x8c\x28\n1\n",
         b"\xed\xa0\x80\n1\n",
-        b"caf\xe9\n1\n",  # codespell:ignore
+        b"caf\xe9\n1\n",
         bytes(range(256)),
-    )
+    )  # codespell:ignore
 
 
 def shapes():
     """Tables that are too large, too wide or ragged, and texts without one."""
-    yield from (
-        "",
-        " ",
-        "\n" * 1000,
-        ",",
-        ",,,\n,,,",
-        ";;;",
-        "\t\t",
-        "a",
-        "a,b",
-        "1",
-        "a\n",
-        "a,b\n\n\n",
-        "\r\r\r",
-        "\r\n",
-    )
+    yield from ("", " ", "\n" * 1000, ",", ",,,\n,,,", "\t\t", "a", "a,b", "1", "a\n", "a,b\n\n\n", "\r\r\r", "\r\n")
     yield from ("1," * 999_999 + "1", "1," * 199 + "1", "1," * 200 + "1", "a," * 300 + "a\n" + "1," * 300 + "1")
     yield from ("1\n" * 99_999, "1\n" * 100_001, "1\n" * 1_900_000, "\n" * 3_900_000, "1,2\n" * 3 + "1\n", "1\n1,2\n")
-    yield from (
-        "a,b\n1,2,3\n",
-        "a,b,c\n1,2\n",
-        "1;2,3\n4,5;6\n",
-        "1\t2,3\n1,2\t3\n",
-        "1|2;3\n1;2|3\n",
-        "a;b\n1,5;2\n",
-        "1, 2\n3 ,4",
-    )
-    yield from (
-        "1" * 3_900_000,
-        "1" * 5_000_000,
-        "x" * 201,
-        "a\n" + "x" * 200,
-        "é" * 3_000_000,
-        "a" * 3_900_000 + "\n1",
-    )
+    yield from ("a,b\n1,2,3\n", "a,b,c\n1,2\n", "1;2,3\n4,5;6\n", "1\t2,3\n1,2\t3\n", "a;b\n1,5;2\n", "1, 2\n3 ,4")
+    yield from ("1" * 3_900_000, "1" * 5_000_000, "x" * 201, "é" * 3_000_000, "a" * 3_900_000 + "\n1")
 
 
 def quotes():
     """Quotes that do not close, or close too often."""
-    yield from (
-        '"' * 10_000_000,
-        '"' * 3_900_000,
-        '"' * 3_900_001,
-        '"a\n1',
-        '"a"b\n1',
-        'a"b"\n1',
-        '""""\n1',
-        '"1","2"\n"3","4"',
-    )
+    yield from ('"' * 10_000_000, '"' * 3_900_001, '"a\n1', '"a"b\n1', 'a"b"\n1', '""""\n1', '"1","2"\n"3","4"')
     yield from ('"a\nb",c\n1,2\n', '"a,b",c\n1,2\n', "'a,b',c\n1,2\n", '"' + "1\n" * 50_000, '\\"a\n1\n', 'a,"\n1,2\n')
 
 

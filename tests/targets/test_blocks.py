@@ -7,6 +7,7 @@ from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from tests.support.engine import default_target
+from tests.support.tables import looped
 
 SETTINGS = {"logistic": {"dim": 5, "num_data": 37}, "gmm": {"dim": 3}, "correlated_gaussian": {"dim": 5}}
 GROUPS = {
@@ -16,7 +17,7 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@looped("name", SETTINGS)
 def test_the_averaged_gradient_is_a_mean_of_plain_ones(name):
     target, rng = make_target(name, **SETTINGS[name]), np.random.default_rng(0)
     own, others = target.sample_prior(rng, 70), target.sample_prior(rng, 9)
@@ -31,20 +32,12 @@ def test_the_averaged_gradient_is_a_mean_of_plain_ones(name):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if issubclass(made, InBlocks)])
+@looped("name", [name for name, made in TARGETS.items() if issubclass(made, InBlocks)])
 def test_blocks_hold_every_coordinate_once_and_are_named(name):
     target = default_target(name)
     assert "blocks" in target.offers
     assert sorted(k for block in target.blocks for k in block.coordinates) == list(range(target.dim))
     assert len({block.name for block in target.blocks}) == len(target.blocks) and all(b.name for b in target.blocks)
-
-
-def test_a_run_of_coordinates_is_a_slice_and_gives_the_same_columns():
-    x = np.arange(12.0).reshape(2, 6)
-    for coordinates in [(0,), (2, 3, 4), (0, 2), (5,), (1, 3, 4)]:
-        block = Block("", coordinates)
-        np.testing.assert_array_equal(x[:, block.columns], x[:, list(coordinates)])
-        assert isinstance(block.columns, slice) == (coordinates[-1] - coordinates[0] == len(coordinates) - 1)
 
 
 def test_blocks_are_checked_and_named_after_their_coordinates():

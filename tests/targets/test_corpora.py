@@ -36,13 +36,9 @@ def test_a_drawn_corpus_has_the_lengths_and_the_words_it_is_said_to():
     assert first.mean() > (found**2).sum() + 1 / 30 + 0.02, "words of a document belong together"
 
 
-def test_held_out_documents_are_not_learnt_from():
+def test_the_unigram_entropy_is_of_the_held_out_words_which_are_not_learnt_from():
     target = make_target("topics", num_data=50)
     assert target.test_data[:, 0].min() >= target.data[:, 2].max()
-
-
-def test_the_unigram_entropy_is_of_the_held_out_words():
-    target = make_target("topics", num_data=50)
     corpus, o = target.corpus, target.options
     seen = np.bincount(np.concatenate(tokens_of(target)), minlength=25) + o.beta
     words = np.concatenate([np.repeat(corpus.words[a:b], corpus.counts[a:b]) for _, a, b in target.test_data])

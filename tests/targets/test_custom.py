@@ -1,5 +1,6 @@
 """A person's own functions: checked when made, run like any other target, and never the end of a session."""
 
+import hashlib
 import sys
 
 import numpy as np
@@ -9,7 +10,9 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
+from pmdviz.targets import custom as custom_targets
 from pmdviz.targets import make_target
+from pmdviz.targets.space import Discrete, Reals
 from tests.support.engine import digest, drive
 from tests.support.tables import looped
 
@@ -25,30 +28,26 @@ def log_likelihood(theta, batch):
     return -0.5 * ((batch[None, :] - theta[:, :1]) ** 2).sum(axis=1) - 0.5 * len(batch) * np.log(2 * np.pi)
 
 
+def slope(theta, batch):
+    return (batch - theta).sum(axis=1)
+
+
 def sample_prior(rng, m, dim=1):
     return rng.standard_normal((m, dim))
 
 
-PARTS = {
-    "log_prior": log_prior,
-    "log_likelihood": log_likelihood,
-    "sample_prior": sample_prior,
-    "data": DATA,
-    "dim": 1,
-    "name": "dose",
-}
+PARTS = dict(
+    log_prior=log_prior, log_likelihood=log_likelihood, sample_prior=sample_prior, data=DATA, dim=1, name="dose"
+)
 
 
 def custom(**parts):
     return pmdviz.custom_target(**{**PARTS, **parts})
 
 
-# It is a target like any other.
-
-
 def test_it_agrees_with_the_built_in_gaussian_in_every_particular():
     twin = make_target("gaussian", dim=1, num_data=30, sigma_x=1.0)
-    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=lambda t, b: (b - t).sum(1))
+    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=slope)
     theta = np.linspace(-1, 2, 7)[:, None]
     np.testing.assert_allclose(mine.log_joint(theta), twin.log_joint(theta), rtol=1e-12)
     np.testing.assert_allclose(mine.log_joint(theta, mine.data[:4]), twin.log_joint(theta, twin.data[:4]), rtol=1e-12)
@@ -69,9 +68,6 @@ def test_a_run_from_end_to_end():
     assert names["run"].particles.tobytes() == run.particles.tobytes()
 
 
-# What is wrong is said when it is made.
-
-
 class Mute(Exception):
     """An error that cannot even say what it is."""
 
@@ -85,37 +81,31 @@ def mute():
 
 WRONG = [
     ({"name": "two words"}, "name must be a word"),
-    ({"name": ""}, "name must be a word"),
     ({"name": "x" * 41}, "at most 40"),
     ({"name": 5}, "given: 5"),
     ({"name": "mixture"}, "'mixture' is that of a built-in target"),
     ({"dim": 0}, "dim must be a whole number from 1 to 1,000; given: 0"),
-    ({"dim": 1.0}, "given: 1.0"),
     ({"dim": True}, "given: True"),
     ({"data": []}, "data must be an array with at least one row"),
     ({"data": 5.0}, "data must be an array with at least one row"),
     ({"data": [[1, 2], [3]]}, "rows of equal length"),
     ({"log_prior": 5}, "log_prior must be a function; given: 5"),
-    ({"log_likelihood": None}, "log_likelihood must be a function; given: None"),
-    ({"sample_prior": "x"}, "sample_prior must be a function"),
     ({"bounds": [(1, 0)]}, "bounds must be 1 pair(s) (low, high) with low < high; given: [(1, 0)]"),
-    ({"bounds": [(0, 1), (0, 1)]}, "bounds must be 1 pair(s)"),
     ({"bounds": [(0, np.inf)]}, "bounds must be 1 pair(s)"),
     ({"bounds": 5}, "bounds must be 1 pair(s)"),
     ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at the prior's draws"),
-    ({"log_prior": lambda theta: np.full(len(theta), np.nan)}, "log_prior must be finite at the prior's draws"),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must not be NaN or +inf; it was at theta = ["),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must not be NaN or +inf; it was at theta = ["),
+    ({"grad_log_prior": lambda t: t, "grad_log_likelihood": slope}, "do not fit the densities"),
+    ({"grad_log_prior": 3}, "must be a function or None"),
     ({"log_likelihood": lambda t, b: log_likelihood(t, b) / len(b)}, "must be the plain sum over the rows"),
-    ({"log_likelihood": lambda t, b: log_likelihood(t, b) + 1.0}, "must be the plain sum over the rows"),
 ]
 WRONG_WHEN_CALLED = [
+    ({"grad_log_prior": lambda t: np.zeros(2), "grad_log_likelihood": slope}, "must give shape"),
     ({"log_prior": lambda theta: theta}, r"log_prior must give shape \(8,\) for theta of shape \(8, 1\); it gave"),
     ({"log_likelihood": lambda t, b: 0.0}, r"log_likelihood must give shape \(8,\) .* and 30 rows; it gave \(\)"),
     ({"log_likelihood": lambda t, b: 1 / 0}, "log_likelihood of target 'dose' raised ZeroDivisionError: division"),
-    ({"log_prior": lambda theta: "x"}, "log_prior of target 'dose' raised ValueError"),
     ({"log_prior": lambda: 0}, "log_prior of target 'dose' raised TypeError"),
-    ({"log_prior": lambda theta: np.full(len(theta), 1j)}, "log_prior of target 'dose' gave complex values"),
     ({"log_likelihood": lambda t, b: [0j] * len(t)}, "log_likelihood of target 'dose' gave complex values"),
     ({"log_prior": lambda theta: sys.exit("enough")}, "log_prior of target 'dose' raised SystemExit: enough"),
     ({"log_prior": lambda theta: mute()}, "log_prior of target 'dose' raised Mute: $"),
@@ -136,9 +126,6 @@ def test_wrong_parts_are_refused(parts, words):
 def test_functions_that_fail_are_named(parts, words):
     with pytest.raises(TargetError, match=words):
         custom(**parts)
-
-
-# Recipes.
 
 
 def test_a_recipe_comes_back_with_its_target():
@@ -194,37 +181,25 @@ class Moody:
         return values
 
 
-def one_nan(values):
-    return np.where(np.arange(len(values)) == 3, np.nan, values)
-
-
-def one_infinity(values):
-    return np.where(np.arange(len(values)) == 3, np.inf, values)
-
-
-def nothing(values):
-    return np.full_like(values, -np.inf)
-
-
-def ess_below(values):
-    return values[:-1]
-
-
 def angry(values):
     raise RuntimeError("I will\nnot")
 
 
-MOODS = {
-    one_nan: "is nan at theta = \\(",
-    one_infinity: "is inf at theta = \\(",
-    nothing: "is -inf at every particle, one of them theta = \\(",
-    ess_below: "must give shape",
-    angry: "raised RuntimeError: I will not$",
-}
+def fourth(what):
+    return lambda values: np.where(np.arange(len(values)) == 3, what, values)
 
 
-@looped("mood", MOODS)
-def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_again(mood):
+MOODS = [
+    (fourth(np.nan), "is nan at theta = \\("),
+    (fourth(np.inf), "is inf at theta = \\("),
+    (lambda values: np.full_like(values, -np.inf), "is -inf at every particle, one of them theta = \\("),
+    (lambda values: values[:-1], "must give shape"),
+    (angry, "raised RuntimeError: I will not$"),
+]
+
+
+@looped("mood, words", MOODS)
+def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_again(mood, words):
     likelihood = Moody(mood, None)
     recipe = Recipe(custom(log_likelihood=likelihood), num_particles=50, batch_size=7, budget=140, policy="always")
     healthy = Session(recipe)
@@ -233,12 +208,12 @@ def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_agai
     session.advance(6)
     good = session.frame
     likelihood.after = likelihood.calls
-    for _ in range(3):
-        with pytest.raises(TargetError, match=MOODS[mood]) as error:
+    for _ in range(2):
+        with pytest.raises(TargetError, match=words) as error:
             session.advance(2)
         assert session.frame is good
         assert len(session.history) == 4
-    if mood in (one_nan, one_infinity):
+    if words.startswith(("is nan", "is inf")):
         assert error.value.theta.shape == (1,)
         assert f"theta = ({error.value.theta[0]:.6g})" in str(error.value)
         assert error.value.batch_note.startswith("a batch of 7 rows")
@@ -268,19 +243,14 @@ def test_functions_that_write_into_their_arguments_are_stopped():
         custom(log_likelihood=vandal)
 
 
-def test_a_density_that_cannot_be_summed_is_named():
+def test_a_density_that_cannot_be_summed_and_a_box_without_any_of_the_posterior_are_named():
     mine = custom(log_likelihood=lambda t, batch: np.where(t[:, 0] < -3.5, np.nan, log_likelihood(t, batch)))
     with pytest.raises(TargetError, match="is nan at theta = .*, where the exact posterior is computed"):
         mine.exact  # noqa: B018
-
-
-def test_a_box_without_any_of_the_posterior_is_named():
     mine = custom(log_likelihood=lambda t, b: np.where(t[:, 0] > 5, -np.inf, log_likelihood(t, b)), bounds=[(6, 7)])
     with pytest.raises(TargetError, match="give bounds that hold the posterior"):
         mine.exact  # noqa: B018
 
-
-# Blocks for a mean field.
 
 GRADIENTS = {
     "grad_log_prior": lambda theta: -theta,
@@ -294,9 +264,9 @@ def test_blocks_are_those_given_or_each_coordinate_alone():
     assert [block.coordinates for block in mine.blocks] == [(0, 2), (1,)]
     assert [block.coordinates for block in usual.blocks] == [(0,), (1,), (2,)]
     assert mine.key != usual.key and mine.fingerprint["blocks"] == [[0, 2], [1]] and "blocks" not in usual.fingerprint
-    run = pmdviz.run(target=mine, method="pmfvb", budget=30 * 300, num_particles=1000)
+    run = pmdviz.run(target=mine, method="pmfvb", budget=30 * 150, num_particles=200)
     sds = run.final.particles.std(axis=0)
-    np.testing.assert_allclose(sds, [1 / np.sqrt(31), 1.0, 1.0], rtol=0.1)
+    np.testing.assert_allclose(sds, [1 / np.sqrt(31), 1.0, 1.0], rtol=0.2)
     assert run.final.density.blocks == ((0, 2), (1,))
     text = run.recipe.to_json()
     assert Recipe.from_json(text, targets={"three": mine}) == run.recipe
@@ -309,3 +279,175 @@ def test_without_a_gradient_there_are_no_blocks():
         custom(blocks=[[0]])
     with pytest.raises(InputError, match="needs .*a gradient of its log density and blocks of parameters"):
         pmdviz.run(target=custom(), method="pmfvb")
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    data = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float64, shape=(62_000,))
+    data[:] = np.random.default_rng(0).standard_normal(62_000)
+    data.flush()
+    return np.load(tmp_path / "x.npy", mmap_mode="r")
+
+
+def test_a_memory_map_is_never_copied(on_disk):
+    target = custom(data=on_disk)
+    assert np.shares_memory(target.data, on_disk) and not target.data.flags.writeable
+    session = Session(Recipe(target, num_particles=50, budget=500))
+    assert np.shares_memory(session.target.data, on_disk)
+    in_memory = Session(Recipe(custom(data=np.array(on_disk)), num_particles=50, budget=500))
+    assert session.advance(5).weights.tobytes() == in_memory.advance(5).weights.tobytes()
+
+
+def test_any_other_array_is_copied():
+    mine = np.zeros(10)
+    target = custom(data=mine)
+    mine[:] = 5
+    assert (target.data == 0).all()
+
+
+def test_the_fingerprint_is_that_of_the_bytes(on_disk):
+    expected = hashlib.sha256(np.array(on_disk).tobytes()).hexdigest()[:16]
+    assert custom(data=on_disk).fingerprint["data_hash"] == expected
+    every_second = np.arange(20.0)[::2]
+    expected = hashlib.sha256(every_second.tobytes()).hexdigest()[:16]
+    assert custom(data=every_second).fingerprint["data_hash"] == expected
+
+
+def test_no_call_of_a_persons_function_has_more_pairs_than_the_limit(on_disk, monkeypatch):
+    sizes = []
+
+    def counted(function):
+        return lambda theta, batch: sizes.append((len(theta), len(batch))) or function(theta, batch)
+
+    gradients = {"grad_log_prior": lambda theta: -theta, "grad_log_likelihood": counted(slope)}
+    given = custom(data=on_disk, log_likelihood=counted(log_likelihood), **gradients)
+    theta = np.random.default_rng(1).standard_normal((70, 1))
+    whole = given.log_likelihood(theta, on_disk), given.grad_log_joint(theta, on_disk)
+    monkeypatch.setattr(custom_targets, "MAX_PAIRS", 10_000)
+    sizes.clear()
+    np.testing.assert_allclose(given.log_likelihood(theta, on_disk), whole[0], rtol=1e-12)
+    np.testing.assert_allclose(given.grad_log_joint(theta, on_disk), whole[1], rtol=1e-9)
+    assert max(m * n for m, n in sizes) <= 10_000 and sum(n for _, n in sizes) == 2 * len(on_disk)
+    sizes.clear()
+    given.log_likelihood(np.zeros((20_000, 1)), on_disk[:3])
+    assert sizes == [(20_000, 1)] * 3, "where there are more theta than pairs allowed, one datum at a time"
+
+
+def test_the_exact_posterior_is_left_out_where_it_would_take_minutes(on_disk, monkeypatch):
+    assert custom(data=on_disk).exact is None
+    assert custom(data=np.zeros(50)).exact is not None
+    frame = Session(Recipe(custom(data=on_disk), num_particles=20, budget=100)).frame
+    assert frame.metrics["tv"] is None and frame.grid.q.sum() > 0
+    monkeypatch.setattr(custom_targets, "MAX_EXACT_PAIRS", 50 * custom_targets.ENOUGH[1] - 1)
+    assert custom(data=np.zeros(50)).exact is None
+
+
+def test_points_are_checked_by_their_space():
+    for theta, words in (([[1j, 0]], "real numbers"), ([1, 2, 3], "shape"), ("ab", "real numbers")):
+        with pytest.raises(InputError, match=words):
+            Reals(("a", "b")).check(theta)
+    for given in (((1,), 2), ((1, 1), 2), ((0, 1), 0), ((0, 1), ())):
+        with pytest.raises(InputError):
+            Discrete(*given)
+    space = Discrete((-1, 1), (2, 2))
+    assert (space.dim, space.num_states, space.names[0]) == (4, 16, "x₁")
+    assert space.check([[1, -1, 1, 1]]).tolist() == [[1.0, -1.0, 1.0, 1.0]]
+    assert space.words(np.array([1.0, -1.0, 1.0, 1.0])) == "+-++"
+    with pytest.raises(InputError, match=r"one of -1, 1 in every coordinate; given: 3.225"):
+        space.check([[1, -1, 3.225, 1]])
+
+
+def coins(**changes):
+    """Three coins that like to agree, without data."""
+    parts = {
+        "space": Discrete((0, 1), 3),
+        "log_prior": lambda s: np.full(len(s), -3 * np.log(2)),
+        "sample_prior": lambda rng, m: rng.integers(0, 2, size=(m, 3)),
+        "log_likelihood": lambda s, rows: 1.5 * (np.ptp(s, axis=1) == 0) * len(rows),
+        "data": None,
+        "name": "coins",
+    }
+    return pmdviz.custom_target(**(parts | changes))
+
+
+def flips(rng, state, data):
+    """A Gibbs sweep of the coins."""
+    state = state.copy()
+    for k in range(3):
+        others = np.delete(state, k)
+        agree = [1.5 * (np.ptp([*others, value]) == 0) for value in (0, 1)]
+        state[k] = rng.random() < 1 / (1 + np.exp(agree[0] - agree[1]))
+    return state
+
+
+def test_a_custom_target_on_states_is_enumerated_and_sampled_by_gibbs():
+    target = coins(gibbs_sweep=flips)
+    agree = 2 * np.exp(1.5) / (2 * np.exp(1.5) + 6)
+    assert np.exp(target.exact.log_density([[1, 1, 1]]))[0] == pytest.approx(agree / 2)
+    assert target.exact.log_z == pytest.approx(np.log((2 * np.exp(1.5) + 6) / 8))
+    run = pmdviz.run(target=target, method="gibbs", seed=0, budget=2000, metrics_every=1000)
+    assert set(np.unique(run.particles)) == {0.0, 1.0}
+    found = (np.ptp(run.particles, axis=1) == 0).mean()
+    assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 500)  # a sweep's draws are correlated: 4 times fewer
+    assert run.final.metrics["marginal_tv"] < 0.1 and run.final.metrics["tv"] is None
+
+
+def test_a_sweep_that_leaves_the_states_is_named():
+    target = coins(gibbs_sweep=lambda rng, state, data: state + 0.5)
+    with pytest.raises(InputError, match="one of 0, 1"):
+        target.gibbs_sweep(np.random.default_rng(0), np.zeros(3), target.data_rows)
+
+
+def test_states_that_pass_for_real_numbers_are_found_out():
+    with pytest.raises(InputError, match=r"only the values 0, 1; .*space=pmdviz.Discrete\(\[0, 1\], 3\)"):
+        coins(space=None, dim=3)
+
+
+WIDE = {"bandwidth_rule": "isotropic", "bandwidth": 0.3}  # kernels that reach beyond the edge
+
+
+def exponential(rate, dim=1):
+    """Exp(1) priors whose posteriors are Exp(rate), by rate - 1 data that are all one."""
+    return pmdviz.custom_target(
+        log_prior=lambda theta: np.where((theta >= 0).all(axis=1), -theta.sum(axis=1), -np.inf),
+        log_likelihood=lambda theta, batch: -theta.sum(axis=1) * batch.sum(),
+        sample_prior=lambda rng, n: rng.exponential(size=(n, dim)),
+        data=np.ones(rate - 1),
+        dim=dim,
+        name="edge",
+    )
+
+
+def coin():
+    """Seven throws; the likelihood is not defined outside (0, 1)."""
+    return pmdviz.custom_target(
+        log_prior=lambda t: np.where(((t > 0) & (t < 1)).all(axis=1), 0.0, -np.inf),
+        log_likelihood=lambda t, b: b.sum() * np.log(t[:, 0]) + (len(b) - b.sum()) * np.log1p(-t[:, 0]),
+        sample_prior=lambda rng, n: rng.random((n, 1)),
+        data=np.array([1.0, 0, 1, 1, 0, 1, 1]),
+        dim=1,
+        name="coin",
+    )
+
+
+@pytest.mark.parametrize("rate, dim", [(50, 1), (501, 1), (5001, 1), (501, 2)])
+def test_the_mass_at_a_hard_edge_is_kept(rate, dim):
+    exact, error = exponential(rate, dim).exact, {1: 0.01, 2: 0.1}[dim]  # a cell at the edge counts by its centre
+    assert exact.log_z == pytest.approx(-dim * np.log(rate), abs=error)
+    np.testing.assert_allclose(exact.mean * rate, 1.0, atol=error)
+
+
+def test_a_likelihood_is_not_asked_outside_the_support():
+    run = pmdviz.run(target=coin(), budget=700, num_particles=400, policy="always", floor=False, **WIDE)
+    assert run.target.exact.mean[0] == pytest.approx(6 / 9, abs=1e-3)
+    inside = (run.particles[:, 0] > 0) & (run.particles[:, 0] < 1)
+    assert not inside.all() and run.weights[~inside].sum() == 0
+    assert run.final.info.zero_weight == (~inside).sum()
+
+
+def test_targets_states_and_exact_posteriors_are_closed_to_writing():
+    run = pmdviz.run(target="mixture", budget=200, num_particles=50, floor=False)
+    frame = run.final
+    arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
+    arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
+    assert not any(array.flags.writeable for array in arrays)

@@ -43,12 +43,6 @@ def path(tmp_path):
     return tmp_path / "data_batch_1"
 
 
-def test_the_fixture_is_what_python_reads():
-    found = pickle.loads(of_python_2(), encoding="bytes")
-    np.testing.assert_array_equal(found[b"data"], IMAGES)
-    assert found[b"labels"] == LABELS and found[b"batch_label"] == b"training batch 1 of 5"
-
-
 @looped("protocol", ["python 2", 2, 3, 4])
 @looped("name", ["data_batch_1", "test_batch", "data_batch_5.gz"])
 def test_a_batch_is_read(tmp_path, protocol, name):
@@ -81,18 +75,18 @@ def test_a_hostile_pickle_is_refused_and_not_run(path, thing, protocol, monkeypa
 
 
 MADE = {b"data": IMAGES, b"labels": LABELS}
-BROKEN = {
-    "no dictionary": ([1, 2], "holds no dictionary"),
-    "no labels": ({b"data": IMAGES}, "as many labels"),
-    "fewer labels": ({**MADE, b"labels": LABELS[1:]}, "as many labels"),
-    "labels of text": ({**MADE, b"labels": ["cat"] * 12}, "whole numbers from 0 to 255"),
-    "a list for an array": ({**MADE, b"data": [1, 2]}, "an array of bytes"),
-    "numbers of another type": ({**MADE, b"data": IMAGES.astype(float)}, "must hold bytes; given: numbers of type f8"),
-    "a set": ({**MADE, b"more": {1, 2}}, "no batch of images needs"),
-}
+BROKEN = [
+    ([1, 2], "holds no dictionary"),
+    ({b"data": IMAGES}, "as many labels"),
+    ({**MADE, b"labels": LABELS[1:]}, "as many labels"),
+    ({**MADE, b"labels": ["cat"] * 12}, "whole numbers from 0 to 255"),
+    ({**MADE, b"data": [1, 2]}, "an array of bytes"),
+    ({**MADE, b"data": IMAGES.astype(float)}, "must hold bytes; given: numbers of type f8"),
+    ({**MADE, b"more": {1, 2}}, "no batch of images needs"),
+]
 
 
-@looped("made, words", BROKEN.values())
+@looped("made, words", BROKEN)
 def test_a_broken_batch_gets_a_sentence(path, made, words):
     path.write_bytes(pickle.dumps(made, 2))
     with pytest.raises(InputError, match=words):

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
-from pmdviz.scenes.introduction import explanation, sentence
+from pmdviz.scenes.introduction import sentence
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.enumeration import Enumeration
@@ -46,9 +46,9 @@ def test_the_transfer_matrix_finds_what_a_visit_of_all_states_finds(options):
     np.testing.assert_allclose(found.log_density(states), exact.log_density(states), atol=1e-9)
 
 
-@pytest.mark.parametrize("options", [CASES[2], CASES[5]], ids=str)
+@looped("options", [CASES[2], CASES[5]])
 def test_its_draws_are_of_the_exact_probabilities(options):
-    target, n = make_target("ising", **options), 40_000
+    target, n = make_target("ising", **options), 20_000
     exact, draws = target.exact, transferred(target).sample(np.random.default_rng(0), n)
     size = target.dim if target.dim < 10 else 9  # of 16 spins: the states of the last nine
     numbers = ((draws[:, -size:] + 1) / 2 @ 2 ** np.arange(size - 1, -1, -1)).astype(int)
@@ -57,30 +57,12 @@ def test_its_draws_are_of_the_exact_probabilities(options):
     assert ((counts - expected) ** 2 / expected).sum() < 2**size + 5 * np.sqrt(2 * 2**size)
 
 
-def kaufman(size, coupling):
-    """log Z of the torus without a field (Kaufman 1949)."""
-    k = np.arange(2 * size)
-    with np.errstate(invalid="ignore"):
-        gamma = np.arccosh(np.cosh(2 * coupling) / np.tanh(2 * coupling) - np.cos(np.pi * k / size))
-    gamma[0] = 2 * coupling + np.log(np.tanh(coupling))
-    odd, even = size * gamma[1::2] / 2, size * gamma[::2] / 2
-    products = (np.prod(2 * f(each)) for each in (odd, even) for f in (np.cosh, np.sinh))
-    return np.log(0.5 * sum(products)) + size**2 / 2 * np.log(2 * np.sinh(2 * coupling))
-
-
-@pytest.mark.parametrize("size, coupling", [(4, 0.3), (7, 0.44), (10, 0.1)])
-def test_kaufmans_formula(size, coupling):
-    target = make_target("ising", size=size, coupling=coupling, field=0.0)
-    assert target.exact.log_z == pytest.approx(kaufman(size, coupling), abs=1e-9)
-    np.testing.assert_allclose(target.exact.mean, 0.0, atol=1e-12), "up and down are alike"
-
-
 def test_a_lattice_that_is_too_wide_says_so():
     target, method = make_target("ising", size=11), METHODS["gibbs"]
     assert target.reference() is None and "11 × 11 spins is too wide for the transfer matrix" in target.no_reference
     assert target.no_reference in sentence(method, method.Knobs.defaults(), target)
-    assert target.no_reference in explanation(method, target).sentences
-    near = make_target("ising", size=10, field=0.0)
+    near = make_target("ising", size=7, field=0.0)
+    np.testing.assert_allclose(near.exact.mean, 0.0, atol=1e-12), "up and down are alike"
     assert near.no_reference == "" and "too wide" not in sentence(method, method.Knobs.defaults(), near)
 
 
@@ -98,14 +80,6 @@ def both_layers(target):
     return z @ target.weights @ h.T + (z @ target.visible_bias)[:, None] + h @ target.hidden_bias, z, h
 
 
-@pytest.mark.parametrize("options", SETTINGS, ids=str)
-def test_hidden_units_are_summed_over(options):
-    target = make_target("bernoulli_rbm", **options)
-    joint, z, _ = both_layers(target)
-    np.testing.assert_allclose(target.log_joint(z), logsumexp(joint, axis=1), rtol=1e-12)
-    assert np.exp(target.log_prior(z)).sum() == pytest.approx(1)
-
-
 @looped("options", SETTINGS)
 @looped("by", ["visible", "hidden"])
 def test_the_reference_is_the_sum_over_all_states(options, by):
@@ -113,14 +87,16 @@ def test_the_reference_is_the_sum_over_all_states(options, by):
     joint, z, _ = both_layers(target)
     parts = target.weights, target.visible_bias, target.hidden_bias, target.log_joint
     found = target.exact if by == "visible" else HiddenEnumeration(*parts)
+    np.testing.assert_allclose(target.log_joint(z), logsumexp(joint, axis=1), rtol=1e-12)
+    assert np.exp(target.log_prior(z)).sum() == pytest.approx(1)
     p = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))
     assert found.log_z == pytest.approx(logsumexp(joint), rel=1e-12)
     np.testing.assert_allclose(found.mean, p @ z, atol=1e-12)
     np.testing.assert_allclose(found.cov, np.atleast_2d(np.cov(z.T, aweights=p, bias=True)), atol=1e-12)
     np.testing.assert_allclose(np.exp(found.log_density(z)), p, rtol=1e-10)
-    draws = found.sample(np.random.default_rng(0), 40_000)
+    draws = found.sample(np.random.default_rng(0), 10_000)
     counts = (draws[:, None, :] == z).all(axis=2).sum(axis=0)
-    assert ((counts - 40_000 * p) ** 2 / (40_000 * p)).sum() < len(z) + 5 * np.sqrt(2 * len(z))
+    assert ((counts - 10_000 * p) ** 2 / (10_000 * p)).sum() < len(z) + 5 * np.sqrt(2 * len(z))
 
 
 def test_the_smaller_layer_is_visited_and_too_large_ones_are_not():
@@ -140,7 +116,7 @@ def test_chains_that_stay_where_they_began_are_no_reference():
     assert chains_disagree(agree)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@looped("table", TABLES)
 def test_the_probabilities_are_those_of_the_table(table):
     target = make_target("categorical", table=table)
     values, probabilities = TABLES[table]

@@ -54,21 +54,15 @@ def test_outside_the_support_there_is_no_pull():
 @looped(
     "density, words",
     [
-        (
-            "1",
-            "does not fall off: a share of the mass lies at the edge of x from -16,384 to 16,384; far out it must go",
-        ),
         ("x", "does not fall off"),
         ("-square(x) + 0 * y", "does not fall off: a share of the mass lies at the edge of y"),
         ("-log1p(abs(x))", "does not fall off"),
         ("log(x) - x", "is not a number at x = -15.99; it must be finite, or minus infinity where the density is 0"),
-        ("sqrt(x - y) - x**2 - y**2", "is not a number at x = -15.83, y = -15.5"),
         ("exp(1000 + x) - x**2", "is infinite at x ="),
         ("1 / square(x) - x**2", "rises without end at x = "),
         ("log(0) - square(x)", "is minus infinity wherever it was tried, first at x = -15.99; move q0"),
         ("foo(x)", "density: 'foo', at character 1, is no function of a formula"),
         ("", "density: a formula is a text of 1 to 500 characters"),
-        (3, "density: a formula is a text of 1 to 500 characters"),
     ],
 )
 def test_what_is_no_density_is_refused_beside_its_box(density, words):

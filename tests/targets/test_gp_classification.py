@@ -22,9 +22,8 @@ def test_the_rows_are_scikit_learns_and_keep_the_shares_of_the_classes():
     target, table = make_target("gp_classification", num_rows=90, columns=9), load_breast_cancer()
     assert target.data is None and target.dim == 10 and "gradient" not in target.offers
     assert target.feature_names[:3] == ("radius", "texture", "area")
-    np.testing.assert_allclose(
-        [target.features.mean(axis=0), target.features.std(axis=0)], [[0] * 9, [1] * 9], atol=1e-9
-    )
+    np.testing.assert_allclose(target.features.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(target.features.std(axis=0), 1, atol=1e-9)
     malignant = table.target == 0
     assert (target.classes == 1).sum() == round(90 * malignant.mean())
     centre, sd = (getattr(table.data[:, 1], name)() for name in ("mean", "std"))
@@ -76,9 +75,6 @@ def test_two_unknowns_are_known_on_a_grid():
     assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
 
 
-# Files.
-
-
 def glass(rows=60):
     """Lines of the UCI file: a number, nine features, the type of glass: 1 to 3 windows, 5 to 7 others."""
     rng = np.random.default_rng(3)
@@ -113,9 +109,8 @@ def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
     target = make_target("gp_classification", free_scale=False, **given)
     assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
-    assert (
-        target.features[target.classes == 1].mean(axis=0) > target.features[target.classes == -1].mean(axis=0)
-    ).all()
+    one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
+    assert (one > other).all()
 
 
 def test_the_map_of_classes_is_a_mean_over_draws_and_its_lines_lie_at_a_half():

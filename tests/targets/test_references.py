@@ -1,7 +1,5 @@
 """What runs are judged by: enumeration, draws of chains or of one's own, and PPCA's closed form, by brute force."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,27 +13,7 @@ from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference, has_density
 from pmdviz.targets.reference.long_chains import hamiltonian_chains, peak
-
-
-def test_a_lattice_is_enumerated():
-    target = make_target("ising", size=3, coupling=0.3, field=-0.2)
-    states = np.array(list(itertools.product([-1.0, 1.0], repeat=9)))
-    weights = np.exp(target.log_joint(states))
-    p, exact = weights / weights.sum(), target.exact
-    assert exact.log_z == pytest.approx(np.log(weights.sum()))
-    np.testing.assert_allclose(exact.mean, p @ states, atol=1e-12)
-    np.testing.assert_allclose(exact.cov, np.cov(states.T, aweights=p, bias=True), atol=1e-12)
-    np.testing.assert_allclose(np.exp(exact.log_density(states)), p, rtol=1e-10)
-    draws = exact.sample(np.random.default_rng(0), 20_000)
-    counts = np.unique(draws @ 2.0 ** np.arange(9), return_counts=True)[1]
-    assert len(counts) <= 512 and abs(draws.mean() - (p @ states).mean()) < 5 / np.sqrt(20_000)
-
-
-def test_log_z_of_a_linear_regression_is_the_density_of_its_outcomes():
-    target = make_target("linear", dim=3, num_data=12)
-    x, y, o = target.data[:, :-1], target.data[:, -1], target.options
-    cov = o.sigma_y**2 * np.eye(12) + o.prior_sd**2 * x @ x.T
-    assert target.exact.log_z == pytest.approx(stats.multivariate_normal(np.zeros(12), cov).logpdf(y))
+from tests.support.tables import looped
 
 
 @pytest.mark.ci
@@ -82,23 +60,15 @@ def test_runs_are_judged_by_the_draws():
     assert run.final.metrics["mean_error"] > 0.5 and made().reference() is None
 
 
-def test_draws_are_used_also_where_a_grid_would_do():
-    parts = {"dim": 1, "reference_draws": DRAWS[:, :, :1]}
-    assert made(**parts).exact is None and made(dim=1).exact is not None
-    assert made(**parts).reference().mean[0] == pytest.approx(1, abs=0.1)
-
-
-def test_caches_tell_targets_apart_by_their_draws_and_recipes_do_not():
-    one, other = made(reference_draws=DRAWS), made(reference_draws=DRAWS + 1)
-    assert one.key != other.key and one.key == made(reference_draws=DRAWS.copy()).key
-    assert one.fingerprint == other.fingerprint == made().fingerprint
-
-
-def test_the_draws_are_a_copy_that_nobody_writes_to():
-    own = DRAWS.copy()
-    target = made(reference_draws=own)
+def test_draws_are_used_also_where_a_grid_would_do_and_are_a_copy_that_tells_targets_apart():
+    own = DRAWS[:, :, :1].copy()
+    target, plain = made(dim=1, reference_draws=own), made(dim=1)
     own[:] = 0
-    assert target.reference().mean[2] == pytest.approx(3, abs=0.1)
+    assert target.exact is None and plain.exact is not None
+    assert target.reference().mean[0] == pytest.approx(1, abs=0.1)
+    other = made(dim=1, reference_draws=own)
+    assert other.key != target.key == made(dim=1, reference_draws=DRAWS[:, :, :1]).key
+    assert target.fingerprint == other.fingerprint == plain.fingerprint
     with pytest.raises(ValueError, match="read-only"):
         target.judged_by[0] = 0
 
@@ -106,7 +76,7 @@ def test_the_draws_are_a_copy_that_nobody_writes_to():
 IMAGES = load_digits().data / 16
 
 
-@pytest.mark.parametrize("k", [1, 5, 20])
+@looped("k", [1, 20])
 def test_the_decoder_is_that_of_scikit_learn(k):
     """Whose covariance is divided by n - 1."""
     decoder, pca = make_target("ppca", dim=k).decoder, PCA(k).fit(IMAGES[:-500])
@@ -116,7 +86,7 @@ def test_the_decoder_is_that_of_scikit_learn(k):
     np.testing.assert_allclose(found, smaller * pca.get_covariance(), atol=1e-8)
 
 
-@pytest.mark.parametrize("options", [{}, {"image": 7, "dim": 20}, {"image": 499, "dim": 2, "num_data": 10}], ids=str)
+@looped("options", [{}, {"image": 7, "dim": 20}, {"image": 499, "dim": 2, "num_data": 10}])
 def test_posterior_and_evidence_are_those_of_the_joint_gaussian(options):
     target = make_target("ppca", **options)
     o, decoder, seen = target.options, target.decoder, target.observed

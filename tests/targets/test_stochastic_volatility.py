@@ -1,4 +1,4 @@
-"""Stochastic volatility: density, closed forms and sweeps against formulas and integrals, and PMFVB on it."""
+"""Stochastic volatility: density, closed forms and chains against formulas and integrals; returns from files."""
 
 import functools
 
@@ -10,6 +10,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.vi.gaussian import of_a_point
 from pmdviz.targets import make_target
+from pmdviz.targets.rows import returns
 
 SHORT = {"num_data": 3, "data_seed": 1}
 
@@ -49,10 +50,10 @@ def test_simulated_returns_are_of_the_path_that_is_kept():
     assert away.std() == pytest.approx(0.5 / 0.6, rel=0.15)
 
 
-@pytest.fixture
-def given():
+@pytest.fixture(params=[1, 6])
+def given(request):
     """A target, particles, and parameters of the blocks in closed form."""
-    target = made(num_data=6, data_seed=2)
+    target = made(num_data=request.param, data_seed=2)
     return target, prior(target, 50, 3), {"μ": np.array([0.4, 0.3]), "σ²": np.array([3.0, 1.5])}
 
 
@@ -132,3 +133,41 @@ def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billio
     assert frame.caveat == ""
     narrow = frame.state._replace(cholesky=1e-12 * frame.state.cholesky)
     assert "shrunk to a point" in frame.replaced(state=narrow).caveat
+
+
+GIVEN = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
+
+
+def target_of(path, count=5, **options):
+    return make_target("stochastic_volatility", data=str(path), num_data=count, **options)
+
+
+def returns_file(tmp_path, text, name="returns.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_the_last_returns_of_the_last_column_less_their_mean(tmp_path):
+    path = returns_file(
+        tmp_path, "day,close,return\n" + "".join(f"{k + 3},{k * 7.5},{y}\n" for k, y in enumerate(GIVEN))
+    )
+    target = target_of(path, 4)
+    np.testing.assert_allclose(target.returns, GIVEN[1:] - GIVEN[1:].mean())
+    np.testing.assert_array_equal(target.data, np.column_stack([np.arange(4), target.returns]))
+    assert target.true_path is None and target.dim == 7
+
+
+def test_a_first_column_of_other_numbers_numbers_nothing(tmp_path):
+    path = returns_file(tmp_path, "close,return\n" + "".join(f"{k * 7.5},{y}\n" for k, y in enumerate(GIVEN)))
+    np.testing.assert_allclose(target_of(path).returns, GIVEN - GIVEN.mean())
+
+
+@pytest.mark.nightly
+def test_returns_of_the_index_are_percents_of_its_closings():
+    pytest.importorskip("inference_gym.internal.datasets.sp500_closing_prices", exc_type=ImportError)
+    closings = returns.closings()
+    target = make_target("stochastic_volatility", data="sp500", num_data=5)
+    expected = 100 * np.log(closings[-5:] / closings[-6:-1])
+    np.testing.assert_allclose(target.returns, expected - expected.mean(), rtol=1e-10)
+    assert len(closings) == 2517

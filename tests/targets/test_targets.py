@@ -4,32 +4,29 @@ import functools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
+from tests.kernels.naive import differences
 from tests.support.tables import looped
 
 SETTINGS = {
-    "mixture": [{}, {"num_data": 1}, {"num_data": 400, "sigma_x": 1.5}, {"p": 0.2, "data_seed": 3}],
+    "mixture": [{}, {"num_data": 1}, {"num_data": 400, "sigma_x": 1.5, "p": 0.2, "data_seed": 3}],
     "gaussian": [{}, {"dim": 1, "num_data": 1}, {"prior_sd": 3.0, "sigma_x": 0.5, "theta": -2.0}],
-    "bimodal1d": [{}, {"num_data": 1}, {"sigma_x": 1.0, "theta": 0.0}, {"data_seed": 7}],
-    "banana": [{}, {"num_data": 1}, {"bend": 0.0, "num_data": 7}, {"prior_sd": 1.5, "bend": 2.0, "data_seed": 2}],
+    "bimodal1d": [{}, {"num_data": 1}, {"sigma_x": 1.0, "theta": 0.0}],
+    "banana": [{}, {"bend": 0.0, "num_data": 7}, {"prior_sd": 1.5, "bend": 2.0, "data_seed": 2}],
 }
 SETTINGS |= {
-    "linear": [{}, {"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
+    "linear": [{"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
     "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}, {"dim": 2, "truth": "prior"}],
     "categorical": [{}, {"table": "three"}, {"table": "own", "weight_2": 0.0, "weight_4": 5.0}],
     "ising": [
-        {},
         {"size": 2, "coupling": -0.5},
-        {"size": 3, "field": 0.0},
         {"size": 3, "field_sd": 0.4, "boundary": "open", "target_seed": 2},
         {"size": 6, "field_sd": 0.2},
     ],
     "bernoulli_rbm": [
-        {},
         {"visible": 1, "hidden": 1},
         {"visible": 18, "hidden": 3, "weight_sd": 1.0},
         {"visible": 17, "hidden": 15, "weight_sd": 0.05, "bias_ratio": 20.0},
@@ -52,12 +49,11 @@ SETTINGS |= {
     "formula": [
         {},
         {"density": "three_modes", "q0_mean": 1.0},
-        {"density": "squiggle"},
         {"density": "3 * log(maximum(x, 0)) - x"},
         {"density": "-cosh(x - 4) - square(y) / (1 + square(x))", "q0_sd": 1.0},
     ],
     "correlated_gaussian": [{}, {"dim": 1}, {"dim": 5, "correlation": -0.7, "q0_mean": 1.0}],
-    "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1}, {"curvature": 0.0, "q0_mean": -1.0}],
+    "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1, "q0_mean": -1.0}],
     "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
     "gp_classification": [{"num_rows": 20}, {"num_rows": 8, "columns": 1, "free_scale": False, "prior_sd": 0.5}],
     "stochastic_volatility": [{"num_data": 6}, {"num_data": 1, "mean": -3.0}, {"num_data": 40, "persistence": -0.5}],
@@ -99,26 +95,15 @@ BY_DRAWS = {
     "regression_net": (0, 1, 2),
     "logistic": (0, 2),
     "topics": (0, 1),
-    "bernoulli_rbm": (3,),
+    "bernoulli_rbm": (2,),
     "gp_classification": (0,),
     "stochastic_volatility": (0, 1, 2),
 }
 KNOWN_BY_DRAWS = [(name, SETTINGS[name][k]) for name, places in BY_DRAWS.items() for k in places if name in TARGETS]
 
 
-@pytest.mark.nightly
-@looped("case", KNOWN_BY_DRAWS)
-def test_of_some_the_posterior_is_known_by_draws_at_most(case):
-    assert made(case).exact is None
-
-
 def prior_draws(target, n=7, seed=0):
     return target.sample_prior(np.random.default_rng(seed), n)
-
-
-def central_difference(function, theta, step=1e-5):
-    columns = [(function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])]
-    return np.stack(columns, axis=1)
 
 
 @EVERY
@@ -134,11 +119,13 @@ def test_it_says_what_it_is(case):
 @SMOOTH
 def test_the_gradient_is_that_of_the_log_density(case):
     target = made(case)
-    theta = prior_draws(target)
+    theta, data = prior_draws(target), target.data_rows.copy()
+    before = theta.copy()
     theta = theta[np.isfinite(target.log_joint(theta))]  # a formula may be minus infinity
     for batch in (None, target.data_rows[: max(1, target.num_data // 3)]):
-        expected = central_difference(lambda points, b=batch: target.log_joint(points, b), theta)
+        expected = differences(lambda points, b=batch: target.log_joint(points, b), theta)
         np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
+    assert {*map(tuple, theta)} <= {*map(tuple, before)} and np.array_equal(target.data_rows, data), "written to"
 
 
 @looped("case", cases(lambda target: "relaxation" in target.offers))
@@ -151,27 +138,22 @@ def test_between_states_the_log_density_is_smooth_and_at_them_it_is_the_joint(ca
         assert inside or np.allclose(relaxed, joint, rtol=1e-10, atol=0)
         low, high = min(target.space.values), max(target.space.values)
         points = np.random.default_rng(0).uniform(low, high, size=states.shape)
-        expected = central_difference(lambda z, b=rows: target.log_relaxed(z, b), points)
+        expected = differences(lambda z, b=rows: target.log_relaxed(z, b), points)
         np.testing.assert_allclose(target.grad_log_relaxed(points, rows), expected, rtol=2e-5, atol=2e-5)
 
 
-def test_without_a_smooth_log_density_it_is_said():
-    with pytest.raises(InputError, match="'mixture' has no smooth log density between its states"):
-        make_target("mixture").log_relaxed(np.zeros((1, 2)))
-
-
 @EVERY
-def test_the_log_likelihood_adds_up_over_rows(case):
+def test_the_log_likelihood_adds_up_over_rows_and_a_batch_in_the_joint_counts_as_all_of_them(case):
     target = made(case)
-    theta = prior_draws(target)
-    whole = target.log_likelihood(theta, target.data_rows)
-    cut = target.num_data // 3
-    parts = [
-        target.log_likelihood(theta, rows) for rows in (target.data_rows[:cut], target.data_rows[cut:]) if len(rows)
-    ]
+    theta, rows = prior_draws(target), target.data_rows
+    whole, prior = target.log_likelihood(theta, rows), target.log_prior(theta)
+    np.testing.assert_allclose(target.log_joint(theta), prior + whole, rtol=1e-12)
+    size = max(1, len(rows) // 3)
+    parts = [target.log_likelihood(theta, rows[k : k + size]) for k in range(0, len(rows), size)]
     np.testing.assert_allclose(sum(parts), whole, rtol=1e-10)
-    single = sum(target.log_likelihood(theta, target.data_rows[k : k + 1]) for k in range(target.num_data))
-    np.testing.assert_allclose(single, whole, rtol=1e-10)
+    np.testing.assert_allclose(target.log_joint(theta, rows[:size]), prior + len(rows) / size * parts[0], rtol=1e-12)
+    singles = sum(target.log_likelihood(theta, rows[k : k + 1]) for k in range(size))
+    np.testing.assert_allclose(singles, parts[0], rtol=1e-10, atol=1e-12)
 
 
 @looped("case", cases(lambda target: "row_density" in target.offers))
@@ -186,32 +168,12 @@ def test_the_density_of_a_row_is_its_likelihood_and_integrates_to_one(case):
         np.testing.assert_allclose(np.trapezoid(density, x, axis=1), 1, rtol=1e-6)
 
 
-@EVERY
-def test_a_batch_in_the_joint_counts_as_all_the_data(case):
-    target = made(case)
-    theta, batch = prior_draws(target), target.data_rows[: max(1, target.num_data // 4)]
-    expected = target.log_prior(theta) + target.num_data / len(batch) * target.log_likelihood(theta, batch)
-    np.testing.assert_allclose(target.log_joint(theta, batch), expected, rtol=1e-12)
-    whole = target.log_prior(theta) + target.log_likelihood(theta, target.data_rows)
-    np.testing.assert_allclose(target.log_joint(theta), whole, rtol=1e-12)
-
-
 @ON_A_GRID
 def test_the_prior_integrates_to_one(case):
     target = made(case)
     reach = 9 * float(target.scale.max())
     grid = Grid(((-reach, reach),) * target.dim, 301)
     assert np.exp(target.log_prior(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
-
-
-@SMOOTH
-def test_inputs_are_not_written_to(case):
-    target = made(case)
-    theta, data = prior_draws(target), target.data_rows.copy()
-    before = theta.copy()
-    target.log_joint(theta), target.grad_log_joint(theta)
-    assert np.array_equal(theta, before)
-    assert np.array_equal(target.data_rows, data)
 
 
 @EVERY
@@ -224,12 +186,12 @@ def test_a_wrong_shape_of_theta_is_refused(case):
 
 @looped("name", [name for name in TARGETS if "data_seed" in TARGETS[name].Options.specs()])
 def test_the_data_come_from_the_data_seed_alone(name):
+    few = {"num_data": 12} if "num_data" in TARGETS[name].Options.specs() else {}
     np.random.seed(1)  # noqa: NPY002
-    one = make_target(name, data_seed=5).data
+    one = make_target(name, data_seed=5, **few).data
     np.random.seed(2)  # noqa: NPY002
-    np.random.default_rng().random(10)
-    assert np.array_equal(one, make_target(name, data_seed=5).data)
-    assert not np.array_equal(one, make_target(name, data_seed=6).data)
+    assert np.array_equal(one, make_target(name, data_seed=5, **few).data)
+    assert not np.array_equal(one, make_target(name, data_seed=6, **few).data)
 
 
 # The exact posterior, against quadrature and draws that know nothing of how it was computed.
@@ -285,7 +247,7 @@ def test_so_it_does_in_the_plane(check, case):
 @looped("case", [case for case in CASES if case not in KNOWN_BY_DRAWS])
 def test_exact_draws_have_the_exact_moments(case):
     target = made(case)
-    n, exact = 20_000, target.exact
+    n, exact = 4_000, target.exact
     draws = exact.sample(np.random.default_rng(3), n)
     assert draws.shape == (n, target.dim)
     z = (draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
@@ -345,59 +307,7 @@ def test_the_posterior_of_very_many_data_is_found(name):
     assert ((draws > low) & (draws < high)).all()
 
 
-def test_the_gaussian_is_known_on_paper():
-    target = make_target("gaussian", dim=1, num_data=1, prior_sd=2**0.5, sigma_x=2**0.5, data_seed=2)
-    x = float(target.data_rows[0, 0])
-    assert target.exact.mean == pytest.approx([x / 2])
-    assert target.exact.cov == pytest.approx(np.array([[1.0]]))
-    assert target.exact.log_density(np.array([[x / 2]])) == pytest.approx(-0.5 * np.log(2 * np.pi))
-    assert target.exact.narrowest(np.array([4.0])) == pytest.approx(0.25)
-
-
 def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
     one, two, other = make_target("bimodal1d"), make_target("bimodal1d"), make_target("bimodal1d", data_seed=1)
     assert one.exact is one.exact
     assert one.key == two.key != other.key
-
-
-def test_an_unknown_target_is_named_with_the_nearest():
-    with pytest.raises(InputError, match="unknown target 'gaussi'; did you mean 'gaussian'?"):
-        make_target("gaussi")
-
-
-def banana_integrals(target):
-    """Evidence, mean and covariance of theta by one integral over theta_2: theta_1 is Gaussian given it."""
-    o, n = target.options, target.num_data
-    v, w, mean = o.prior_sd**2, o.sigma_x**2 / n, target.data.mean()
-    t = np.linspace(-9, 9, 200_001) * o.prior_sd
-    left = mean - o.bend * t**2
-    log_p = stats.norm.logpdf(t, 0, o.prior_sd) + stats.norm.logpdf(left, 0, np.sqrt(v + w))
-    share = np.exp(log_p - log_p.max())
-    given = v / (v + w) * left  # E theta_1 given theta_2
-    of = lambda values: (share * values).sum() / share.sum()  # noqa: E731
-    first, second = of(given), of(t)
-    cov = [[of(given**2) + v * w / (v + w) - first**2, of(given * t) - first * second], [0, of(t**2) - second**2]]
-    cov[1][0] = cov[0][1]
-    rest = stats.norm.logpdf(target.data, mean, o.sigma_x).sum() - stats.norm.logpdf(0, 0, np.sqrt(w))
-    return log_p.max() + np.log(share.sum() * (t[1] - t[0])) + rest, np.array([first, second]), np.array(cov)
-
-
-@pytest.mark.ci
-@looped(
-    "options",
-    [
-        {},
-        {"num_data": 1, "bend": 2.0, "sigma_x": 100.0},
-        {"num_data": 2000, "sigma_x": 1.0},
-        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 1.5, "bend": 2.0, "theta1": 2.0, "theta2": 2.0},
-        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 2.0},
-        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 0.0},
-    ],
-)
-def test_the_banana_is_the_integral_over_its_second_coordinate(options):
-    """The thinnest and longest ridges among them, a few thousandths of the box wide."""
-    target = make_target("banana", **options)
-    evidence, mean, cov = banana_integrals(target)
-    assert target.exact.log_z == pytest.approx(evidence, abs=2e-3)
-    np.testing.assert_allclose(target.exact.mean, mean, atol=2e-3 * np.sqrt(np.diag(cov)).max())
-    np.testing.assert_allclose(target.exact.cov, cov, rtol=5e-3, atol=5e-3 * np.abs(cov).max())

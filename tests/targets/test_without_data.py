@@ -1,16 +1,78 @@
-"""The bent mixture, the funnel and the RBM against quadrature, draws and brute force; and what they refuse."""
+"""Densities without data against SciPy, quadrature, draws and brute force."""
 
 import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 from scipy.special import logsumexp
 
 from pmdviz.densities.grid import Grid
 from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets.reference.gaussian_mixture import GaussianMixtureExact
 from pmdviz.targets.without_data.base import WithoutData
 from tests.support.tables import looped
+
+WEIGHTS, MEANS = np.array([0.2, 0.5, 0.3]), np.array([[-1.0, 0.5], [1.5, 0.0], [0.0, -2.0]])
+OBLIQUE = np.array([[1.0, 0.6], [0.6, 0.5]])
+EACH = np.array([OBLIQUE, 0.3 * np.eye(2), np.diag([0.2, 1.5])])
+
+
+@pytest.fixture(params=["one covariance", "one diagonal covariance", "one covariance each"])
+def mixture(request):
+    covs = {"one covariance": OBLIQUE, "one diagonal covariance": np.diag([0.5, 2.0]), "one covariance each": EACH}
+    return GaussianMixtureExact(2 * WEIGHTS, MEANS, covs[request.param])
+
+
+def test_the_density_is_the_sum_of_scipys(mixture):
+    x = 3 * np.random.default_rng(0).standard_normal((600, 2))
+    covs = np.broadcast_to(mixture.covs, (3, 2, 2))
+    parts = [w * stats.multivariate_normal(m, c).pdf(x) for w, m, c in zip(WEIGHTS, MEANS, covs, strict=True)]
+    np.testing.assert_allclose(mixture.log_density(x), np.log(np.sum(parts, axis=0)), rtol=1e-10)
+
+
+def test_moments_and_mass_are_those_of_a_fine_grid(mixture):
+    grid = Grid(mixture.box, 901)
+    p = np.exp(mixture.on_grid(grid)).ravel() * grid.cell_volume
+    mean = p @ grid.points
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(mixture.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(mixture.cov, ((grid.points - mean) * p[:, None]).T @ (grid.points - mean), atol=1e-8)
+    box = ((-1.2, 2.0), (-2.5, 0.7))
+    share = p[Grid(box, 1).holds(grid.points)].sum()
+    if (mixture.covs == mixture.covs * np.eye(2)).all():
+        assert mixture.mass_in(box) == pytest.approx(share, abs=0.01)
+    else:
+        assert mixture.mass_in(box) < share, "a lower bound where coordinates are correlated"
+    assert mixture.mass_in(mixture.box) == pytest.approx(1, abs=1e-9)
+
+
+def test_a_marginal_is_what_is_left_when_the_other_coordinate_is_integrated_out(mixture):
+    marginal = mixture.marginal_log_density([1])
+    for y in (-2.0, 0.3):
+        density = lambda x, y=y: float(np.exp(mixture.log_density(np.array([[x, y]])))[0])  # noqa: E731
+        expected, _ = integrate.quad(density, *mixture.box[0], limit=200)
+        assert np.exp(marginal(np.array([[y]]))) == pytest.approx(expected, rel=1e-6)
+
+
+def test_components_that_stand_apart_have_boxes_of_their_own():
+    apart = GaussianMixtureExact([0.5, 0.5], [[-10.0, 0.0], [10.0, 0.0]], 0.25 * np.eye(2))
+    assert apart.boxes == (((-14.0, -6.0), (-4.0, 4.0)), ((6.0, 14.0), (-4.0, 4.0)))
+    assert apart.box == ((-14.0, 14.0), (-4.0, 4.0))
+    far = [[20.0 * k, 0.0] for k in range(12)]
+    assert len(GaussianMixtureExact(np.ones(12), far, 0.25 * np.eye(2)).boxes) == 1, "too many to measure one by one"
+
+
+def test_a_weight_of_zero_is_no_component():
+    without = GaussianMixtureExact([1.0], MEANS[:1], OBLIQUE)
+    x = np.random.default_rng(0).standard_normal((5, 2))
+    for covs in (OBLIQUE, np.array([OBLIQUE, OBLIQUE])):
+        found = GaussianMixtureExact([1.0, 0.0], MEANS[:2], covs)
+        np.testing.assert_allclose(found.log_density(x), without.log_density(x), rtol=1e-12)
+
+
+# The target.
+
 
 NAMES = [name for name, made in TARGETS.items() if issubclass(made, WithoutData)]
 
@@ -24,7 +86,7 @@ def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
         "formula": {"density": "squiggle"},
     }.get(name, {})
     target = make_target(name, **small, q0_mean=-0.5, q0_sd=0.4)
-    draws = target.exact.sample(np.random.default_rng(0), 200_000)
+    draws = target.exact.sample(np.random.default_rng(0), 50_000)
     ratio = np.exp(target.log_prior(draws) - target.log_joint(draws) + target.exact.log_z)
     assert abs(ratio.mean() - 1) < 4.5 * ratio.std() / np.sqrt(len(draws))
     assert ratio.std() / np.sqrt(len(draws)) < 0.2, "so that a wrong factor would be seen"
@@ -44,16 +106,13 @@ def test_q0_is_the_gaussian_it_is_said_to_be(name):
 @pytest.mark.parametrize("name", ["gmm", "funnel", "rbm"])
 def test_marginals_are_those_of_the_draws(name):
     exact = make_target(name, dim=3).exact
-    draws = exact.sample(np.random.default_rng(1), 100_000)
+    draws = exact.sample(np.random.default_rng(1), 40_000)
     for chosen in ([0], [2], [0, 2], [2, 0], [1, 2]):
         inner = np.quantile(draws[:, chosen], [0.2, 0.7], axis=0).T
-        grid = Grid(tuple(map(tuple, inner.tolist())), 200)
+        grid = Grid(tuple(map(tuple, inner.tolist())), 60)
         share = np.exp(exact.marginal_log_density(chosen)(grid.points)).sum() * grid.cell_volume
         found = grid.holds(draws[:, chosen]).mean()
         assert abs(share - found) < 4.5 * np.sqrt(found / len(draws)), chosen
-
-
-# The bent mixture.
 
 
 def test_the_bend_is_undone_by_hand():
@@ -64,9 +123,6 @@ def test_the_bend_is_undone_by_hand():
     np.testing.assert_allclose(target.log_joint(x), np.log(np.mean(parts, axis=0)), rtol=1e-10)
 
 
-# The funnel.
-
-
 def test_the_funnel_is_neals():
     target = make_target("funnel", dim=3, sd=3.0)
     rng = np.random.default_rng(0)
@@ -74,9 +130,6 @@ def test_the_funnel_is_neals():
     expected = stats.norm(0, 3).logpdf(v) + stats.norm(0, np.exp(v / 2)[:, None]).logpdf(x).sum(axis=1)
     np.testing.assert_allclose(target.log_joint(np.column_stack([v, x])), expected, rtol=1e-10)
     assert target.exact.cov[0, 0] == 9 and target.exact.cov[1, 1] == pytest.approx(np.exp(4.5))
-
-
-# The restricted Boltzmann machine.
 
 
 def brute_force(target, x):
@@ -93,26 +146,17 @@ def test_the_rbm_is_the_sum_over_hidden_states():
     assert set(np.unique(target.coupling)) == {-0.5, 0.5}
 
 
-def test_log_z_of_the_rbm_is_an_integral():
-    target = make_target("rbm", dim=2, num_hidden=3, target_seed=5)
-    grid = Grid(target.exact.box, 801)
-    log_p = brute_force(target, grid.points)
-    assert target.exact.log_z == pytest.approx(logsumexp(log_p) + np.log(grid.cell_volume), abs=1e-6)
-    mass = np.exp(log_p - logsumexp(log_p))
-    np.testing.assert_allclose(target.exact.mean, mass @ grid.points, atol=1e-6)
-
-
 def test_a_gibbs_sweep_leaves_the_rbm_as_it_is():
     """From exact draws one sweep gives exact draws again, and the two are reversible: E f(x) g(x') = E g(x) f(x')."""
     target, rng = make_target("rbm", dim=3, num_hidden=4, target_seed=1), np.random.default_rng(0)
-    before = target.exact.sample(rng, 10_000)
+    before = target.exact.sample(rng, 4_000)
     after = np.array([target.gibbs_sweep(rng, x, target.data_rows) for x in before])
     for f in (lambda x: x, lambda x: x**2, lambda x: x * np.roll(x, 1, axis=1)):
         difference = f(after) - f(before)
-        assert np.abs(difference.mean(axis=0) / (difference.std(axis=0) / 100)).max() < 4.5
+        assert np.abs(difference.mean(axis=0) / (difference.std(axis=0) / np.sqrt(4000))).max() < 4.5
     swapped = before[:, :1] * after - after[:, :1] * before
-    assert np.abs(swapped[:, 1:].mean(axis=0) / (swapped[:, 1:].std(axis=0) / 100)).max() < 4.5
+    assert np.abs(swapped[:, 1:].mean(axis=0) / (swapped[:, 1:].std(axis=0) / np.sqrt(4000))).max() < 4.5
     given = np.array([0.4, -1.0, 2.0])  # and x' given x has the mean b + B E(h | x)
-    draws = np.array([target.gibbs_sweep(rng, given, target.data_rows) for _ in range(5000)])
+    draws = np.array([target.gibbs_sweep(rng, given, target.data_rows) for _ in range(2000)])
     expected = target.visible_bias + target.coupling @ np.tanh(target.hidden_bias + given @ target.coupling)
-    assert np.abs((draws.mean(axis=0) - expected) / (draws.std(axis=0) / np.sqrt(5000))).max() < 4.5
+    assert np.abs((draws.mean(axis=0) - expected) / (draws.std(axis=0) / np.sqrt(2000))).max() < 4.5
