@@ -5,9 +5,7 @@ import io
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 from PIL import Image
 
 from tests.support.tables import looped
@@ -32,6 +30,9 @@ pn.config.comms = "colab"
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, list]:
     """What the cells of the page give, and the first of them again in other surroundings."""
+    import nbformat
+    from nbclient import NotebookClient
+
     cells = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
     rest = {"vscode": VSCODE, "in vscode": cells[0], "colab": COLAB, "in colab": cells[0], "asked": "print(asked)"}
     sources = {**{str(k): cell for k, cell in enumerate(cells)}, **rest, "row": "pn.Row(lab)[0].object"}

@@ -4,14 +4,13 @@ import difflib
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from pmdviz.cli.notebooks import course
 from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.presets import PRESETS
 from tests.support import course_key
-from tests.support.course_key import answered, execute, name_in, tags
+from tests.support.course_key import answered, execute, name_in, read, tags
 
 DOCS = Path(__file__).parents[2] / "docs"
 COURSE = course()
@@ -19,10 +18,6 @@ NAMES = [path.stem for path in COURSE]
 TIERS = dict.fromkeys([NAMES[0], *NAMES[4::7]], pytest.mark.ci)  # all others at night
 FOLDED = {"question", "verdict", "check", "solution"}
 STEPS = ["question", "run", "verdict"]
-
-
-def read(path):
-    return nbformat.read(path, as_version=4)
 
 
 def tagged(notebook, tag):
@@ -34,6 +29,8 @@ def code_of(notebook):
 
 
 def test_notebooks_are_well_formed_and_stripped_and_ask_before_they_run():
+    import nbformat
+
     assert [name[:2] for name in NAMES] == [f"{k + 1:02d}" for k in range(len(NAMES))]
     for path in COURSE:
         notebook = read(path)

@@ -14,9 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
-
 from pmdviz.cli.notebooks import course
 
 PAGE = Path(__file__).parents[2] / "docs" / "course-key.md"
@@ -58,10 +55,19 @@ def name_in(question: Any) -> str:
     return name
 
 
+def read(path: Path) -> Any:
+    """A notebook of the course."""
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
 def answered(notebook: Any) -> Any:
     """A copy with an answer after each question, and a solution held against its check; both tell what they hold."""
+    from nbformat.v4 import new_code_cell  # here: one of its libraries takes seconds to import
+
     made = copy.deepcopy(notebook)
-    made.cells, check = [nbformat.v4.new_code_cell(SAID)], None
+    made.cells, check = [new_code_cell(SAID)], None
     for cell in copy.deepcopy(notebook.cells):
         made.cells.append(cell)
         kind = next(iter(tags(cell) & {"question", "verdict", "check", "solution"}), "")
@@ -80,13 +86,17 @@ def answered(notebook: Any) -> Any:
 
 
 def _put(notebook: Any, source: str, tag: str) -> None:
-    notebook.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": [tag]}))
+    from nbformat.v4 import new_code_cell
+
+    notebook.cells.append(new_code_cell(source, metadata={"tags": [tag]}))
 
 
 def execute(notebook: Any, folder: Path) -> Any:
     """Run a notebook in place, in a folder for what it writes."""
+    from nbclient import NotebookClient
+
     where = {"metadata": {"path": str(folder)}}
-    return nbclient.NotebookClient(notebook, timeout=CELL_S, kernel_name="python3", resources=where).execute()
+    return NotebookClient(notebook, timeout=CELL_S, kernel_name="python3", resources=where).execute()
 
 
 def digest(notebook: Any) -> str:
@@ -159,7 +169,7 @@ def main(numbers: list[str]) -> None:
     kept = sections()
     for path in course():
         if not numbers or path.stem[:2] in numbers:
-            notebook = nbformat.read(path, as_version=4)
+            notebook = read(path)
             with tempfile.TemporaryDirectory() as folder:
                 kept[path.stem] = section(path.stem, notebook, execute(answered(notebook), Path(folder)))
             print(path.stem, flush=True)
