@@ -71,9 +71,9 @@ def encodings():
     yield from (
         b"\xc3\x28,\xa0\xa1\n1,2\n",
         b"\xed\xa0\x80\n1\n",
-        b"caf\xe9\n1\n",
+        b"caf\xe9\n1\n",  # codespell:ignore
         bytes(range(256)),
-    )  # codespell:ignore
+    )
 
 
 def shapes():
