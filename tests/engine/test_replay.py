@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 OPERATIONS = st.sampled_from(["advance", "advance", "set", "set back", "seek", "extend", "limit", "replay", "look"])
 
 
-@settings(max_examples=10)
+@settings(max_examples=7)
 @given(st.data())
 def test_nothing_done_to_a_session_leaves_a_trace_that_its_recipe_does_not_name(data):
     live = Session(data.draw(recipes()))

@@ -51,7 +51,7 @@ def test_one_topic_is_known_on_paper_to_every_method():
     chains = []
     for seed in range(12):
         session = session_of("sgrld", seed, options, batch_size=4, a=0.02, g=0.0, burn_in=100, sweeps=1)
-        chains.append(session.advance(600).density.particles)
+        chains.append(session.advance(900).density.particles)
     means = np.array([[draws.mean(axis=0), (draws**2).mean(axis=0)] for draws in chains])
     total = exact.sum()
     moments = np.array([exact / total, exact * (exact + 1) / (total * (total + 1))])
