@@ -67,6 +67,11 @@ def _difference(formula, k, step):
         return (formula.value(POINTS + shift) - formula.value(POINTS - shift)) / (2 * step)
 
 
+def test_a_part_that_does_not_change_adds_nothing_to_the_gradient():
+    gradient = Formula("x ** maximum(x, 1.0)").gradient(np.array([[-2.0, 0.0], [-0.5, 1.0]]))
+    np.testing.assert_array_equal(gradient[:, 0], 1.0)
+
+
 def test_value_and_gradient_come_from_one_walk():
     formula = Formula("logaddexp(-(x - 2)**2, -x * y)")
     value, gradient = formula.value_and_gradient(POINTS)

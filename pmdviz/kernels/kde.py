@@ -149,5 +149,6 @@ def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
             f"density in {dim} dimensions",
             lambda x=x, c=cholesky, y=far: kde_log_density(x, halves, c, y),
         )
-    two = np.zeros((2, 2))
+    two, five = np.zeros((2, 2)), np.zeros((2, 5))
     yield "single", "density in float32", lambda: kde_log_density(two, halves, np.eye(2), two, single=True)
+    yield "single", "in many dimensions", lambda: kde_log_density(five, halves, np.eye(5), five, single=True)
