@@ -10,6 +10,7 @@ from pmdviz.scenes.stage.discrete.quantile_bins import BARS, TOP
 from pmdviz.scenes.stage.series.hidden_path import weighted_quantiles
 from pmdviz.scenes.stage.series.reported import CELLS as TILE_CELLS
 from pmdviz.scenes.stage.series.reported import HIGH as TILE_HIGH
+from pmdviz.scenes.stage.series.reported import _curve
 from pmdviz.targets.networks.regression_rows import curve as net_curve
 from pmdviz.targets.sparse_gp import truth
 from tests.support.frames import frame_of, short_chains
@@ -98,12 +99,15 @@ def of_path(method="pmfvb", steps=5, **options):
 
 
 @looped("shares", [(0.05, 0.5, 0.95), (0.0, 1.0)])
-def test_weighted_quantiles_are_those_of_repeated_values(shares):
+def test_weighted_quantiles_are_those_of_repeated_values_and_curves_densities_of_weighted_ones(shares):
     rng = np.random.default_rng(0)
     values, counts = rng.normal(size=(30, 4)), rng.integers(1, 5, 30)
     expected = np.quantile(np.repeat(values, counts, axis=0), shares, axis=0, method="inverted_cdf")
     for weights in (counts / counts.sum(), 3.0 * counts):
         np.testing.assert_array_equal(weighted_quantiles(values, weights, shares), expected)
+    weights, y = counts / counts.sum(), values[:, 0]
+    x, density = _curve(y, weights, (-8.0, 8.0))
+    np.testing.assert_allclose(np.trapezoid([density, x * density], x), [1, weights @ y], atol=1e-3)
 
 
 def test_the_bands_are_quantiles_also_of_a_file_without_a_true_path_and_of_draws(tmp_path):
