@@ -3,6 +3,8 @@
 import functools
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +58,12 @@ def touches_platform(path: Path) -> bool:
     if len(inside.parts) > 1:
         return inside.parts[0] in PLATFORM_FOLDERS
     return PLATFORM_WORDS.search(path.read_text(encoding="utf-8")) is not None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before the workers of a whole run start: compile all kernels once, which each of them would compile for itself."""
+    if getattr(session.config.option, "numprocesses", None) and not session.config.option.collectonly:
+        subprocess.run([sys.executable, "-m", "pmdviz", "compile", "--all"], cwd=HERE.parent, check=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
