@@ -61,7 +61,7 @@ def touches_platform(path: Path) -> bool:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before the workers of a whole run start: compile all kernels once, which each of them would compile for itself."""
+    """Before the workers of a whole run start, compile all kernels: each of them would compile for itself."""
     if getattr(session.config.option, "numprocesses", None) and not session.config.option.collectonly:
         subprocess.run([sys.executable, "-m", "pmdviz", "compile", "--all"], cwd=HERE.parent, check=True)
 

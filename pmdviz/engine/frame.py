@@ -297,7 +297,7 @@ class Frame:
 
     @property
     def mean_distance(self) -> float:
-        """Weighted mean of |theta - 1/pi|, coordinate j counted j times: no symmetry of a target hides a difference."""
+        """Weighted mean of ``|theta - 1/pi|``, coordinate j counted j times: no symmetry hides a difference."""
         distances = np.abs(self.particles - 1 / np.pi)
         return float(self.weights @ distances @ np.arange(1.0, distances.shape[1] + 1))
 

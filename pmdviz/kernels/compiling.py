@@ -68,7 +68,7 @@ class Compiler:
         self._ready: set[str] = set()  # words of calls
         self._begun: dict[str, float] = {}  # call under way -> when it began
         self._players: WeakSet[object] = WeakSet()
-        self._cold = self._has_begun = self._rest = False
+        self.is_cold = self._has_begun = self._rest = False
         self.seconds: dict[str, float] = {}  # wall seconds of the calls that were compiled on this machine
 
     def begin(self, rest: bool = True) -> None:
@@ -125,7 +125,7 @@ class Compiler:
 
     def _seconds(self, call: Call) -> float:
         """What a call still takes, in wall seconds."""
-        if not self._cold:
+        if not self.is_cold:
             return LOAD_S
         expected = sum(SECONDS.get(words, 1.0) for words in self.seconds)
         scale = sum(self.seconds.values()) / expected if expected else 1.0
@@ -158,7 +158,7 @@ class Compiler:
             call, nice = taken
             try:
                 if not _is_loaded(call):
-                    self._cold = True
+                    self.is_cold = True  # some kernel was not in the cache
                     if process is not None and process.is_nice and not nice:
                         process = process.end()
                     process = process or Process()
@@ -190,6 +190,8 @@ def compile_ahead(groups: Collection[str]) -> None:
     """Return when the groups are compiled; where that takes longer than 2 s, a line on standard error counts down."""
     began, said = time.monotonic(), ""
     while not compiler.wait(groups, PATIENCE_S if said == "" else 1.0):
+        if not compiler.is_cold:  # kernels are loaded only, on a busy machine
+            continue
         words = f"Compiling kernels for this computer, once: about {compiler.seconds_left(groups):.0f} s left"
         if sys.stderr.isatty() or not said:
             sys.stderr.write(f"\r{words} " if sys.stderr.isatty() else f"{words}\n")
