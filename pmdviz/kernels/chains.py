@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import plain
+from pmdviz.kernels.groups import DEFAULT
 from pmdviz.kernels.jit import jit
 from pmdviz.kernels.models import log_joint, put_gradient
 
@@ -160,7 +161,7 @@ def _hamiltonian(
 
 def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """The kernel that has no model."""
-    yield "uniforms", "uniforms", lambda: uniforms_of(np.arange(2.0))
+    yield DEFAULT, "uniforms", lambda: uniforms_of(np.arange(2.0))
 
 
 def warm_up_calls_on(model: tuple, x: np.ndarray, dim: int) -> Iterator[tuple[str, str, Callable[[], object]]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
+from pmdviz.kernels.groups import DEFAULT
 from pmdviz.kernels.jit import jit
 
 
@@ -47,4 +48,4 @@ def _squared_distances(points):
 
 def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
-    yield "distances", "median distance", lambda: median_distance(np.zeros((2, 2)))
+    yield DEFAULT, "median distance", lambda: median_distance(np.zeros((2, 2)))

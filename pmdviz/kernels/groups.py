@@ -58,13 +58,13 @@ def knob_groups(**knobs: Any) -> tuple[str, ...]:
     return tuple(group for value in knobs.values() if isinstance(value, str) for group in VALUES.get(value, ()))
 
 
-FIT_GROUPS = "black_box", "distances", "responsibilities", "svgd"  # of tests of goodness of fit
+FIT_GROUPS = "black_box", "responsibilities", "svgd"  # of tests of goodness of fit
 # Value of a knob -> the groups that it needs.
 VALUES: Mapping[str, tuple[str, ...]] = {
     "independent": ("resampling",),
     "local": ("neighbourhoods",),
-    "median": ("distances",),
     "multinomial": ("resampling",),
     "residual": ("resampling",),
+    "shaped": ("neighbourhoods",),
     "stratified": ("resampling",),
 }

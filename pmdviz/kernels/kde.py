@@ -13,7 +13,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, lower_triangle, matrix, weighted_particles
 from pmdviz.kernels.exponential import LOG2E
-from pmdviz.kernels.groups import in_dimensions
+from pmdviz.kernels.groups import DEFAULT, in_dimensions
 from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pairs import LOG_ZERO, LOG_ZERO_SINGLE, SMALLER_TILE, add_rows, redo_faint
 from pmdviz.kernels.pool import run_blocks
@@ -150,5 +150,5 @@ def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
             lambda x=x, c=cholesky, y=far: kde_log_density(x, halves, c, y),
         )
     two, five = np.zeros((2, 2)), np.zeros((2, 5))
-    yield "single", "density in float32", lambda: kde_log_density(two, halves, np.eye(2), two, single=True)
-    yield "single", "in many dimensions", lambda: kde_log_density(five, halves, np.eye(5), five, single=True)
+    yield DEFAULT, "density in float32", lambda: kde_log_density(two, halves, np.eye(2), two, single=True)
+    yield in_dimensions(5), "in many dimensions", lambda: kde_log_density(five, halves, np.eye(5), five, single=True)

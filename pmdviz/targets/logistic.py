@@ -80,7 +80,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
     about = "Two classes of points and the lines that may separate them; weights far out separate more sharply."
     source = "Dai, He, Dai, Song 2016, section 6 and appendix H.2"
     Options = LogisticOptions
-    kernel_groups = ("logistic", "logistic_blocks")
+    kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
     table = TABLE

@@ -46,7 +46,7 @@ def test_axe_finds_nothing_critical_or_serious(open_lab, theme):
         lab.page.wait_for_function("document.getAnimations().length === 0")
         found |= {f"{place}: {words}": None for words in axe(lab.page)}
         if place == "help":
-            lab.page.get_by_role("button", name="Close", exact=True).click()
+            lab.page.get_by_role("dialog", name="Help").get_by_role("button", name="Close").click()
         elif place in ("explanation", "own data"):
             lab.page.keyboard.press("Escape")
     assert list(found) == []

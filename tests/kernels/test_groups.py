@@ -168,4 +168,4 @@ def test_targets_methods_and_knobs_name_groups_that_there_are():
     named |= {group for group in known if group.split(",")[0] in chains}
     assert named <= known
     of_dimensions = {groups.in_dimensions(dim) for dim in (1, 2, 3, 5)}
-    assert known - named - of_dimensions <= {"oblique", "single", "many particles", "uniforms"}, "no run waits for it"
+    assert known - named - of_dimensions <= {"oblique", "many particles"}, "no run waits for it"

@@ -19,8 +19,9 @@ CONTRACTS = (
 
 
 def with_toys(*words):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.toys.plugin", "-p", "no:cacheprovider", *words]
-    alone = {**os.environ, "PYTEST_ADDOPTS": ""}  # one process: the toys' runs are short, and its lines name the files
+    options = "-q -n 0 -p tests.toys.plugin -p no:cacheprovider".split()  # one process: its lines name the files
+    command = [sys.executable, "-m", "pytest", *options, *words]
+    alone = {**os.environ, "PYTEST_ADDOPTS": ""}
     found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200, env=alone)
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-2000:]
     return found.stdout

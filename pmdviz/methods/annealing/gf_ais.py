@@ -52,7 +52,7 @@ class GFAIS(Ladder):
         adapt=by("step size", remark="by pilots, which have no weight"),
     )
     Knobs = GFAISKnobs
-    kernel_groups = ("responsibilities", "svgd", "distances")
+    kernel_groups = ("responsibilities", "svgd")
     bounds_log_z = True
 
     def missing_in(self, target: Target) -> str:

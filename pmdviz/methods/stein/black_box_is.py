@@ -79,7 +79,7 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
         adapt=by("kernel width", remark="by the points"),
     )
     Knobs = BlackBoxISKnobs
-    kernel_groups = ("black_box", "svgd", "distances")
+    kernel_groups = ("black_box", "svgd")
     scalars = (
         *WEIGHTED,
         Scalar("weighted_discrepancy", "KSD of the weighted points", "√nats per unit of θ", True),

@@ -79,7 +79,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         adapt=by("pace", "kernel width", remark="Adam; the width by the points"),
     )
     Knobs = DiscreteGFSVGDKnobs
-    kernel_groups = ("few_points", "smooth_steps", "svgd", "distances")
+    kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
         STEP_SIZE,
         Scalar("length_scale", "kernel width", "units of x", True),

@@ -112,7 +112,7 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         adapt=by("pace", "kernel width", "surrogate", remark="Adam; width and surrogate by the points"),
     )
     Knobs = GFSVGDKnobs
-    kernel_groups = ("responsibilities", "svgd", "distances")
+    kernel_groups = ("responsibilities", "svgd")
     budget_words = f"{STEPS} steps"
     scalars = (
         STEP_SIZE,

@@ -106,7 +106,7 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
         adapt=by("step size", "kernel width", remark="a step is halved where it would fold space"),
     )
     Knobs = PathIntegrationKnobs
-    kernel_groups = ("steinis", "svgd", "distances")
+    kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
     scalars = (
         STEP_SIZE,

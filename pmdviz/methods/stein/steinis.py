@@ -85,7 +85,7 @@ class SteinIS(SmoothedMethod, Leading):
         adapt=by("step size", "kernel width", "stopping", remark="pilots say which followers are kept"),
     )
     Knobs = SteinISKnobs
-    kernel_groups = ("steinis", "svgd", "distances")
+    kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
     scalars = (
         STEP_SIZE,

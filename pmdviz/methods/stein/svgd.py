@@ -92,7 +92,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         adapt=by("pace", "kernel width", remark="Adam; the width by the points"),
     )
     Knobs = SVGDKnobs
-    kernel_groups = ("svgd", "distances")
+    kernel_groups = ("svgd",)
     scalars = (
         STEP_SIZE,
         Scalar("length_scale", "kernel width", "units of θ", True),

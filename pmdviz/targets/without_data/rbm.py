@@ -63,7 +63,7 @@ class Rbm(WithoutData):
     about = "Real units pulled one way or the other by hidden signs: a mixture of a thousand Gaussians in disguise."
     source = "Han 2019 (thesis); the model: Welling, Rosen-Zvi, Hinton 2005"
     Options = RbmOptions
-    kernel_groups = ("boltzmann",)
+    kernel_groups = ("boltzmann", "gaussian_mixture")
     declared = frozenset({"gradient", "conditionals"})
 
     def build(self) -> None:
