@@ -24,7 +24,7 @@ def close(one, two):
     return one == two
 
 
-@pytest.mark.parametrize("names", [["step"], pytest.param([*PICTURES], marks=pytest.mark.ci)])
+@pytest.mark.parametrize("names", [["step"], pytest.param([*PICTURES], marks=pytest.mark.nightly)])
 def test_a_picture_is_what_its_file_has(names):
     for name in names:
         assert close(computed(name), kept()[name]), name

@@ -108,7 +108,7 @@ def test_no_type_of_argument_is_left_to_compile(writeable):
     assert signatures() == before
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_edges_with_every_index_checked(tmp_path):
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}  # with less optimisation it compiles in less time
     environment = {**os.environ, **checked, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
