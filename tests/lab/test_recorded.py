@@ -238,8 +238,7 @@ async def test_another_run_waits_and_can_be_cancelled(cold):
         shown = lab._last
         for again in (False, True):
             lab.commands.begin("method", target="banana", method="svgd", target_options={})
-            await until(lambda: lab.busy_card.shown)
-            assert lab.playback.buttons["Play"].disabled
+            await until(lambda: lab.busy_card.shown and lab.playback.buttons["Play"].disabled)
             if not again:
                 lab.cancel()
                 assert lab._last is shown and not lab.playback.buttons["Play"].disabled and not lab.busy_card.shown
