@@ -221,7 +221,7 @@ async def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(c
         lab._act("toggle")
         await until(lambda: lab._last.frame.iteration >= 8)
         lab.set(bandwidth=0.4)
-        await until(lambda: lab.busy_card.shown)
+        await until(lambda: lab.busy_card.shown and play.disabled)
         at = lab._last.frame.iteration
         assert "Live in about 12 s" in lab.busy_card.text.object
         assert play.disabled and play.label == "Play", "nothing moves"
@@ -229,7 +229,8 @@ async def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(c
         cold.append(True)
         await until(lambda: lab._last.in_force["bandwidth"] == 0.4 and lab._last.frame.iteration > at + 2)
         assert lab._last.recipe.changes == ((at, {"bandwidth": 0.4, "eta": 1.5}),)
-        assert not play.disabled and play.label == "Pause" and not lab.busy_card.shown
+        assert not play.disabled and play.label == "Pause"
+        await until(lambda: not lab.busy_card.shown)
 
 
 async def test_another_run_waits_and_can_be_cancelled(cold):
@@ -244,7 +245,8 @@ async def test_another_run_waits_and_can_be_cancelled(cold):
                 assert lab._last is shown and not lab.playback.buttons["Play"].disabled and not lab.busy_card.shown
         cold.append(True)
         await until(lambda: lab._last.recipe.method == "svgd")
-        assert lab._last.recipe.target == "banana" and not lab.busy_card.shown
+        assert lab._last.recipe.target == "banana"
+        await until(lambda: not lab.busy_card.shown)
 
 
 @pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), RacePage], ids=["lab", "race"])
