@@ -25,7 +25,8 @@ from pmdviz.kernels.groups import DEFAULT, Call, calls
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
 PATIENCE_S = 2.0  # before a line says that kernels are compiled
-LOWEST = 19  # niceness of a process that compiles kernels without a waiting page
+# Niceness of a process that compiles: for a waiting caller, for a page (recorded frames play meanwhile), for nobody.
+FOR_A_CALLER, FOR_A_PAGE, LOWEST = 0, 10, 19
 _this_thread = threading.local()
 
 
@@ -156,14 +157,14 @@ class Compiler:
                 process.end()
                 process = None
                 continue
-            call, nice = taken
+            call, niceness = taken
             try:
                 if not _is_loaded(call):
                     self.is_cold = True  # some kernel was not in the cache
-                    if process is not None and process.is_nice and not nice:
+                    if process is not None and process.niceness > niceness:
                         process = process.end()
                     process = process or Process()
-                    if (seconds := process.compile(call, nice)) is not None:
+                    if (seconds := process.compile(call, niceness)) is not None:
                         self.seconds[call.words] = seconds
                     if not _is_loaded(call):
                         call.make()
@@ -174,8 +175,8 @@ class Compiler:
                 self._begun.pop(call.words, None)
                 self._change.notify_all()
 
-    def _take(self) -> tuple[Call, bool] | None:
-        """The next call, and whether no page waits for it. None if there is nothing to do now."""
+    def _take(self) -> tuple[Call, int] | None:
+        """The next call, and the niceness for it. None if there is nothing to do now."""
         with self._change:
             left = [c for c in self._calls if c.words not in self._ready and c.words not in self._begun]
             asked = [call for group in self._asked for call in left if call.group == group]
@@ -183,7 +184,7 @@ class Compiler:
                 return None
             for call in asked or left:
                 self._begun[call.words] = time.monotonic()
-                return call, not asked
+                return call, LOWEST if not asked else FOR_A_PAGE if self._rest else FOR_A_CALLER
             return None
 
 
@@ -215,16 +216,16 @@ class Process:
     """Another process that compiles the calls whose words it reads from its standard input."""
 
     def __init__(self) -> None:
-        self.is_nice, self._process = False, None
+        self.niceness, self._process = FOR_A_CALLER, None
 
-    def compile(self, call: Call, nice: bool) -> float | None:
+    def compile(self, call: Call, niceness: int) -> float | None:
         """Compile a call's kernels; wall seconds, or None where the process has failed."""
-        self.is_nice |= nice
+        more, self.niceness = max(niceness - self.niceness, 0), max(niceness, self.niceness)
         command, pipe = [sys.executable, "-m", "pmdviz.kernels.compiling"], subprocess.PIPE
         try:
             if self._process is None:
                 self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
-            self._process.stdin.write(f"{'nice' if nice else 'soon'} {call.words}\n")
+            self._process.stdin.write(f"{more} {call.words}\n")
             self._process.stdin.flush()
             return float(self._process.stdout.readline())
         except (OSError, ValueError):
@@ -237,12 +238,12 @@ class Process:
 
 
 def _serve() -> None:
-    """Compile each call that a line of standard input names, and answer with the seconds that it took."""
+    """Compile each call that a line of standard input names, at a niceness raised so much; answer with its seconds."""
     by_words = {call.words: call for call in calls()}
     for line in sys.stdin:
-        how, words = line.rstrip("\n").split(" ", 1)
-        if how == "nice" and hasattr(os, "nice"):
-            os.nice(LOWEST)
+        more, words = line.rstrip("\n").split(" ", 1)
+        if hasattr(os, "nice"):
+            os.nice(int(more))
         began = time.monotonic()
         by_words[words].make()
         sys.stdout.write(f"{time.monotonic() - began}\n")

@@ -28,11 +28,11 @@ def queue(monkeypatch):
 
     class Noting:
         def __init__(self):
-            self.is_nice = False
+            self.niceness = 0
 
-        def compile(self, call, nice):
+        def compile(self, call, niceness):
             assert gate.wait(PATIENCE_S)
-            order.append((call.words, nice))
+            order.append((call.words, niceness))
             compiled.add(call.words)
             return 2.0
 
@@ -58,12 +58,12 @@ def test_what_somebody_waits_for_comes_first_and_the_rest_while_nobody_plays(que
     assert queue.wait((DEFAULT,), PATIENCE_S) and queue.wait(("svgd", "banana"), PATIENCE_S)
     asked = {f"{group} {k}" for group in ("banana", DEFAULT, "svgd") for k in (0, 1)}
     assert {words for words, _ in queue.order} == asked and len(queue.order) == 6
-    assert not any(nice for _, nice in queue.order)
+    assert {niceness for _, niceness in queue.order} == {compiling.FOR_A_PAGE}
     assert not queue.is_ready(("rest",)) and queue.seconds_left(("rest",)) > 0
     queue.somebody_plays(page, False)
     with queue._change:
         assert queue._change.wait_for(lambda: len(queue._ready) == 8, PATIENCE_S)
-    assert queue.order[6:] == [("rest 0", True), ("rest 1", True)]
+    assert queue.order[6:] == [("rest 0", compiling.LOWEST), ("rest 1", compiling.LOWEST)]
 
 
 def test_seconds_left_follow_the_measured_times_down_to_none(queue):
@@ -93,7 +93,7 @@ def test_another_process_compiles_a_call_and_a_thread_that_only_loads_none():
         _top.compile("(float32[::1], float32[::1], float32)")
     call = next(call for call in calls() if call.words == "step limit")
     process = Process()
-    assert process.compile(call, True) > 0.0
+    assert process.compile(call, compiling.LOWEST) > 0.0
     process.end()
 
 
