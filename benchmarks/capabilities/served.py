@@ -145,8 +145,8 @@ class Page:
             self.wait(f"pmdviz.iteration() === {expected}")
 
     def played(self, to: int) -> int:
-        """Play fast to an iteration, pause, and say which one is shown."""
-        self.choose(SPEED, FAST)
+        """Play to an iteration, no faster than Pause can be pressed, pause, and say which one is shown."""
+        self.choose(SPEED, "10 iterations a second")
         self.press("Play")
         self.reach(to)
         self.press("Pause")
@@ -256,7 +256,7 @@ class Stand:
     def page(self, query: str = "", url: str = "", ready: str = FIRST, **options: Any) -> Iterator[Page]:
         """A page of the app, closed at the end; with options it is in a browser of its own."""
         context = self.context(**options) if options else self.usual
-        page = Page(context, f"{url or self.url}/{query}", ready)
+        page = Page(context, f"{url or self.url}{query}", ready)
         try:
             yield page
         except BaseException:
