@@ -25,7 +25,7 @@ from pmdviz.kernels.groups import DEFAULT, Call, calls
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
 PATIENCE_S = 2.0  # before a line says that kernels are compiled
-# Niceness of a process that compiles: for a waiting caller, for a page (recorded frames play meanwhile), for nobody.
+# Niceness of a process that compiles. A page plays recorded frames meanwhile; nobody waits for the last kind.
 FOR_A_CALLER, FOR_A_PAGE, LOWEST = 0, 10, 19
 _this_thread = threading.local()
 
@@ -65,7 +65,7 @@ class Compiler:
         self._lanes = lanes or os.cpu_count() or 1
         self._change = threading.Condition()
         self._calls: list[Call] = []
-        self._is_known = False  # whether the calls are listed: there are none where numba is told to compile nothing
+        self._is_listed = False  # `_calls` is complete; with NUMBA_DISABLE_JIT=1 it stays empty
         self._asked: list[str] = []  # groups, the first to be compiled first
         self._ready: set[str] = set()  # words of calls
         self._begun: dict[str, float] = {}  # call under way -> when it began
@@ -94,19 +94,19 @@ class Compiler:
     def is_ready(self, groups: Collection[str]) -> bool:
         """Whether all kernels of the groups are compiled and loaded."""
         with self._change:
-            return self._is_known and not self._left(groups)
+            return self._is_listed and not self._left(groups)
 
     def wait(self, groups: Collection[str], seconds: float | None = None) -> bool:
         """Return when the groups are ready, or False after so many seconds. For worker threads, not the event loop."""
         self.ask(groups)
         self.begin(rest=False)
         with self._change:
-            return self._change.wait_for(lambda: self._is_known and not self._left(groups), seconds)
+            return self._change.wait_for(lambda: self._is_listed and not self._left(groups), seconds)
 
     def seconds_left(self, groups: Collection[str]) -> float:
         """About how many seconds remain until the groups are ready, from compile times scaled to this machine."""
         with self._change:
-            if not self._is_known:
+            if not self._is_listed:
                 return START_S if groups else 0.0
             if not (left := self._left(groups)):
                 return 0.0
@@ -137,7 +137,7 @@ class Compiler:
     def _start(self) -> None:
         found = sorted(calls(), key=lambda call: -SECONDS.get(call.words, 1.0))  # a long one at the end keeps one core
         with self._change:
-            self._calls, self._is_known = found, True
+            self._calls, self._is_listed = found, True
             self._change.notify_all()
         for number in range(self._lanes):
             threading.Thread(target=self._run, name=f"pmdviz-compile-{number}", daemon=True).start()
