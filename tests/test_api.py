@@ -33,7 +33,7 @@ def test_a_run_without_the_compiler_is_the_same():
     small = {"target": "bimodal1d", "num_particles": 20, "budget": 200, "floor": False}
     code = f"import pmdviz; print(*pmdviz.run(**{small}).particles.ravel())"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300)
     assert plain.returncode == 0, plain.stderr
     found = [float(word) for word in plain.stdout.split()]
     np.testing.assert_allclose(found, pmdviz.run(**small).particles.ravel(), rtol=1e-6)
