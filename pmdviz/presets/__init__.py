@@ -13,14 +13,12 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
-import yaml
-
 from pmdviz.engine.recipe.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.expressions import Expression
 from pmdviz.presets.checks import Hint
 from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
-from pmdviz.presets.file_values import known_keys, text
+from pmdviz.presets.file_values import known_keys, read_yaml, text
 
 NEEDED = ("title", "position", "question", "watch", "trace", "check", "diagnosis", "hints", "recipe")
 KEYS = (*NEEDED, "needs")  # of a file
@@ -106,7 +104,7 @@ def _hint(name: str, parts: Mapping[str, Any]) -> Hint:
 
 def _loaded() -> dict[str, Preset]:
     files = [entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(".yaml")]
-    plain = [(entry.name.removesuffix(".yaml"), yaml.safe_load(entry.read_text(encoding="utf-8"))) for entry in files]
+    plain = [(entry.name.removesuffix(".yaml"), read_yaml(entry.read_text(encoding="utf-8"))) for entry in files]
     there = [(name, parts) for name, parts in plain if "needs" not in parts or find_spec(parts["needs"])]
     return {name: read_preset(name, parts) for name, parts in sorted(there, key=_position)}
 

@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import yaml
+
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.expressions import Expression, Template
 from pmdviz.knobs import real_number, whole_number
 
 Block = Mapping[str, Any]
 Made = TypeVar("Made")
+SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML has it: eight times as fast
+
+
+def read_yaml(text: str) -> Any:
+    """The plain values of a YAML text. Raises yaml.YAMLError."""
+    return yaml.load(text, SAFE)  # noqa: S506
 
 
 def known_keys(block: Block, names: tuple[str, ...], what: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ class Block(NamedTuple):
     text: str
 
 
+@cache
 def parsed(page: Path) -> list:
     """The tokens of a page."""
     return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-import yaml
-
 from pmdviz.errors import unknown
+from pmdviz.presets.file_values import read_yaml
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def _preset(name: str, parts: dict[str, Any]) -> ExperimentPreset:
 def _loaded() -> dict[str, ExperimentPreset]:
     files = sorted(resources.files(__name__).iterdir(), key=lambda file: file.name)
     return {
-        name: _preset(name, yaml.safe_load(file.read_text(encoding="utf-8")))
+        name: _preset(name, read_yaml(file.read_text(encoding="utf-8")))
         for file in files
         if (name := file.name.removesuffix(".yaml")) != file.name
     }
