@@ -1,8 +1,6 @@
 """What every test can count on: one BLAS thread, reproducible examples, a Chromium, no silent skips in CI."""
 
-import functools
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,40 +34,13 @@ NO_CHROMIUM = (
     "macOS: brew install --cask chromium) or name an executable in PMDVIZ_CHROMIUM"
 )
 
-HERE = Path(__file__).parent
-PLATFORM_FOLDERS = ("browser", "lab", "serve", "views")
-# Pixels, layout, what a screen reader is told, words, links and targets, every knob, faults and servers: long, and
-# the same with every release. Playing, racing, exporting and notebooks are what a release of Panel or Bokeh breaks.
-NOT_PLATFORM = (
-    *("film_likeness", "reach", "accessible", "links", "addresses", "trouble", "first_seconds"),
-    *("knobs", "theory", "serving", "faults", "stage", "player"),
-)
-PLATFORM_WORDS = re.compile(r"\b(panel|bokeh|served)\b|pmdviz\.(lab|serve)\b")
-
 _not_run: list[str] = []
-
-
-@functools.cache
-def touches_platform(path: Path) -> bool:
-    """Whether a test file depends on the releases of Panel, Bokeh or the browser: by its folder, or by its words."""
-    inside = path.relative_to(HERE)
-    if inside.parts[0] == "browser" and path.stem.removeprefix("test_") in NOT_PLATFORM:
-        return False
-    if len(inside.parts) > 1:
-        return inside.parts[0] in PLATFORM_FOLDERS
-    return PLATFORM_WORDS.search(path.read_text(encoding="utf-8")) is not None
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before the workers of a whole run start, compile all kernels: each of them would compile for itself."""
     if getattr(session.config.option, "numprocesses", None) and not session.config.option.collectonly:
-        subprocess.run([sys.executable, "-m", "pmdviz", "compile", "--all"], cwd=HERE.parent, check=True)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if touches_platform(item.path):
-            item.add_marker(pytest.mark.platform)
+        subprocess.run([sys.executable, "-m", "pmdviz", "compile", "--all"], cwd=Path(__file__).parents[1], check=True)
 
 
 @pytest.fixture(scope="session")

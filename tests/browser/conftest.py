@@ -95,15 +95,17 @@ def look_alike(one: np.ndarray, two: np.ndarray) -> bool:
     return one.shape == two.shape and float((np.abs(one - two) > 80).mean()) < 1e-3
 
 
-FINDINGS_JS = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
-.filter((v) => ["critical", "serious"].includes(v.impact)).flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
+FINDINGS_JS = """async (part, rules) => (
+  await axe.run(part, {resultTypes: ["violations"], ...(rules && {runOnly: rules})})
+).violations.filter((v) => ["critical", "serious"].includes(v.impact))
+.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
 
 
-def axe(page: object) -> list[str]:
-    """What axe-core finds critical or serious on a page as it is."""
+def axe(page: object, part: str = "html", rules: list[str] | None = None) -> list[str]:
+    """What axe-core finds critical or serious in a part of a page as it is, by rules of these names or by all."""
     found = importlib.util.find_spec("axe_playwright_python")
     page.evaluate(Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
-    return page.evaluate(FINDINGS_JS)
+    return page.locator(f"{part} >> visible=true").first.evaluate(FINDINGS_JS, rules)
 
 
 class Lab:
