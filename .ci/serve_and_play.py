@@ -1,4 +1,4 @@
-"""`serve_and_play.py COMMAND`: runs a command that serves the lab, opens it in Chromium, plays, and sees it move.
+"""`serve_and_play.py COMMAND`: runs a command that serves the lab, opens it in Chromium, plays, and sees it go live.
 
 The command stays word for word as it is; the browser that it would show is left out by way of the environment.
 """
@@ -28,7 +28,7 @@ def address(server: subprocess.Popen) -> str:
 
 
 def play(url: str) -> None:
-    """Press Play; the iteration goes up and the picture changes, without a problem in the browser."""
+    """Press Play on recorded frames; they move, and the live run takes over, without a problem in the browser."""
     problems: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
@@ -43,6 +43,7 @@ def play(url: str) -> None:
         page.get_by_role("button", name="Play", exact=True).first.click()
         page.wait_for_function("pmdviz.iteration() >= 20")
         page.wait_for_function("before => pmdviz.picture() !== before", arg=before)
+        page.wait_for_function("!pmdviz.model('acknowledge').recorded")  # the live run has taken over
         print(f"played: {page.evaluate('pmdviz.words()')}")
         browser.close()
     if problems:

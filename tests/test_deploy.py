@@ -60,7 +60,7 @@ def config(folder, front, first):
     return folder / "nginx.conf"
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_two_processes_behind_nginx_with_websockets(tmp_path):
     program, front, first = nginx(), free_port(), two_free_ports()
     serve = [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]

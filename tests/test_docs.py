@@ -72,7 +72,7 @@ PROMISED = {"first-steps.md": first_steps, "python.md": python, "race.md": race,
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name, marks=() if page.name in QUICK else pytest.mark.ci)
+        pytest.param(page, id=page.name, marks=() if page.name in QUICK else pytest.mark.nightly)
         for page in PAGES
         if page.name not in ELSEWHERE and python_of(page)
     ],

@@ -67,6 +67,7 @@ INK = {"dark": "rgb(242, 242, 242)", "light": "rgb(26, 26, 26)"}
 DIALOGS = [("?", "Help", "Close"), ("What is this?", "What is this?", "Close"), ("Tour", "Tour", "End the tour")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("system", "opens", "turned"), [("dark", DARK, LIGHT), ("light", LIGHT, DARK)])
 def test_the_theme_is_the_systems_until_another_is_chosen(open_lab, system, opens, turned):
     lab = open_lab(color_scheme=system)

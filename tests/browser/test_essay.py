@@ -60,6 +60,7 @@ def test_axe_finds_nothing_and_all_fits_on_desktop_and_phone_in_both_themes(essa
     assert len({*papers}) == 2 and papers[:2] == papers[2:]
 
 
+@pytest.mark.nightly
 def test_the_lab_links_the_essay_and_a_picture_opens_the_lab(open_lab):
     lab = open_lab()
     with lab.page.expect_popup() as opened:

@@ -42,7 +42,7 @@ def film_stage(iteration):
     return picture.draw(scene)[-SIDE:, :SIDE, :3][LEGEND:]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_stage_of_a_film_is_that_of_the_page(open_lab):
     lab = open_lab(viewport={"width": 1440, "height": 787})
     iteration = lab.paused_at(20)

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.conftest import Lab, look_alike, running, stage_pixels
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_play_moves_while_no_kernel_is_compiled(browser, tmp_path, monkeypatch):
     """The cache of kernels is empty: recorded frames are drawn until other processes have compiled the kernels."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))

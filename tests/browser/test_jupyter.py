@@ -111,6 +111,7 @@ def test_a_lab_appears_plays_is_set_and_read_back(notebook):
     assert notebook.ask("[lab.widget.bandwidth, len(lab.run.particles), lab.recipe.method]") == [0.5, 1500, "pmd"]
 
 
+@pytest.mark.nightly
 def test_labs_do_not_disturb_each_other_compose_and_end_with_their_cells(notebook):
     for k in (0, 1):
         shown(notebook, k)

@@ -10,7 +10,7 @@ ONE = LESSONS["one_step"]
 CARD = ".pmdviz-lesson .card"
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(open_lab, server):
     lab = open_lab()
     keyboard = lab.page.keyboard
@@ -48,7 +48,7 @@ def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(open_
     keys.wait(lab, "t.lesson && t.count === 'Step 1 of 3' && t.asks.question.stored === null")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab):
     lab = open_lab("/?preset=particles_die")
     for k in (1, 2, 3):

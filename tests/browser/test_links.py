@@ -37,6 +37,7 @@ def test_a_shared_link_and_a_reload_open_at_the_same_frame(open_lab, server):
     other.reach(before + 2)
 
 
+@pytest.mark.nightly
 def test_another_digest_is_said_on_a_slow_browser_too(open_lab):
     """A slow browser lays the page out while the link is opened: it misses neither the picture nor the words."""
     link = Recipe("gaussian").to_link()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.browser import HELPERS_JS, await_answer, end, free_port
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.nightly
 
 NOTEBOOK = """
 import marimo

@@ -61,6 +61,7 @@ def test_menus_and_cells_run_a_method_and_show_that_part(open_lab):
     page.get_by_role("button", name="apart").first.wait_for()  # a term of the step
 
 
+@pytest.mark.nightly
 def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(open_lab):
     lab = open_lab("/?page=lessons", **PHONE)
     line = lab.page.locator("li", has_text=FIRST.title).first

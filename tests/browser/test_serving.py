@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.conftest import Lab, running
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.nightly
 
 SERVE = [sys.executable, "-m", "pmdviz", "serve"]
 

@@ -21,6 +21,7 @@ def choose(lab: Lab, label: str, option: str) -> None:
     lab.page.locator(".pmdviz-theory-setup").get_by_label(label, exact=True).select_option(option)
 
 
+@pytest.mark.nightly
 def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancelled(lab):
     page = lab.page
     page.get_by_role("tab", name="Theory").click()

@@ -95,6 +95,7 @@ def test_every_link_and_anchor_leads_somewhere(read):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_it_is_read_searched_and_played_from_the_disk(site, browser):
     """axe, on a desktop and a phone and in both themes; no page is wider than the window or asks for anything else."""
     with watched_page(browser) as (page, asked):

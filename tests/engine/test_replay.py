@@ -136,7 +136,7 @@ def test_a_process_that_compiles_and_one_that_loads_give_the_same_bits(tmp_path)
     assert compiled == loaded == hashes([*SEVERAL, LARGE])
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_bits_hang_on_no_number_of_blas_threads():
     """Of every method on targets whose matrices are large enough for several threads."""
     targets = ("song_years", "sparse_gp", "regression_net")

@@ -147,7 +147,7 @@ def test_the_default_run_needs_no_more_than_its_group():
     assert missing("mixture", "pmd") == {}
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_no_run_needs_more_than_its_groups():
     pairs = {(target, "pmd") for target in TARGETS if target != "formula"} | {
         (usual_target(name), name) for name in METHODS

@@ -27,7 +27,7 @@ def knobs_of(name, **values):
     return METHODS[name].Knobs.checked(values)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @looped("name, knobs", CASES)
 def test_the_declared_work_is_what_the_longest_step_computes(name, knobs):
     """Likelihoods and gradients as steps count them, which random ones are only about."""

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.support.tables import looped
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.nightly
 
 PAGE = Path(__file__).parents[2] / "docs" / "notebooks.md"
 WIDGET = "application/vnd.jupyter.widget-view+json"

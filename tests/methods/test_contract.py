@@ -260,7 +260,7 @@ def test_a_method_keeps_its_contract_on_its_cheapest_target(check, name):
     check(METHODS[name], cheap(name), {})
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @CONTRACT
 @looped("name, given", OPTIONS)
 def test_so_it_does_with_every_option(check, name, given):

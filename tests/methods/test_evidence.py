@@ -83,7 +83,7 @@ def test_the_mean_of_z_is_z(name, cases):
     check(name, *cases[0])
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @looped("name, cases", UNBIASED.items())
 def test_so_it_is_on_other_targets_and_with_other_knobs(name, cases):
     for case in cases[1:]:

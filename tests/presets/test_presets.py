@@ -77,7 +77,7 @@ def test_a_preset_has_its_parts_and_its_hints_change_something():
         find_preset("to_bold")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_without_scikit_learn_what_is_left_fits_together():
     """Presets of targets that are not there are left out, and every method has a target: the lab starts."""
     code = """

@@ -73,7 +73,7 @@ def test_every_scene_draws_a_frame_and_the_first_is_the_one_that_shows_the_metho
     assert not SCENES["ladder"].applies(make_target("gmm"), METHODS["hmc"])
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_every_target_and_every_fourth_pair_have_pictures():
     pairs = [(target, method) for target in TARGETS for method in fitting(default_target(target))]
     every_target = {(target, fitting(default_target(target))[0]) for target in TARGETS}

@@ -84,6 +84,7 @@ def test_two_processes_as_one(many):
     assert ask(first, "/liveness").status == ask(first + 1, "/liveness").status == 0
 
 
+@pytest.mark.nightly
 def test_a_server_alone_runs_nothing_of_its_folder_and_outlives_a_crowd_of_silent_connections(tmp_path):
     """With 100 files at most: while others hold them nobody is served, the log stays quiet, and then all is well."""
     port = free_port()

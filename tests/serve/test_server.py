@@ -49,8 +49,13 @@ def test_a_port_that_is_taken_is_named():
             chosen_port(port)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("link", ["?preset=one_gaussian", "?preset=one_gaussian&hide=seed"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param("?preset=one_gaussian&hide=seed", marks=pytest.mark.ci),
+        pytest.param("?preset=one_gaussian", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_link_takes_the_last_place_and_the_next_visitor_is_told(link):
     """In the page that was built ahead where that fits, else in place of it."""
     with served("--max-sessions", "1") as lab:  # the page that waits for a visitor takes the only place

@@ -30,5 +30,6 @@ def test_they_appear_everywhere():
     assert " passed" in with_toys("tests/toys/shown.py")
 
 
+@pytest.mark.nightly
 def test_the_contract_tests_hold_with_them():
     assert " passed" in with_toys(*CONTRACTS)

@@ -237,7 +237,7 @@ def test_the_exact_posterior_is_that_of_quadrature_and_integrates_to_one(check, 
     check(case)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @looped("check", [agrees_with_quadrature, integrates_to_one])
 @ON_A_GRID
 def test_so_it_does_in_the_plane(check, case):

@@ -175,7 +175,7 @@ def rows_on_disk(path, kinds):
     return len(Table(path, kinds)._read()) if path.exists() else 0
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_same_call_runs_on_a_dask_cluster(tmp_path):
     import joblib
 
@@ -235,7 +235,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_end_of_a_server_leaves_no_worker_behind():
     done = subprocess.run(
         [sys.executable, "-c", ENDING], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
