@@ -275,12 +275,10 @@ def setting_of(method, name, value):
 
 
 ISOTROPIC = {("gf_ais", "bandwidth"), ("pmfvb_nn", "bandwidth")}
-QUICK = ("pmd", "svgd", "svi")
+TIERS = {"svi": (), "svgd": (), "pmd": pytest.mark.ci}
 
 
-@pytest.mark.parametrize(
-    "method", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in METHODS]
-)
+@pytest.mark.parametrize("method", [pytest.param(name, marks=TIERS.get(name, pytest.mark.nightly)) for name in METHODS])
 def test_every_value_of_a_knob_changes_the_frames_of_the_same_seed(method):
     specs = METHODS[method].Knobs.specs()
     for name, spec in specs.items():

@@ -36,7 +36,7 @@ def look(lab, place):
         page.get_by_label("Role of column b").wait_for()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_critical_or_serious(open_lab, theme):
     # By the address: a click on the button brings its hint, which is looked at too while it fades.
     lab = open_lab(f"/?run=no-run&theme={theme}")

@@ -46,6 +46,7 @@ def test_the_arrow_keys_move_pictures_and_numbers(essay):
         assert float(essay.locator(f"#picture-{name} .controls output").inner_text().replace("−", "-")) == row[-1]
 
 
+@pytest.mark.nightly
 def test_axe_finds_nothing_and_all_fits_on_desktop_and_phone_in_both_themes(essay):
     papers = []
     for size in (SIZE, PHONE):

@@ -34,6 +34,7 @@ def lit(lab):
     )
 
 
+@pytest.mark.nightly
 def test_a_step_is_seen_from_the_inside(open_lab):
     lab = open_lab(color_scheme="dark", reduced_motion="reduce")
     page = lab.page

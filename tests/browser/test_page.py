@@ -57,6 +57,7 @@ def test_a_page_plays_and_its_settings_act(lab):
     assert float(lab.knob("bandwidth").input_value()) > 2
 
 
+@pytest.mark.ci
 def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
     """The other parts of the first visit, on one page; tests of their own go further before a change lands."""
     page, keyboard = lab.page, lab.page.keyboard

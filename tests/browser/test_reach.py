@@ -53,6 +53,7 @@ def presenter(lab, on):
     lab.boxes(".pmdviz-stage")
 
 
+@pytest.mark.nightly
 def test_on_laptops_and_projectors(lab):
     stood = lab.paused_at(3)
     lab.wait("!pmdviz.words().includes('being computed')", 60)  # the floor, which says how far it is

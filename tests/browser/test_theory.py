@@ -55,6 +55,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
     assert page.get_by_role("table", name="Table 1 of the paper").is_visible()
 
 
+@pytest.mark.nightly
 def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, tmp_path):
     knobs = RecurrenceKnobs.checked({"runs": 2, "steps": 3})
     lab = open_lab("/" + experiment_query(Asked("recurrence", pack(knobs))))

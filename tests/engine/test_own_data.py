@@ -41,6 +41,7 @@ def last_frame(recipe):
     return digest(session)
 
 
+@pytest.mark.ci
 def test_the_json_of_a_recipe_carries_its_table():
     recipe = recipe_of(3000, seed=1)
     text, pin, expected = recipe.to_json(), recipe.target_options["data"], last_frame(recipe)

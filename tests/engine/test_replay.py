@@ -123,6 +123,7 @@ def in_a_fresh_process(given_recipes, kind="Session", **environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.ci
 def test_a_fresh_process_gives_the_same_bits_with_another_number_of_threads():
     given_recipes = [*SEVERAL, LARGE]
     threads = str(pool.num_threads() + 1)

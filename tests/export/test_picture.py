@@ -121,6 +121,7 @@ def test_the_picture_has_the_size_that_was_asked_for(run, size):
     assert box.width == pytest.approx(box.height, abs=1.5) and box.width > 0.5 * min(options.width, options.height)
 
 
+@pytest.mark.ci
 def test_layers_can_be_left_out_and_paper_is_the_themes_or_nothing(run):
     small = {"size": "320x180"}
     whole = drawn(run, **small)[1].copy()

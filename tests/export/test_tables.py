@@ -104,7 +104,7 @@ def test_the_python_of_a_stopped_session_ends_where_it_stands(at, budget):
     assert session.run.recipe.budget == budget  # the whole of it
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @looped("method", METHODS)
 def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
     session = Session(Recipe(usual_target(method), method, **SMALL))

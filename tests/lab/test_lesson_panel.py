@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import parse_qsl
 
 import numpy as np
+import pytest
 
 from pmdviz.lab import Lab
 from pmdviz.lab.links import LessonLink, attempt_query, read
@@ -234,6 +235,7 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
 
 
+@pytest.mark.ci
 async def test_a_score_is_of_the_end_of_the_budget_and_of_runs_that_change_nothing_else():
     async with opened(CHALLENGE) as (guide, lab):
         assert told(guide)["score"].startswith("Score: at the end of the budget")

@@ -101,6 +101,7 @@ def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
     assert made["css"].startswith("@container")
 
 
+@pytest.mark.ci
 async def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):
     monkeypatch.setattr(notebook, "GRACE_S", 0.0)
 

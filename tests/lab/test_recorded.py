@@ -69,6 +69,7 @@ def no_kernels(monkeypatch, cold):
                 monkeypatch.setattr(module, name, refuse)
 
 
+@pytest.mark.ci
 def test_the_file_is_that_of_the_present_code(fresh):
     """All of it on a computer like the one that recorded; elsewhere up to the first resampling."""
     shipped = Recording(FILE)

@@ -78,6 +78,7 @@ def check(name, target, options, knobs):
     assert abs(errors_from(np.exp(error), 1.0)) < 4
 
 
+@pytest.mark.ci
 @looped("name, cases", UNBIASED.items())
 def test_the_mean_of_z_is_z(name, cases):
     check(name, *cases[0])

@@ -52,6 +52,7 @@ def last_told(session):
     return told(session.frame.info._replace(paths=no_paths))
 
 
+@pytest.mark.ci
 @looped("method, given", [SETTINGS[k] for k in (1, 3, 6, 8, 9)])
 def test_a_run_is_the_same_however_far_it_leaps(method, given):
     budget, changes = {"sgld": 500, "hmc": 16_000}.get(method, 5_000), ((30, {"thinning": 2}), (44, {"burn_in": 20}))

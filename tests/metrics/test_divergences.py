@@ -110,6 +110,7 @@ SHOWN = [
 ]
 
 
+@pytest.mark.ci
 @looped("name, options, rule, bandwidth", SHOWN)
 def test_a_grid_four_times_finer_tells_the_same(name, options, rule, bandwidth):
     kernel = {"bandwidth_rule": rule, "bandwidth": bandwidth}

@@ -1,6 +1,7 @@
 """Every preset shows what its question is about, and every hint does what it says, and both are diagnosed so.
 
-Three presets are run by default, each once before a change lands; at night all are run on three seeds, hints on two.
+Three presets are run by default, the others once before a change lands, but for long ones; at night all are run on
+three seeds, hints on two.
 """
 
 import subprocess
@@ -28,6 +29,7 @@ from pmdviz.scenes.trace_columns import GROUPS
 
 FOLDER = Path(pmdviz.__file__).parent / "presets"
 QUICK = ("two_modes", "particles_die", "head_start")
+LONG = ("many_data", "too_bold", "volatility_too_sure", "mean_as_printed", "gf_gp_classification", "own_normaliser")
 
 
 def recipe_of(name, ahead):
@@ -94,11 +96,12 @@ assert all(usual_target(name) in pmdviz.list_targets() for name in METHODS)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-def in_tiers(by_default, otherwise):
-    return [pytest.param(name, marks=() if name in by_default else otherwise) for name in PRESETS]
+def in_tiers(by_default, otherwise, at_night=()):
+    marks = dict.fromkeys(by_default, ()) | dict.fromkeys(at_night, pytest.mark.nightly)
+    return [pytest.param(name, marks=marks.get(name, otherwise)) for name in PRESETS]
 
 
-@pytest.mark.parametrize("name", in_tiers(QUICK, pytest.mark.ci))
+@pytest.mark.parametrize("name", in_tiers(QUICK, pytest.mark.ci, LONG))
 def test_its_run_shows_what_the_question_is_about_and_is_diagnosed_so(name):
     preset = find_preset(name)
     show_what_they_promise(preset, own_run(name, 0))

@@ -92,7 +92,8 @@ def test_import_loads_nothing_heavy():
     assert not HEAVY & set(json.loads(loaded))
 
 
-@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.ci), pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, 1])
 def test_every_public_name_works_after_imports_in_any_order(seed):
     names = modules()
     random.Random(seed).shuffle(names)

@@ -124,7 +124,7 @@ def test_long_chains_have_the_posterior_of_three_returns():
     np.testing.assert_allclose(np.diag(reference.cov), variance, rtol=0.12)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billionth_of_its_mean():
     assert "shrunk to a point" in of_a_point(np.array([1e3, 1.0]), np.array([0.9e-6, 1e-12]))
     assert of_a_point(np.array([1e3, 1.0]), np.array([1.1e-6, 1e-12])) == ""

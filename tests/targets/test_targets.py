@@ -258,7 +258,7 @@ def test_exact_draws_have_the_exact_moments(case):
     assert (np.abs(products - exact.cov) < 4.5 * errors + 1e-9).all(), "a spin's square is always 1"
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @ON_A_GRID
 def test_exact_draws_have_the_exact_density(case):
     target = made(case)
