@@ -1,5 +1,7 @@
 """Each page has an address and a title; the browser's Back and a reload keep to it; themes and a teacher's link."""
 
+import re
+
 import pytest
 
 pytestmark = pytest.mark.ci
@@ -58,7 +60,7 @@ def test_geometry_by_its_address_with_slider_drag_keys_and_play(open_lab):
     page.keyboard.press("ArrowRight")
     page.get_by_text("After 6 steps").wait_for()
     lab.press("Play")
-    page.get_by_text("After 8 steps").wait_for()
+    page.get_by_text(re.compile(r"After ([89]|\d{2,}) steps")).wait_for()  # it may play past a look at it
     lab.press("Pause")
     assert page.evaluate(START_JS)[1] < y + 130
 
