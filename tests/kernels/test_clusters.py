@@ -30,6 +30,15 @@ def test_two_clusters_of_unlike_shape_are_found_whatever_the_first_seed():
         assert labels.dtype == np.int64 and agree(labels, side) > 0.99
 
 
+def test_clusters_that_cross_are_told_apart_by_their_slant():
+    rng = np.random.default_rng(3)
+    z, side = rng.standard_normal((600, 2)) * [3.0, 0.1], np.arange(600) < 300
+    points = np.where(side[:, None], z @ [[1, 1], [-1, 1]], z @ [[1, -1], [1, 1]]) / np.sqrt(2)
+    far = np.abs(z[:, 0]) > 1  # where they cross nobody can tell
+    labels = clustered(points, equal(600), np.arange(0, 600, 10), 2)
+    assert agree(labels[far], side[far]) > 0.95
+
+
 def test_one_cluster_is_all_and_labels_have_no_gaps():
     points, _ = two()
     assert not clustered(points, equal(300), np.arange(9), 1).any()

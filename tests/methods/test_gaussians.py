@@ -177,9 +177,9 @@ def test_the_elbo_is_exact_but_for_noise():
     assert elbo_of_draws(other, theta, target, target.data) - exact_elbo(other.mean, 1.5 * FULL) == pytest.approx(
         constant, abs=0.1
     )
-    best = Session(Recipe("gaussian", "gaussian_vb", gradient="natural"), metrics_every=10**9)
+    best = Session(Recipe("gaussian", "gaussian_vb", gradient="natural"), metrics_every=10)
     best.advance(10**6)
-    assert best.history.columns["elbo"][-1] == pytest.approx(best.target.exact.log_z, abs=1.0)
+    assert best.history.columns["elbo"][-50:].mean() == pytest.approx(best.target.exact.log_z, abs=0.3)
 
 
 def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
