@@ -158,19 +158,21 @@ class Compiler:
                 process = None
                 continue
             call, niceness = taken
+            seconds = None
             try:
                 if not _is_loaded(call):
                     self.is_cold = True  # some kernel was not in the cache
                     if process is not None and process.niceness > niceness:
                         process = process.end()
                     process = process or Process()
-                    if (seconds := process.compile(call, niceness)) is not None:
-                        self.seconds[call.words] = seconds
+                    seconds = process.compile(call, niceness)
                     if not _is_loaded(call):
                         call.make()
             except Exception:  # the first run that needs the kernel compiles it
                 logging.getLogger(__name__).warning("%s was not compiled ahead", call.words, exc_info=True)
-            with self._change:
+            with self._change:  # `seconds_left` reads all of these in another thread
+                if seconds is not None:
+                    self.seconds[call.words] = seconds
                 self._ready.add(call.words)
                 self._begun.pop(call.words, None)
                 self._change.notify_all()

@@ -20,7 +20,7 @@ PATIENCE_S = 60
 @pytest.fixture
 def queue(monkeypatch):
     """A compiler with calls of four groups, none of them in the cache; other processes note the order."""
-    order, compiled, gate = [], set(), threading.Event()
+    order, compiled, gate, begun = [], set(), threading.Event(), threading.Event()
 
     def make(words):
         if words not in compiled:
@@ -31,6 +31,7 @@ def queue(monkeypatch):
             self.niceness = 0
 
         def compile(self, call, niceness):
+            begun.set()
             assert gate.wait(PATIENCE_S)
             order.append((call.words, niceness))
             compiled.add(call.words)
@@ -45,7 +46,7 @@ def queue(monkeypatch):
     monkeypatch.setattr(compiling, "Process", Noting)
     monkeypatch.setattr(compiling, "SECONDS", {call.words: 1.0 for call in found})
     made = Compiler(lanes=1)
-    made.order, made.gate = order, gate
+    made.order, made.gate, made.begun = order, gate, begun
     return made
 
 
@@ -75,6 +76,23 @@ def test_seconds_left_follow_the_measured_times_down_to_none(queue):
     queue.gate.set()
     assert queue.wait(("svgd",), PATIENCE_S)
     assert queue.seconds_left(("svgd",)) == 0.0
+
+
+def test_a_kernel_that_is_compiled_meanwhile_does_not_disturb_the_seconds_left(queue, monkeypatch):
+    class Meanwhile(dict):
+        def get(self, *args):
+            queue.gate.set()
+            threading.Event().wait(0.05)  # the other thread compiles a kernel and, were it wrong, notes its seconds
+            return super().get(*args)
+
+    queue.gate.set()
+    assert queue.wait(("svgd",), PATIENCE_S)
+    queue.gate.clear()
+    queue.begun.clear()
+    queue.ask(("banana",))
+    assert queue.begun.wait(PATIENCE_S)
+    monkeypatch.setattr(compiling, "SECONDS", Meanwhile(compiling.SECONDS))
+    assert queue.seconds_left(("banana",)) > 0.0
 
 
 def test_what_no_other_process_compiles_is_compiled_here(queue, monkeypatch):
