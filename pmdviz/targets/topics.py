@@ -137,7 +137,7 @@ class Topics(Target):
         rng = np.random.default_rng(o.data_seed)
         self.true_topics = self._true(rng)
         if self.true_topics is None:
-            self.corpus = read(rng, o.data, o.num_data)
+            self.corpus = read(rng, o.data, TABLE, o.num_data)
         else:
             self.corpus = drawn(rng, self.true_topics, o.alpha, o.num_data, o.length)
         self.data, self.test_data = self.corpus.train, self.corpus.test

@@ -128,7 +128,7 @@ class RegressionNet(InLatentScales, Target):
         """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""
         o = self.options
         binary = o.response == "binary"
-        rows = read_regression(o.data, binary, o.num_data, o.data_seed)
+        rows = read_regression(o.data, TABLE, binary, o.num_data, o.data_seed)
         self.data, self.validation_data, self.test_data = rows.train, rows.validation, rows.test
         self.input_names, self.predicts = rows.input_names, "class" if binary else "number"
         self.centre, self.unit = rows.train.mean(axis=0), rows.train.std(axis=0)

@@ -28,6 +28,7 @@ TABLE = TableForm(
     rows_option="num_rows",
     inputs_option="columns",
     reduces=True,
+    picks="class_above",
 )
 
 
@@ -106,7 +107,7 @@ class GPClassification(GaussianPrior, Target):
         o = self.options
         self.data, self.prior_sd, self.dim = None, o.prior_sd, o.columns + o.free_scale
         self.features, self.classes, self.feature_names = read_columns(
-            o.data, o.columns, o.num_rows, o.class_above, o.target_seed
+            o.data, TABLE, o.columns, o.num_rows, o.class_above, o.target_seed
         )
         self.parameter_names = numbered("log ℓ", o.columns) + ("log s",) * o.free_scale
         self.prior_frame(0.0)
