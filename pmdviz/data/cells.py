@@ -181,13 +181,13 @@ class _Lines:
         texts = [text for _, text in sample]
         self.delimiter = given[1] if given else _delimiter(texts)
         (head, taken), *rest = _split(texts, self.delimiter)
-        rows, names = [row for row, _ in rest], head
-        if any(_is_number(cell) for cell in head):
+        rows, names = [row for row, _ in rest], [_unquoted(cell) for cell in head]
+        if not _is_header(head, rows):
             rows, names, taken = [head, *rows], [], 0
         elif not rows:
             raise InputError("there are names of columns and no rows below them")
         elif len(rows[0]) == len(head) + 1 and self.delimiter != ",":
-            names = ["", *head]  # as R writes the names of rows
+            names = ["", *names]  # as R writes the names of rows
         if not names and self._comment:  # as NumPy writes them
             said = _split([self._comment.strip().lstrip("# ")], self.delimiter)[0][0]
             names = said if len(said) == len(rows[0]) and not any(map(_is_number, said)) else []
@@ -404,6 +404,23 @@ def _number(text: str, style: str, dotted: bool = False) -> float:
     elif style == "us" and THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
     return float(text) if NUMBER.fullmatch(text) else np.nan
+
+
+def _is_header(head: list[str], rows: list[list[str]]) -> bool:
+    """Whether a first row is names: no number is in it, or a word above numbers, or years in order."""
+    numbers = [float(cell) for cell in head if NUMBER.fullmatch(cell)]
+    if not numbers and not any(map(_is_number, head)):
+        return True
+    years = len(numbers) > 2 and numbers[0] > 1000 and bool((np.diff(numbers) == 1).all())
+    above = zip(head, *(row for row in rows if len(row) == len(head)), strict=True) if rows else ()
+    return years or any(
+        not _is_number(cell) and cell.lower() not in MISSING and below and all(map(_is_number, below))
+        for cell, *below in above
+    )
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1] if len(cell) > 2 and cell[0] == cell[-1] == "'" else cell
 
 
 def _is_number(cell: str) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pmdviz.data.cells import NUMBERS, Cells
 from pmdviz.data.formats import (
     BATCH,
     FORMATS,
@@ -25,7 +26,6 @@ from pmdviz.data.formats import (
     tokens_beside,
     too_large,
 )
-from pmdviz.data.cells import NUMBERS, Cells
 from pmdviz.data.tables import DIGITS, Table, held, hold
 from pmdviz.errors import InputError, shown
 

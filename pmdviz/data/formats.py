@@ -2,8 +2,9 @@
 
 `.ldac` alone is word counts, a list of documents.
 
-Tables in text form are read by `cells`, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`, `.bz2`). A
-batch of CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of what it asks for is run.
+Tables in text form are read by `cells`, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`,
+`.bz2`). A batch of CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of what it asks
+for is run.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Pin(str):
 
     table: Table
 
-    def __new__(cls, table: Table) -> Pin:
+    def __new__(cls, table: Table) -> Pin:  # noqa: D102
         made = super().__new__(cls, table.pin)
         made.table = table
         return made

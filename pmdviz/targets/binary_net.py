@@ -15,9 +15,9 @@ from pmdviz.targets.base import Target
 from pmdviz.targets.options import data_points, data_seed, data_source
 from pmdviz.targets.rows.many_classes import read_classes
 from pmdviz.targets.space import Discrete
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import ANY, TableForm
 
-TABLE = TableForm("Columns of inputs, then one with the class.", most=199, outcome="classes", held_out=1)
+TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
 
 
 class BinaryNetOptions(Knobs):

@@ -23,13 +23,13 @@ from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.long_chains import hamiltonian_chains
 from pmdviz.targets.rows.two_classes import read_two_classes
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import SIMULATED, TableForm, names_of_inputs
+from pmdviz.targets.table_form import ANY, SIMULATED, TableForm, names_of_inputs
 
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
 TABLE = TableForm(
     "Columns of features, then one with the class.",
-    most=99,
+    most=ANY,
     outcome="class",
     dim_beyond=1,
     held_out=1,

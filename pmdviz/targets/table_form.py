@@ -34,6 +34,7 @@ DIGITS = tuple(map(str, range(10)))
 MOST_KINDS = 200  # different words of a column that are told apart
 FAR_MEAN, NARROW, WIDE = 3.0, 0.2, 5.0  # beyond these a prior of sd 1 around 0 is of little use
 SCALED_TO = 5  # decimals of a scaled value: more would only make a link long
+ANY = 100_000  # inputs: a target takes as many as a table has
 MOST_HELD_OUT = 5000  # rows; every frame predicts them all
 SIMULATED = "synthetic"  # the value of option `data` that means the model itself
 
@@ -84,6 +85,7 @@ class TableForm:
     def columns_words(self) -> str:
         """How many columns, such as "1 to 8 input columns and one with the outcome (a number)"."""
         some = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        some = f"{self.least} or more" if self.most == ANY else some
         inputs = f"{some} column{'s' * (self.most > 1)} of numbers"
         return f"{inputs} and one with the outcome ({OUTCOMES[self.outcome]})" if self.outcome else inputs
 
@@ -144,7 +146,9 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
     if lost:
         rows = rows[whole]
-        kept = [k for k in range(len(names)) if scales[k] or k == len(names) - 1 or rows[:, k].any()]  # words still there
+        kept = [
+            k for k in range(len(names)) if scales[k] or k == len(names) - 1 or rows[:, k].any()
+        ]  # words still there
         rows, names, scales = rows[:, kept], [names[k] for k in kept], [scales[k] for k in kept]
     if scale:
         rows = _scaled(rows, scales)
@@ -173,7 +177,7 @@ def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
         return free[-1]
     fitting = [k for k in free if _can_be(columns[k], form.outcome)]
     named = [k for k in fitting if columns[k].name.lower() in OUTCOME_NAMES]
-    others = [k for k in free if form.picks and columns[k].kind == NUMBERS and _is_whole(columns[k])]
+    others = [k for k in free[-1:] if form.picks and columns[k].kind == NUMBERS and _is_label(columns[k])]
     return (named or fitting or others or [None])[-1]
 
 
@@ -185,8 +189,8 @@ def _can_be(column: Column, outcome: str) -> bool:
     return column.kind == NUMBERS
 
 
-def _is_whole(column: Column) -> bool:
-    return bool((np.nan_to_num(column.numbers) % 1 == 0).all())
+def _is_label(column: Column) -> bool:
+    return len(column.values) <= len(DIGITS) and bool((np.nan_to_num(column.numbers) % 1 == 0).all())
 
 
 Part = tuple[tuple[str, ...], np.ndarray, bool]  # names, values (n, columns), whether they are scaled
@@ -321,9 +325,7 @@ def as_source(data: Any, form: TableForm) -> str:
     return Pin(hold("given", columns, rows, ""))
 
 
-def table_of(
-    source: Any, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool
-) -> Chosen:
+def table_of(source: Any, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool) -> Chosen:
     """What is taken of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
     cells = cells_of(source) if is_frame(source) else cells_in(source)
     for name in (*(inputs or ()), *([outcome] if outcome else [])):

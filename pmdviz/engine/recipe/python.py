@@ -39,7 +39,12 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
         end = ["session = pmdviz.Session(recipe)", f"session.advance({iterations})", "run = session.run"]
     by_link = recipe.custom is None and fits_link(recipe.tables)
     alone = by_link and any(table.origin == "" for table in recipe.tables)  # no file lies anywhere
-    ways = (*([_from_link(recipe)] if alone else []), lines, *([_from_link(recipe)] if by_link else []), _from_file(recipe))
+    ways = (
+        *([_from_link(recipe)] if alone else []),
+        lines,
+        *([_from_link(recipe)] if by_link else []),
+        _from_file(recipe),
+    )
     return "\n".join([*next(way for way in ways if len(way) + len(end) <= MAX_LINES), *end]) + "\n"
 
 

@@ -15,14 +15,14 @@ from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.metropolis import metropolis_chains
 from pmdviz.targets.rows.class_columns import CANCER, read_columns
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import ANY, TableForm
 from pmdviz.targets.without_data.base import target_seed
 
 REACH = 7  # prior sds that a grid holds
 ENOUGH = 4000  # cells of it
 TABLE = TableForm(
     "Columns of features, then one with the class; each feature must vary.",
-    most=30,
+    most=ANY,
     outcome="class",
     dim_beyond=0,
     rows_option="num_rows",
