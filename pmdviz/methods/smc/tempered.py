@@ -12,7 +12,7 @@ from pmdviz.densities.density import effective_sample_size
 from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, usual_rows
 from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.particles import (
@@ -155,7 +155,7 @@ class Tempering(SmoothedMethod):
         rungs = 1 + math.ceil(max(target.dim, 2) * math.log2(target.num_data) / 4)
         if knobs.ladder == "fixed":
             rungs = knobs.num_temperatures
-        return max(DEFAULT_BUDGET, (1 + rungs * knobs.num_moves) * target.num_data)
+        return max(usual_rows(target), (1 + rungs * knobs.num_moves) * target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""
