@@ -18,7 +18,12 @@ COSTS = {"data": ("visited_mean",), "evaluations": ("density_evaluations_mean", 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz race`."""
-    parser.add_argument("recipe", nargs="?", metavar="RACE", help="a race in JSON; - for standard input; or a preset: its target and budget")
+    parser.add_argument(
+        "recipe",
+        nargs="?",
+        metavar="RACE",
+        help="a race in JSON; - for standard input; or a preset: its target and budget",
+    )
     parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")

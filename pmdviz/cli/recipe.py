@@ -21,7 +21,9 @@ OPTION = "of the target; repeatable"
 
 def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
     """What describes a run: a file, or the parts of a recipe."""
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input")
+    parser.add_argument(
+        "recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input"
+    )
     parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")

@@ -43,7 +43,9 @@ OTHER_FILES = {
 }
 FORMULAS = "=+-@ "  # what a cell begins with that spreadsheets compute
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-COMMENT = re.compile(r"\s*#(?!(N/?A|[A-Z/0]+[!?])?\s*([,;\t|]|$))")  # neither #N/A nor a column called #
+COMMENT = re.compile(  # neither #N/A nor a column called #; and the head of KEEL's and Weka's files
+    r"\s*#(?!(N/?A|[A-Z/0]+[!?])?\s*([,;\t|]|$))|@(relation|attribute|inputs?|outputs?|data)\b", re.IGNORECASE
+)
 SEPARATOR = re.compile(r"sep=([,;\t|])\s*")  # the first line of some spreadsheets' files
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?((\d+|\d{1,3}(\.\d{3})+),\d*|,\d+)([eE][+-]?\d+)?")  # 1,5 and 1.234,5 and ,5
