@@ -131,7 +131,7 @@ def test_worker_processes_are_given_the_table():
     pin = recipe.target_options["data"]
 
     def rows_named(piece):  # sent as it is
-        return data_files.read_rows([*(piece.values() if isinstance(piece, dict) else piece)][-1], least=1)
+        return data_files.content_of([*(piece.values() if isinstance(piece, dict) else piece)][-1]).rows
 
     named = [{"data": pin}, [pin], (recipe.tables[0].name, pin)]
     found = {number: rows for number, rows, _ in results(rows_named, named, 2, lambda: None)}
