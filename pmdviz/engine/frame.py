@@ -13,6 +13,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density
 from pmdviz.engine.ancestry import Ancestry
+from pmdviz.engine.judging import Finding, caveat_of, find
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
@@ -20,6 +21,8 @@ from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, pict
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
+from pmdviz.metrics.shift import Shift, importance_shift
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.reference.base import Reference
 
@@ -32,6 +35,10 @@ class Measured(dict[str, Any]):
     def __init__(self, values: dict[str, Any], frame: Frame) -> None:
         super().__init__(values)
         self._frame = frame
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As `metrics[name]`; the default for a name that is no metric."""
+        return self[name] if name in self or name in METRICS else default
 
     def __missing__(self, name: str) -> float | None:
         METRICS[name]  # what is no metric is a KeyError
@@ -66,6 +73,8 @@ class Frame:
         Which rows of the data the last step was given; None at iteration 0.
     ancestry : Ancestry or None
         Which particles of iteration 0 those of now descend from; None of methods that do not resample.
+    measured : Frame or None
+        The last measured frame before this one, whose check holds until the next; None where this one is measured.
     """
 
     iteration: int
@@ -84,6 +93,7 @@ class Frame:
     budget_unit: str = "data"
     batch_rows: np.ndarray | slice | None = None
     ancestry: Ancestry | None = None
+    measured: Frame | None = None
 
     @property
     def evaluations(self) -> int:
@@ -124,13 +134,28 @@ class Frame:
         """The approximation q."""
         return self.densities[self.judged_by]
 
+    @property
+    def checked(self) -> Frame:
+        """The moment with a check of its own, instead of that of the last measured frame."""
+        return self if self.measured is None else self.replaced(measured=None)
+
+    @cached_property
+    def shift(self) -> Shift | None:
+        """How far importance weights move q; None where it has no density, or its check would cost too much."""
+        return importance_shift(self.density, self.target)
+
     @cached_property
     def caveat(self) -> str:
-        """What one must know to judge the frame, such as a burn-in that is not over or particles that died; "" if none.
+        """Why the frame is not to be trusted, such as a mean that is far off or particles that died; "" if nothing is.
 
-        A sentence, and up to its first colon a few words.
+        A sentence, and up to its first colon a few words. Between measured frames the check of the last one holds.
         """
-        return self.method.caveat(self.state, self.knobs)
+        return caveat_of(self)
+
+    @cached_property
+    def finding(self) -> Finding:
+        """What the check of this very frame has found."""
+        return find(self)
 
     @property
     def particles(self) -> np.ndarray:
@@ -200,7 +225,7 @@ class Frame:
     @cached_property
     def draws(self) -> np.ndarray:
         """1,000 draws (n, d) of q, from a seed of their own: what metrics of draws take."""
-        return self.density.sample(np.random.default_rng(0), NUM_DRAWS)
+        return self.density.sample(stream("draws of q"), NUM_DRAWS)
 
     @property
     def chains(self) -> np.ndarray:

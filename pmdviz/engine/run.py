@@ -15,6 +15,7 @@ from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
 from pmdviz.engine.recipe.python import as_python
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, shown
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 MAX_NUMBERS = 20_000_000  # in one array of draws, 160 MB
@@ -74,7 +75,7 @@ class Run:
         most = MAX_NUMBERS // self.target.dim
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= most:
             raise InputError(f"n must be a whole number at least 1 and at most {most:,}; given: {shown(n)}")
-        return self.final.density.sample(np.random.default_rng(checked_whole("seed", seed, 0, MAX_SEED)), int(n))
+        return self.final.density.sample(stream("draws of q", checked_whole("seed", seed, 0, MAX_SEED)), int(n))
 
     def mean(self) -> np.ndarray:
         """E_q theta, (d,)."""

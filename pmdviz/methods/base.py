@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size
-from pmdviz.densities.pareto import UNTRUSTED, k_hat
+from pmdviz.densities.pareto import k_hat, largest_trusted
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
 from pmdviz.methods.grammar import Grammar
@@ -49,6 +49,7 @@ class Method:
     clock: ClassVar[str] = ""  # what its traces are drawn against at first; "" for what the budget counts
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
     estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
+    caveat_is_of_q: ClassVar[bool] = True  # whether a check that finds q right overrules `caveat`
     bounds_log_z: ClassVar[bool] = False  # whether `log_z_above` is an upper bound in the mean, where exact draws exist
 
     def __init_subclass__(cls) -> None:
@@ -166,6 +167,10 @@ class Method:
         """
         return state.particles
 
+    def unfinished(self, state: Any, knobs: Any) -> str:
+        """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is."""
+        return ""
+
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.
 
@@ -178,7 +183,7 @@ class Method:
         if len(state.particles) >= d + 2 > ess:
             return f"{ess:.1f} effective particles: too few to have a shape in {d} dimension{'s' * (d > 1)}"
         k = k_hat(state.log_weights)
-        if k > UNTRUSTED:
+        if len(state.log_weights) > 1 and k > largest_trusted(len(state.log_weights)):
             return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
         return ""
 

@@ -53,6 +53,10 @@ class Measurable(Protocol):
         """Of p and q on a grid."""
 
     @property
+    def shift(self) -> Any:
+        """How far importance weights move q, a `metrics.shift.Shift`; None where there is no such check."""
+
+    @property
     def reference(self) -> Any:
         """The target's `Reference`, asked only where it has one."""
 

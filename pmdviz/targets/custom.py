@@ -11,6 +11,7 @@ import numpy as np
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.knobs import Knobs
+from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from pmdviz.targets.reference.base import DrawsReference
@@ -120,7 +121,7 @@ class CustomTarget(InBlocks, Target):
 
     def build(self) -> None:
         """Find the box and the scale, and try the functions on prior draws."""
-        draws = self.sample_prior(np.random.default_rng(0), BOX_DRAWS)
+        draws = self.sample_prior(stream("box"), BOX_DRAWS)
         self._check_space(draws)
         self.scale = np.maximum(draws.std(axis=0), 1e-12)
         self.view_box = _checked_box(self._bounds, self.dim) if self._bounds is not None else _box_of(draws)

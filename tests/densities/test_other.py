@@ -141,7 +141,7 @@ def test_neither_order_nor_scale_nor_weights_of_zero_matter():
     assert k_hat(values[::-1] + 700.0) == pytest.approx(expected, rel=1e-9)
     values[np.argsort(values)[:500]] = -np.inf
     assert k_hat(values) == pytest.approx(expected, rel=1e-9)
-    assert k_hat(np.zeros(1500)) == k_hat(np.zeros(3)) == -1.0
+    assert k_hat(np.zeros(1500)) == k_hat(np.zeros(25)) == -1.0 and np.isnan(k_hat(np.zeros(24)))
     values[np.argsort(values)[:-3]] = -np.inf
     assert k_hat(values) == np.inf == k_hat(np.linspace(-1e6, 0.0, 1500)), "few have all the weight"
 
