@@ -117,7 +117,7 @@ def _columns(recipe: Any) -> list[str]:
     """What the table has of the summary."""
     first, *second = (metric.name for metric in recipe.shown)
     measured = [f"{first}_mean", f"{first}_sd", *(f"{name}_mean" for name in second)]
-    return ["runs", *COSTS[recipe.budget_unit], *measured, "runs_in_one_mode", "seconds_mean"]
+    return ["runs", *COSTS[recipe.budget_unit], *measured, "runs_in_one_mode", "runs_with_caveat", "seconds_mean"]
 
 
 def _table(recipe: Any, summary: list[dict[str, Any]]) -> str:

@@ -40,9 +40,10 @@ def caveat_of(frame: Frame) -> str:
     the method's diagnostics, which judge q by less.
     """
     own = frame.method.unfinished(frame.state, frame.knobs) or frame.method.caveat(frame.state, frame.knobs)
-    if frame.iteration == 0:
+    checked = frame.measured or frame
+    if checked.iteration == 0:  # the prior itself, or nothing has been measured since
         return own
-    found = (frame.measured or frame).finding
+    found = checked.finding
     if found.agrees and frame.method.caveat_is_of_q:
         return ""
     return own or found.words
