@@ -134,7 +134,7 @@ class Frame:
         """The approximation q."""
         return self.densities[self.judged_by]
 
-    @property
+    @cached_property
     def checked(self) -> Frame:
         """The moment with a check of its own, instead of that of the last measured frame."""
         return self if self.measured is None else self.replaced(measured=None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.density import weighted_sum
 from pmdviz.densities.pareto import largest_trusted
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.shift import FEWEST_ESS
@@ -55,6 +56,8 @@ def find(frame: Frame) -> Finding:
         found = _by_reference(frame)
     else:
         found = _by_weights(frame)
+    if found.agrees and _smoothed(frame):
+        return Finding()
     if found.words or found.agrees:
         return found
     return found._replace(words=_of_chains(frame) or _of_density(frame))
@@ -83,10 +86,19 @@ def wrong_words(moved: float | None, narrowest: float, widest: float, how: str =
     if moved is not None and not moved <= FURTHEST:
         return f"mean {_number(moved)} posterior sds off: the largest error of a coordinate{how}"
     if not narrowest >= NARROW:
-        return f"sds off: the narrowest is {_number(narrowest)} of the posterior's{how}"
+        return f"sds off: the narrowest is {_number(narrowest)} times that of the posterior{how}"
     if not widest <= WIDE:
-        return f"sds off: the widest is {_number(widest)} of the posterior's{how}"
+        return f"sds off: the widest is {_number(widest)} times that of the posterior{how}"
     return ""
+
+
+def _smoothed(frame: Frame) -> bool:
+    """Whether q has its width from the smoothing kernels: particles without one are narrower than 0.7 of it."""
+    if frame.method.family != "particles":
+        return False
+    particles, weights = frame.particles, frame.weights
+    variances = weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2)
+    return bool((variances < NARROW**2 * np.diag(frame.density.cov)).any())
 
 
 def _of_chains(frame: Frame) -> str:

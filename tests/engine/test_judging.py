@@ -58,10 +58,13 @@ def gaussians(means, scales=(1.0,), shares=(1.0,)):
     return GaussianMixture(np.array(means, float), np.log(np.array(shares)), factors)
 
 
-def judged(density, target, family="particles", **metrics):
+def judged(density, target, family="particles", particles=None, **metrics):
     frame = SimpleNamespace(
         target=target,
         shift=importance_shift(density, target),
+        density=density,
+        particles=density.sample(np.random.default_rng(5), 2000) if particles is None else particles,
+        weights=np.full(2000, 1 / 2000),
         method=SimpleNamespace(family=family),
         metric=metrics.get,
         tv=None,
@@ -108,6 +111,8 @@ def test_a_right_q_is_confirmed_and_each_wrong_one_has_a_sentence():
     target = two_modes()
     right = judged(gaussians(MEANS, (1.0, 1.0), SHARES), target)
     assert right.agrees and not right.words
+    alike = judged(gaussians(MEANS, (1.0, 1.0), SHARES), target, particles=np.zeros((2000, 3)))
+    assert not alike.agrees and not alike.words, "the width of q is that of its kernels alone"
     wrong = {
         "mean": gaussians(MEANS[1:]),  # a mode is missing: draws of q alone would not show that
         "mean 1.": gaussians(MEANS + 1.2, (1.0, 1.0), SHARES),

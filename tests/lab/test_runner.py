@@ -137,5 +137,5 @@ def test_another_picture_of_the_same_moment_moves_nothing():
     before = runner.advance(3)
     after = runner.look_at(SceneChoice("posterior", (2, 0)))
     assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
-    assert after.frame is before.frame
+    assert after.frame.state is before.frame.state
     np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))
