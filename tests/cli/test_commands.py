@@ -88,7 +88,14 @@ def test_the_table_of_a_race_begins_with_the_best_and_has_the_metrics_that_all_h
     head, *lines = called(capsys, *linear, "--methods", "pmd:num_particles=50,svi")[1].splitlines()
     assert head.split() == [
         *("method", "runs", "density_evaluations_mean", "gradient_evaluations_mean"),
-        *("mean_error_mean", "mean_error_sd", "kl_moments_mean", "runs_in_one_mode", "runs_with_caveat", "seconds_mean"),
+        *(
+            "mean_error_mean",
+            "mean_error_sd",
+            "kl_moments_mean",
+            "runs_in_one_mode",
+            "runs_with_caveat",
+            "seconds_mean",
+        ),
     ]
     assert {line.split()[0] for line in lines} == {"pmd:num_particles=50", "svi"}
 

@@ -148,7 +148,9 @@ def test_other_dimensions(dim):
         assert np.trapezoid(y, x) == pytest.approx(1, abs=0.02)
         assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
     else:
-        assert picture.traces.axes.get_ylabel() == "importance shift (posterior sds)"  # there is nothing to compare with
+        assert (
+            picture.traces.axes.get_ylabel() == "importance shift (posterior sds)"
+        )  # there is nothing to compare with
 
 
 def test_the_paths_of_a_method_are_drawn():
