@@ -26,6 +26,7 @@ NUMBERS = {
     "rows": "how many rows of data",
     "particles": "how many particles",
     "seed": "of what is drawn",
+    "seeds": "how many runs",
     "count": "how many problems",
     "first": "the first problem's number, from 1",
     "jobs": "how many processes",

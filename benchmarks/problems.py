@@ -104,7 +104,7 @@ def _cauchy(size: int, scale: float) -> Prior:
     )
 
 
-def _log_half_cauchy(scale: float) -> Prior:
+def log_half_cauchy(scale: float) -> Prior:
     """The logarithm of a half-Cauchy scale."""
     return Prior(
         lambda u: np.log(2 / np.pi) + (u - np.log(scale)) - np.logaddexp(0, 2 * (u - np.log(scale))),
@@ -126,7 +126,7 @@ def _log_half_normal(scale: float) -> Prior:
 
 def _scale_prior(rng: np.random.Generator, scale: float) -> Prior:
     """Of a log scale near log `scale`: wide, with either tail."""
-    return rng.choice([_log_half_cauchy, _log_half_normal])(scale * 10 ** rng.uniform(0, 1))
+    return rng.choice([log_half_cauchy, _log_half_normal])(scale * 10 ** rng.uniform(0, 1))
 
 
 def _independent(*priors: Prior) -> Functions:
@@ -200,7 +200,7 @@ def _inputs(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
 def _unknown_noise(rng: np.random.Generator, name: str) -> tuple[CustomTarget, Answer]:
     """y = x'b + sigma e with log sigma unknown."""
     p = int(rng.integers(1, 10))
-    return _normal_regression(rng, name, _inputs(rng, _rows(rng, max(8, p + 3)), p), known=False)
+    return _drawn_regression(rng, name, _inputs(rng, _rows(rng, max(8, p + 3)), p), known=False)
 
 
 def _collinear(rng: np.random.Generator, name: str, known: bool) -> tuple[CustomTarget, Answer]:
@@ -208,33 +208,42 @@ def _collinear(rng: np.random.Generator, name: str, known: bool) -> tuple[Custom
     p = int(rng.integers(2, 8))
     n, rho = _rows(rng, p + 6, 300), rng.choice([0.99, 0.997, 0.999])
     x = np.sqrt(rho) * rng.standard_normal((n, 1)) + np.sqrt(1 - rho) * rng.standard_normal((n, p))
-    return _normal_regression(rng, name, x, known)
+    return _drawn_regression(rng, name, x, known)
 
 
-def _normal_regression(rng: np.random.Generator, name: str, x: np.ndarray, known: bool) -> tuple[CustomTarget, Answer]:
+def _drawn_regression(rng: np.random.Generator, name: str, x: np.ndarray, known: bool) -> tuple[CustomTarget, Answer]:
     n, p = x.shape
     sd, sigma = 10 ** rng.uniform(0, 2), 10 ** rng.uniform(-0.5, 1)
     y = x @ (min(sd, 3.0) * rng.standard_normal(p)) + sigma * rng.standard_normal(n)
-    gram = x.T @ x
-    near = np.linalg.solve(gram + sigma**2 / sd**2 * np.eye(p), x.T @ y)  # b is counted from here: nothing cancels
+    return normal_regression(name, np.column_stack([y, x]), sd, sigma, None if known else _scale_prior(rng, sigma))
+
+
+def normal_regression(
+    name: str, data: np.ndarray, sd: float, sigma: float, noise: Prior | None
+) -> tuple[CustomTarget, Answer]:
+    """y = x'b + sigma e on rows (y, x), b ~ N(0, sd^2 I): theta = (b, log sigma), log sigma of the prior `noise`.
+
+    Without that prior sigma is known and theta = b; with it `sigma` is where the quadrature looks.
+    """
+    y, x = data[:, 0], data[:, 1:]
+    n, p = x.shape
+    near = np.linalg.solve(x.T @ x + sigma**2 / sd**2 * np.eye(p), x.T @ y)  # b is counted from here: nothing cancels
     residual = y - x @ near
-    prior_pull = near / sd**2
 
     def given(log_sigma: np.ndarray) -> tuple[np.ndarray, ...]:
         """Arguments of `gaussians` for the distance of b from `near`."""
         scale = np.exp(-2 * log_sigma)
         rest = -n * log_sigma - 0.5 * scale * (residual @ residual)
-        if not known:
+        if noise is not None:
             rest = rest + noise.log_density(log_sigma[:, None])[:, 0]
         precision = np.broadcast_to(np.eye(p) / sd**2, (len(scale), p, p))
-        return rest, precision, scale[:, None, None] * gram, scale[:, None] * (x.T @ residual) - prior_pull
+        return rest, precision, scale[:, None, None] * (x.T @ x), scale[:, None] * (x.T @ residual) - near / sd**2
 
-    data, coefficients = np.column_stack([y, x]), _normal(p, sd)
-    if known:
+    coefficients = _normal(p, sd)
+    if noise is None:
         functions = _independent(coefficients), _regression(np.inf, sigma), {"gibbs_sweep": _gibbs(sd, sigma)}
         _, mean, roots = gaussians(*given(np.log([sigma])))
         return _target(name, data, p, *functions), Answer(np.zeros(1), near + mean, roots)
-    noise = _scale_prior(rng, sigma)
     found = over_a_line(given, np.log(sigma) - 12, np.log(sigma) + 20)
     answer = Answer(np.log(found.weights), found.means + np.append(near, 0.0), found.roots)
     return _target(name, data, p + 1, _independent(coefficients, noise), _regression(np.inf, None)), answer
@@ -257,11 +266,7 @@ def _gibbs(sd: float, sigma: float) -> Callable[..., np.ndarray]:
     return sweep
 
 
-def _hierarchy(rng: np.random.Generator, name: str, centred: bool) -> tuple[CustomTarget, Answer]:
-    """Groups with means theta_j ~ N(mu, tau^2) and known errors s_j, as the eight schools: theta = (mu, ..., log tau).
-
-    Between them are the theta_j (centred) or eta_j = (theta_j - mu) / tau.
-    """
+def _drawn_hierarchy(rng: np.random.Generator, name: str, centred: bool) -> tuple[CustomTarget, Answer]:
     groups = int(rng.integers(3, 9))
     sizes = 1 + rng.integers(0, rng.choice([3, 10, 40]), groups)
     sizes[0] += max(0, 8 - sizes.sum())
@@ -270,10 +275,18 @@ def _hierarchy(rng: np.random.Generator, name: str, centred: bool) -> tuple[Cust
     means = width * rng.standard_normal() + unit * rng.uniform(0, 1.5) * rng.standard_normal(groups)
     group = np.repeat(np.arange(groups), sizes)
     y = means[group] + errors[group] * rng.standard_normal(len(group))
-    scale = _scale_prior(rng, unit)
-    data = np.column_stack([y, errors[group], group])
+    return hierarchy(name, np.column_stack([y, errors[group], group]), width, _scale_prior(rng, unit), centred)
+
+
+def hierarchy(name: str, data: np.ndarray, width: float, scale: Prior, centred: bool) -> tuple[CustomTarget, Answer]:
+    """Groups with means theta_j ~ N(mu, tau^2) and rows (y, its sd, j), as eight schools: theta = (mu, ..., log tau).
+
+    mu ~ N(0, width^2), log tau of the prior `scale`; between them are the theta_j (centred) or
+    eta_j = (theta_j - mu) / tau.
+    """
+    groups, middle = int(data[:, 2].max()) + 1, np.log(data[0, 1])
     functions = _centred(groups, width, scale) if centred else _not_centred(groups, width, scale)
-    answer = over_a_line(_given_tau(data, width, scale), np.log(unit) - 40, np.log(unit) + 30)
+    answer = over_a_line(_given_tau(data, width, scale), middle - 40, middle + 30)
     return _target(name, data, groups + 2, functions), _recentred(answer) if centred else answer
 
 
@@ -532,7 +545,7 @@ def _with(make: Callable[..., tuple[CustomTarget, Answer]], choice: bool) -> Cal
 KINDS: dict[str, tuple[Callable[..., tuple[CustomTarget, Answer]], ...]] = {
     "unknown_noise": (_unknown_noise,),
     "collinear": (_with(_collinear, True), _with(_collinear, False)),
-    "hierarchy": (_with(_hierarchy, True), _with(_hierarchy, False)),
+    "hierarchy": (_with(_drawn_hierarchy, True), _with(_drawn_hierarchy, False)),
     "modes": (_two_means, _prior_modes, _two_roots),
     "heavy_tails": (_student_noise, _cauchy_prior, _logistic, _cauchy_location),
 }

@@ -68,7 +68,8 @@ def gaussians(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Priors N(0, Q_k^-1) times likelihoods exp(h_k' b - b' G_k b / 2), b of length p.
 
-    Returns log weights (k,), means (k, p) and roots (k, p, p) of the covariances. The log weights are those given plus the log integrals over b, in nats.
+    Returns log weights (k,), means (k, p) and roots (k, p, p) of the covariances. The log weights are those given plus
+    the log integrals over b, in nats.
     """
     lower = np.linalg.cholesky(precisions + grams)
     roots = np.swapaxes(np.linalg.inv(lower), 1, 2)
