@@ -84,15 +84,14 @@ def _regression() -> Posterior:
 
 
 def _hierarchy() -> Posterior:
-    group = np.repeat(np.arange(8), 5)
-    rng = np.random.default_rng(1)
-    y = 4 + 3 * rng.standard_normal(8)[group] + SD * rng.standard_normal(40)
-    data = np.column_stack([y, np.full(40, SD), group])
+    group, rng = np.repeat(np.arange(8), 20), np.random.default_rng(1)
+    y = 4 + 3 * rng.standard_normal(8)[group] + 2 * SD * rng.standard_normal(160)
+    data = np.column_stack([y, np.full(160, 2 * SD), group])
     target, answer = hierarchy("hierarchy", data, 2 * SD, log_half_cauchy(SCALE), centred=False)
 
     def log_joint(jnp: Any, theta: Any) -> Any:
         mu, eta, log_tau = theta[0], theta[1:-1], theta[-1]
-        squares = jnp.square((y - mu - jnp.exp(log_tau) * eta[group]) / SD).sum()
+        squares = jnp.square((y - mu - jnp.exp(log_tau) * eta[group]) / (2 * SD)).sum()
         scale = log_tau - jnp.log1p(jnp.exp(2 * log_tau) / SCALE**2)
         return scale - 0.5 * (squares + jnp.square(mu / (2 * SD)) + jnp.square(eta).sum())
 
@@ -251,3 +250,20 @@ class NUTS:
 
 def _rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.square(values).mean()))
+
+
+def table(found: dict[str, Any]) -> str:
+    """The figures as a Markdown table: errors of means in thousandths of a posterior sd, with standard errors."""
+    names = [name for name in found if isinstance(found[name], dict) and "pmd" in found[name]]
+    entrants = [*found[names[0]]]
+    lines = ["| posterior | evaluations | " + " | ".join(entrants) + " |", "|---" * (len(entrants) + 2) + "|"]
+    for name in names:
+        cells = [_cell(found[name][entrant]) for entrant in entrants]
+        lines.append(f"| {name} | {found[name]['pmd']['evaluations']:,.0f} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any]) -> str:
+    if row["error_of_mean"] is None:
+        return "warming up"
+    return f"{1000 * row['error_of_mean']:.0f} ± {1000 * row['standard_error']:.0f}"
