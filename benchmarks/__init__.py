@@ -1,7 +1,7 @@
 """Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`. One bench a file of this folder.
 
 A bench module has a one-line docstring and `run(options) -> dict` with its figures; its `OPTIONS`, where it has some,
-are the numbers that one may give it on the command line, with their defaults.
+are the numbers that one may give it on the command line, with their defaults; `BY_METHOD` says that it takes --methods.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ NUMBERS = {
     "rows": "how many rows of data",
     "particles": "how many particles",
     "seed": "of what is drawn",
+    "seeds": "how many runs",
+    "count": "how many problems",
+    "first": "the first problem's number, from 1",
+    "jobs": "how many processes",
 }
 
 
@@ -40,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
     parser.add_argument("--checkout", metavar="DIR", help="of another commit, to attack its server as well")
+    parser.add_argument("--methods", metavar="A,B", help="these methods only; for benches that take it")
     for name, words in NUMBERS.items():
         parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
 
@@ -51,8 +56,9 @@ def main(options: argparse.Namespace) -> None:
     check_text_path(options.json)
     module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
-    if options.checkout is not None and not hasattr(module, "ATTACKED"):
-        raise InputError(f"bench {options.name} takes no --checkout")
+    for name, mark in (("checkout", "ATTACKED"), ("methods", "BY_METHOD")):
+        if getattr(options, name) is not None and not hasattr(module, mark):
+            raise InputError(f"bench {options.name} takes no --{name}")
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
     result: dict[str, Any] = {
@@ -68,7 +74,8 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _switches(options: argparse.Namespace) -> list[str]:
-    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None)
+    methods = [] if options.methods is None else [f"--methods {options.methods}"]
+    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None) + methods
 
 
 def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:

@@ -79,6 +79,7 @@ WRONG = [
     (["list", "--json", "n" * 300], ": File name too long"),
     (["bench", "nothing"], "'nothing'"),
     (["bench", "rate", "--sessions", "3"], "bench rate takes no --sessions"),
+    (["bench", "rate", "--methods", "pmd"], "bench rate takes no --methods"),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
     (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
     (["export", "x.png", "--fps", "3"], "fps means nothing to a .png file"),
