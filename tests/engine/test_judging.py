@@ -202,3 +202,10 @@ def test_a_kernel_density_of_exact_draws_is_confirmed_in_every_dimension_that_is
         kernel = np.linalg.cholesky(1500 ** (-2 / (dim + 4)) * np.cov(draws.T))
         found = importance_shift(KernelDensity(draws, np.full(1500, -np.log(1500)), kernel), target)
         assert found.moved < 0.15 and found.ess > 200, (dim, found)
+
+
+def test_a_metric_that_is_not_traced_is_computed_by_get_too():
+    final = pmdviz.run(target="linear", method="svi", budget=500).final
+    assert final.metrics.get("khat") == final.metrics["khat"] is not None
+    assert final.metrics.get("no_metric") is None and final.metrics.get("no_metric", 3.0) == 3.0
+    assert repr(pmdviz.run(target="linear", method="svi", budget=500)).endswith(f"; {final.caveat}>") and final.caveat
