@@ -19,7 +19,7 @@ from pmdviz.targets import Target, make_target
 OPTIONS = {"seeds": 20}
 MODULES = ("absl-py", "blackjax", "etils", "jax", "jaxlib", "ml_dtypes", "opt_einsum", "optax", "particles")
 INSTALL = f"pip install --no-deps --target FOLDER {' '.join(MODULES)}"
-SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of PMD's evaluations, after which NUTS is measured
+SHARES = (0.1, 0.3, 1.0)  # of PMD's evaluations, after which NUTS is measured
 WARM_UP, BLOCK = 300, 50  # transitions of NUTS that adapt, and transitions in one compiled call
 CHAIN, PILOT = 50, 20  # length of the chains of waste-free SMC, and how many a pilot run has
 SD, SCALE = 10.0, 5.0  # of the regression's prior: of a coefficient, and of the noise's half-Cauchy scale
