@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.densities.points import Points
 from pmdviz.engine.ancestry import Ancestry
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
@@ -109,7 +110,7 @@ class Frame:
     def judged_by(self) -> str:
         """Name of the density with the lowest TV, or beyond the plane KL of moments; the usual one without either."""
         names = [*self.densities]
-        if len(names) == 1:
+        if len(names) == 1 or self._primary_density.few:
             return names[0]
         known = [self._distance(name) for name in names]
         return names[int(np.argmin([np.inf if value is None else value for value in known]))]
@@ -130,7 +131,14 @@ class Frame:
 
         A sentence, and up to its first colon a few words.
         """
-        return self.method.caveat(self.state, self.knobs)
+        return self.method.caveat(self.state, self.knobs) or self.no_density
+
+    @cached_property
+    def no_density(self) -> str:
+        """Why figures that need a density (TV, the KLs, marginal TV) are absent; "" where they are not."""
+        if not self.density.few or self.reference is None:
+            return ""
+        return f"fewer than {self.target.dim + 2:,} distinct points: no density, so TV and KL are not known"
 
     @property
     def particles(self) -> np.ndarray:
@@ -165,7 +173,7 @@ class Frame:
         if self.target.exact is None or not self.grids:
             return dict.fromkeys(self.densities)
         return {
-            name: total_variation(pic) if pic.resolved else self._compared(name)["tv"]
+            name: total_variation(pic) if pic.resolved and not self._primary_density.few else self._compared(name)["tv"]
             for name, pic in self.grids.items()
         }
 
@@ -181,7 +189,7 @@ class Frame:
 
     def _compared(self, name: str) -> Mapping[str, float | None]:
         exact = self.target.exact
-        if exact is None or not self.grids:
+        if exact is None or not self.grids or self._primary_density.few:
             return dict.fromkeys(NAMES)
         if name not in self._known:
             self._known[name] = Divergences(self.densities[name], exact, self.grids[name])
@@ -199,8 +207,9 @@ class Frame:
 
     @cached_property
     def draws(self) -> np.ndarray:
-        """1,000 draws (n, d) of q, from a seed of their own: what metrics of draws take."""
-        return self.density.sample(np.random.default_rng(0), NUM_DRAWS)
+        """1,000 draws (n, d) of q, or of particles too `few` for one, from a seed of their own, for metrics of draws."""
+        q = self.density
+        return (Points(q.particles, q.log_weights) if q.few else q).sample(np.random.default_rng(0), NUM_DRAWS)
 
     @property
     def chains(self) -> np.ndarray:
