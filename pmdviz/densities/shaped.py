@@ -159,9 +159,7 @@ def _factors(covariances: np.ndarray) -> np.ndarray:
         return cholesky(covariances + FLAT**2 * covariances * np.eye(covariances.shape[-1]))
 
 
-def _cluster(
-    particles: np.ndarray, weights: np.ndarray, scale: np.ndarray, few: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray, few: bool) -> tuple[np.ndarray, np.ndarray]:
     """Mean (d,) and covariance (d, d), which is made solid where there are too few effective particles for one."""
     m, d = particles.shape
     share = weights.sum()

@@ -52,7 +52,7 @@ class Frame:
     visited : int
         Rows passed to `log_likelihood` so far.
     density_evaluations, gradient_evaluations : int
-        Pairs of particle and datum evaluated so far.
+        Pairs of particle and observation evaluated so far.
     seconds : float
         Time the steps took so far.
     rejuvenations : int
@@ -88,7 +88,7 @@ class Frame:
 
     @property
     def evaluations(self) -> int:
-        """Evaluations of likelihoods and gradients so far, each pair of particle and datum as one."""
+        """Evaluations of likelihoods and gradients so far, each pair of particle and observation as one."""
         return self.density_evaluations + self.gradient_evaluations
 
     @property
@@ -241,12 +241,12 @@ class Frame:
 
     @property
     def num_draws(self) -> int | None:
-        """How many exact samples the floor is of: as many as there are particles; None for other families."""
+        """How many independent draws the floor is of: as many as there are particles; None for other families."""
         return len(self.particles) if self.method.family == "particles" else None
 
     @property
     def floor_rule(self) -> str:
-        """The rule of `floors.TABLES` by which exact samples are judged beside this frame."""
+        """The rule of `floors.TABLES` by which independent draws are judged beside this frame."""
         return "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
 
     @property
@@ -260,7 +260,7 @@ class Frame:
 
     @property
     def floors(self) -> dict[str, float | None]:
-        """What as many exact samples get, with standard errors; None each until it has been computed."""
+        """What as many independent draws get, with standard errors; None each until it has been computed."""
         floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
         return {
             "floor_tv": floor.tv if floor else None,
@@ -296,7 +296,7 @@ class Frame:
     def digest(self) -> str:
         """20 hexadecimal digits that tell frames apart.
 
-        The first 12 are a hash of iteration, data visited, and every bit of particles and weights. The other 8 are
+        The first 12 are a hash of iteration, observations used, and every bit of particles and weights. The other 8 are
         `mean_distance` to six digits, which tells rounding from another run.
         """
         found = hashlib.sha256(f"{self.iteration} {self.visited}".encode())

@@ -1,4 +1,4 @@
-"""The last two pictures: a mode that is lost by luck, and what dimension does."""
+"""The last two pictures: a mode that some seeds lose, and what dimension does."""
 
 from __future__ import annotations
 
