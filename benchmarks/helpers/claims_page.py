@@ -30,7 +30,7 @@ verdicts are on other data (data seeds {held_out}, run seeds {runs}; {slow} for 
 sets. Yes and no ask for a difference of more than {errors:g} standard errors, or the same sign in at least
 {nearly_all:.0%} of the runs and on every data set; TVs within {within:g} count as alike. Everything between is open.
 
-**What a visited row costs.** Observations used are free of particles: a row that PMD visits is one likelihood for each of
+**What an observation costs.** Observations used do not count particles: for PMD each is one likelihood for each of
 its particles. Likelihood evaluations count pairs of a parameter and a row, a gradient as one:
 
 {costs}

@@ -50,7 +50,7 @@ class Density(Protocol):
 
     @property
     def few(self) -> bool:
-        """Whether its particles are too few for a shape (m < d + 2): its kernels are then a guess, for redraws alone."""
+        """Whether its particles are too few for a shape (m < d + 2): kernels are then a guess, for redraws alone."""
 
     @property
     def centres(self) -> np.ndarray:

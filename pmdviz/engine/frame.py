@@ -207,7 +207,7 @@ class Frame:
 
     @cached_property
     def draws(self) -> np.ndarray:
-        """1,000 draws (n, d) of q, or of particles too `few` for one, from a seed of their own, for metrics of draws."""
+        """1,000 draws (n, d) of q, or of particles too `few` for one, from a seed of its own: for metrics of draws."""
         q = self.density
         return (Points(q.particles, q.log_weights) if q.few else q).sample(np.random.default_rng(0), NUM_DRAWS)
 

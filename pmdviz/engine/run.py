@@ -115,7 +115,7 @@ class Run:
 
     @property
     def _moved(self) -> bool:
-        """Whether the last step used observations: a budget of all that were visited then ends the run right after it."""
+        """Whether the last step used observations: a budget of all that were used then ends the run right after it."""
         info = self.final.info
         return info is not None and (info.visited if self.recipe.budget_unit == "data" else info.cost.evaluations) > 0
 

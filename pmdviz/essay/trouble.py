@@ -20,7 +20,7 @@ DIMS = [1, 2, 3, 5, 10, 20]
 SHOWN = {
     "pmd_weights": ("weights alone", "approximate"),
     "pmd": ("with new particles", "particles"),
-    EXACT: ("as many exact draws", "exact"),
+    EXACT: ("as many independent draws", "exact"),
 }
 RUNS, PARTICLES, NUM_DATA = 3, 500, 500
 

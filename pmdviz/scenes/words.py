@@ -62,7 +62,7 @@ def state(frame: Any, unknown: str = UNKNOWN) -> str:
 
 
 def headline(frame: Any, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str = UNKNOWN) -> list[str]:
-    """The first available metric, with what independent draws get: ["TV 0.087, independent draws 0.088"]; [] for none."""
+    """The first available metric, with its reference: ["TV 0.087, independent draws 0.088"]; [] for none."""
     tv = frame.metric("tv")
     if tv is not None:
         return [f"TV {number(tv)}{floor(frame, before, unknown)}"]

@@ -86,7 +86,8 @@ def test_a_verdict_is_in_words_and_an_endless_run_goes_as_far_as_it_has_come():
     assert Verdict(found, "TV", True).brief == "Better than most: 0 of 3 other seeds are lower"
     assert Verdict(found, "ESS", False).brief.startswith("Unusually low")
     assert Verdict(found._replace(value=9, lower=1), "TV", True).sentence == (
-        "Worse than most: 1 of 3 other seeds is lower. TV is 9.00 at iteration 0; the middle 80\u00a0% of them: 1.20 to 2.80."
+        "Worse than most: 1 of 3 other seeds is lower. "
+        "TV is 9.00 at iteration 0; the middle 80\u00a0% of them: 1.20 to 2.80."
     )
 
 

@@ -108,7 +108,7 @@ MIXTURE = make_target("mixture")
         (
             "pmd",
             {},
-            "1,500 particles start at what is known before the data (prior) and should end where prior and data together point",
+            "1,500 particles start at what is known before the data (prior) and should end where prior and",
         ),
         ("pmd", {"num_particles": 1}, "One particle starts at what is known before the data"),
         ("gibbs", {}, "One point starts at what is known before the data"),

@@ -61,11 +61,11 @@ KEYS = (
 class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
-    Keyword arguments that are not named are knobs of the method. `budget` is the number of observations to use (None: no
-    end; by default what the method needs, `default_budget`). With `budget_unit` "evaluations" it counts evaluations of
-    likelihoods and gradients instead, each pair of particle and datum as one; a target without data has no other unit.
-    `changes` are pairs (iteration, {knob: value}): after that
-    iteration the knob took that value. Raises InputError for anything that cannot be used.
+    Keyword arguments that are not named are knobs of the method. `budget` is the number of observations to use (None:
+    no end; by default what the method needs, `default_budget`). With `budget_unit` "evaluations" it counts evaluations
+    of likelihoods and gradients instead, each pair of particle and observation as one; a target without
+    data has no other unit. `changes` are pairs (iteration, {knob: value}): after that iteration the knob took that
+    value. Raises InputError for anything that cannot be used.
     """
 
     target: str

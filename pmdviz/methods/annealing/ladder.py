@@ -101,7 +101,7 @@ class Ladder(SmoothedMethod):
         super().check_pair(target, knobs)
         if knobs.sandwich and target.exact is None:
             raise InputError(
-                f"sandwich = true needs independent draws of the posterior, which target {target.name!r} does not have; "
+                f"sandwich = true needs independent draws of the posterior, and target {target.name!r} has none; "
                 "leave it off, and the estimate of log Z has no upper bound beside it"
             )
 

@@ -1,1 +1,1 @@
-"""Work beside the live loop, in the background: the independent draws, exports, experiments, other seeds, tests of fit."""
+"""Work beside the live loop, in the background: independent draws, exports, experiments, other seeds, tests of fit."""

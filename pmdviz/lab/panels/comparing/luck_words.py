@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     def sentence(self) -> str:
         """The whole of it.
 
-        Typical is what lies in the middle 80 % of the other seeds; better than most, or unusually low, is what lies below it.
+        A typical value lies in the middle 80 % of the other seeds.
         """
         found = self.found
         at = f"{self.title} is {number(found.value)} at iteration {count(found.iteration)}"
