@@ -1,4 +1,4 @@
-"""How close default PMD comes to the posterior, beside exact samples: 8 data x 8 run seeds, two mixtures."""
+"""How close default PMD comes to the posterior, beside independent draws: 8 data x 8 run seeds, two mixtures."""
 
 from __future__ import annotations
 

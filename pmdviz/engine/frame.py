@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.densities.points import Points
 from pmdviz.engine.ancestry import Ancestry
 from pmdviz.engine.judging import Finding, caveat_of, find
 from pmdviz.methods import Method, StepInfo
@@ -58,7 +59,7 @@ class Frame:
     visited : int
         Rows passed to `log_likelihood` so far.
     density_evaluations, gradient_evaluations : int
-        Pairs of particle and datum evaluated so far.
+        Pairs of particle and observation evaluated so far.
     seconds : float
         Time the steps took so far.
     rejuvenations : int
@@ -97,7 +98,7 @@ class Frame:
 
     @property
     def evaluations(self) -> int:
-        """Evaluations of likelihoods and gradients so far, each pair of particle and datum as one."""
+        """Evaluations of likelihoods and gradients so far, each pair of particle and observation as one."""
         return self.density_evaluations + self.gradient_evaluations
 
     @property
@@ -119,7 +120,7 @@ class Frame:
     def judged_by(self) -> str:
         """Name of the density with the lowest TV, or beyond the plane KL of moments; the usual one without either."""
         names = [*self.densities]
-        if len(names) == 1:
+        if len(names) == 1 or self._primary_density.few:
             return names[0]
         known = [self._distance(name) for name in names]
         return names[int(np.argmin([np.inf if value is None else value for value in known]))]
@@ -157,6 +158,13 @@ class Frame:
         """What the check of this very frame has found."""
         return find(self)
 
+    @cached_property
+    def no_density(self) -> str:
+        """Why figures that need a density (TV, the KLs, marginal TV) are absent; "" where they are not."""
+        if not self.density.few or self.reference is None:
+            return ""
+        return f"fewer than {self.target.dim + 2:,} distinct points: no density, so TV and KL are not known"
+
     @property
     def particles(self) -> np.ndarray:
         """Particles (m, d), read-only; of a chain its draws, also where the Gaussian fit to them is the better q."""
@@ -190,7 +198,7 @@ class Frame:
         if self.target.exact is None or not self.grids:
             return dict.fromkeys(self.densities)
         return {
-            name: total_variation(pic) if pic.resolved else self._compared(name)["tv"]
+            name: total_variation(pic) if pic.resolved and not self._primary_density.few else self._compared(name)["tv"]
             for name, pic in self.grids.items()
         }
 
@@ -206,7 +214,7 @@ class Frame:
 
     def _compared(self, name: str) -> Mapping[str, float | None]:
         exact = self.target.exact
-        if exact is None or not self.grids:
+        if exact is None or not self.grids or self._primary_density.few:
             return dict.fromkeys(NAMES)
         if name not in self._known:
             self._known[name] = Divergences(self.densities[name], exact, self.grids[name])
@@ -224,8 +232,9 @@ class Frame:
 
     @cached_property
     def draws(self) -> np.ndarray:
-        """1,000 draws (n, d) of q, from a seed of their own: what metrics of draws take."""
-        return self.density.sample(stream("draws of q"), NUM_DRAWS)
+        """1,000 draws (n, d) of q, or of particles too `few` for one, from their own stream: for metrics of draws."""
+        q = self.density
+        return (Points(q.particles, q.log_weights) if q.few else q).sample(stream("draws of q"), NUM_DRAWS)
 
     @property
     def chains(self) -> np.ndarray:
@@ -257,12 +266,12 @@ class Frame:
 
     @property
     def num_draws(self) -> int | None:
-        """How many exact samples the floor is of: as many as there are particles; None for other families."""
+        """How many independent draws the floor is of: as many as there are particles; None for other families."""
         return len(self.particles) if self.method.family == "particles" else None
 
     @property
     def floor_rule(self) -> str:
-        """The rule of `floors.TABLES` by which exact samples are judged beside this frame."""
+        """The rule of `floors.TABLES` by which independent draws are judged beside this frame."""
         return "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
 
     @property
@@ -276,7 +285,7 @@ class Frame:
 
     @property
     def floors(self) -> dict[str, float | None]:
-        """What as many exact samples get, with standard errors; None each until it has been computed."""
+        """What as many independent draws get, with standard errors; None each until it has been computed."""
         floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
         return {
             "floor_tv": floor.tv if floor else None,
@@ -312,7 +321,7 @@ class Frame:
     def digest(self) -> str:
         """20 hexadecimal digits that tell frames apart.
 
-        The first 12 are a hash of iteration, data visited, and every bit of particles and weights. The other 8 are
+        The first 12 are a hash of iteration, observations used, and every bit of particles and weights. The other 8 are
         `mean_distance` to six digits, which tells rounding from another run.
         """
         found = hashlib.sha256(f"{self.iteration} {self.visited}".encode())

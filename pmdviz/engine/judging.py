@@ -43,11 +43,11 @@ def caveat_of(frame: Frame) -> str:
     own = frame.method.unfinished(frame.state, frame.knobs) or frame.method.caveat(frame.state, frame.knobs)
     checked = frame.measured or frame
     if checked.iteration == 0:  # the prior itself, or nothing has been measured since
-        return own
+        return own or frame.no_density
     found = checked.finding
     if found.agrees and frame.method.caveat_is_of_q:
-        return ""
-    return own or found.words
+        return frame.no_density
+    return own or frame.no_density or found.words
 
 
 def find(frame: Frame) -> Finding:
@@ -70,6 +70,8 @@ def _by_reference(frame: Frame) -> Finding:
 
 
 def _by_weights(frame: Frame) -> Finding:
+    if frame.density.few:
+        return Finding(f"fewer than {frame.target.dim + 2:,} distinct points: too few for a check, or for a density")
     found = frame.shift
     if found is None:
         return Finding(unchecked="no check by importance weights: q has no density, or the data are too many")

@@ -94,7 +94,7 @@ class Run:
         return pandas.DataFrame(self.history)
 
     def to_recipe(self) -> Recipe:
-        """The recipe of this run as it stands: without later changes, its budget the data visited so far.
+        """The recipe of this run as it stands: without later changes, its budget the observations used so far.
 
         At iteration 0, where nothing has run, with its own budget. Raises InputError where no budget says where the run
         stands: its last step has visited no data.
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def _moved(self) -> bool:
-        """Whether the last step visited data: a budget of all that were visited then ends the run right after it."""
+        """Whether the last step used observations: a budget of all that were used then ends the run right after it."""
         info = self.final.info
         return info is not None and (info.visited if self.recipe.budget_unit == "data" else info.cost.evaluations) > 0
 
@@ -146,4 +146,4 @@ class Run:
         ending = "" if tv is None else f", TV {tv:.3g}"
         words = f"{self.recipe.method} on {self.recipe.target}, iteration {self.final.iteration:,}"
         caveat = self.final.caveat and f"; {self.final.caveat}"
-        return f"<Run: {words}, {self.final.visited:,} data visited{ending}{caveat}>"
+        return f"<Run: {words}, {self.final.visited:,} observations used{ending}{caveat}>"

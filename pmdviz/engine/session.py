@@ -278,7 +278,7 @@ class Session:
         if budget is not None:
             budget = checked_whole("budget", budget, 1, MAX_BUDGET)
             if budget < self.frame.spent:
-                spent = "data visited" if self.recipe.budget_unit == "data" else "evaluations made"
+                spent = "observations used" if self.recipe.budget_unit == "data" else "evaluations made"
                 words = f"budget must be at least the {self.frame.spent:,} {spent}; given: {budget:,}"
                 raise InputError(words)
         self.recipe = self.recipe.limited(budget)

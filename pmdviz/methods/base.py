@@ -16,7 +16,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
 METHODS: dict[str, Method] = {}
-DEFAULT_BUDGET = 20_000  # data to visit
+DEFAULT_BUDGET = 20_000  # observations to use
 
 
 class Method:
@@ -24,7 +24,7 @@ class Method:
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
-    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, the
+    the state is: weighted particles (which have an ESS and a floor of independent draws), the draws of a chain, the
     parameters of a density, or weighted particles with the parameters of a density each (structured).
     """
 
@@ -85,7 +85,7 @@ class Method:
     def varies_less(self, knobs: Any) -> str:
         """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".
 
-        "" where nothing does. It explains a TV below that of exact samples.
+        "" where nothing does. It explains a TV below that of independent draws.
         """
         return ""
 

@@ -103,8 +103,8 @@ def _sliced(frame: Measurable) -> float:
     return sliced_wasserstein(frame.draws / units_of(frame), reference_draws(frame.target) / units_of(frame))
 
 
-def _marginal_tv(frame: Measurable) -> float:
-    return marginal_tv(frame.density, frame.target)
+def _marginal_tv(frame: Measurable) -> float | None:
+    return None if frame.density.few else marginal_tv(frame.density, frame.target)
 
 
 Metric(

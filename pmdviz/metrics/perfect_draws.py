@@ -1,4 +1,4 @@
-"""The iid reference ("exact samples"): what iid sampling gets with as many draws as there are particles.
+"""The iid reference ("independent draws"): what iid sampling gets with as many draws as there are particles.
 
 iid draws of the exact posterior, judged as the run is: with the `shaped` rule, which has no number of its own, or else
 with the `local` rule at the best factor c of a stated table; the mean over 16 seeded sets of draws, with its standard
@@ -31,7 +31,7 @@ SETS_COST = np.inf  # of judging them, in pairs: always worth several threads
 
 
 class Floor(NamedTuple):
-    """Total variation and KL(p || q) of exact samples, with standard errors and the c that gave them."""
+    """Total variation and KL(p || q) of independent draws, with standard errors and the c that gave them."""
 
     tv: float
     tv_se: float

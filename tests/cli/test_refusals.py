@@ -97,7 +97,7 @@ WRONG = [
     (["race", "race.json", "--budget", "9"], "a race's file says all of it; leave --target, --target-option,"),
     (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
     (["race", "--clock", "steps"], "clock must be one of data, evaluations; given: 'steps'"),
-    (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data to visit"),
+    (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data"),
     (["race", *ISING, "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
     (["race", "nothing.json"], "cannot read"),
     (["race", "--points", "few"], "points must be a whole number"),

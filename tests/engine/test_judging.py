@@ -186,7 +186,8 @@ def test_what_a_method_says_of_itself_comes_first_and_a_check_overrules_it_only_
     def frame(found, of_q=True, unfinished=""):
         method = Speaking()
         method.caveat_is_of_q, method.unfinished = of_q, lambda state, knobs: unfinished
-        return SimpleNamespace(method=method, state=None, knobs=None, iteration=3, measured=None, finding=found)
+        told = {"state": None, "knobs": None, "iteration": 3, "measured": None, "no_density": ""}
+        return SimpleNamespace(method=method, finding=found, **told)
 
     right, wrong = SimpleNamespace(agrees=True, words=""), SimpleNamespace(agrees=False, words="mean 2 off")
     assert caveat_of(frame(wrong)) == "own words" and caveat_of(frame(right)) == ""

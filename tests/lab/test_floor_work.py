@@ -1,4 +1,4 @@
-"""What exact samples get is computed in the background, told on the way, and let go when nobody wants it."""
+"""What independent draws get is computed in the background, told on the way, and let go when nobody wants it."""
 
 import threading
 

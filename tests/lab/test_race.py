@@ -113,7 +113,8 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         page.setup._add()
         await until(lambda: len(page._last.tiles) == 1)
         assert [*page.setup.clock.options.values()] == ["evaluations"]
-        assert [column[1] for column in page.screen.table.columns[2:4]] == [
+        assert [column[1] for column in page.screen.table.columns[2:5]] == [
+            "likelihood evaluations",
             "error of the mean (posterior sds)",
             "marginal TV (0 to 1)",
         ]

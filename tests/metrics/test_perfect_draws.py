@@ -1,4 +1,4 @@
-"""The floor: exact samples at their best width, with a standard error, computed once."""
+"""The floor: independent draws at their best width, with a standard error, computed once."""
 
 import numpy as np
 import pytest

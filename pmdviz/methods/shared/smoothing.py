@@ -102,7 +102,9 @@ def smoothed(
         shape = chosen_shape(particles, weights, each)
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
-    return KernelDensity(particles, log_weights, rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness))
+    cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)
+    (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"  # a given width takes no shape
+    return KernelDensity(particles, log_weights, cholesky, m < d + 2 and not given)
 
 
 def smoothed_along(

@@ -1,4 +1,4 @@
-"""The floor of a lab's run, computed in the background: what exact samples would get is never waited for."""
+"""The floor of a lab's run, computed in the background: what independent draws would get is never waited for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FloorWork(OneAtATime):
 
     @property
     def sets_done(self) -> int:
-        """How many sets of exact samples have been measured."""
+        """How many sets of independent draws have been measured."""
         return self._work.done if self._work is not None else 0
 
     @property
