@@ -212,7 +212,7 @@ def best(rows: Sequence[tuple[str, Mapping[str, Any]]], metric: Metric) -> str:
 
 
 def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, unit: str = DATA) -> str:
-    """One line: "iteration 420, 2,000 of 20,000 observations used by each, leading: PMD (TV 0.12)".
+    """One line: "iteration 420, 2,000 of 20,000 observations each, leading: PMD (TV 0.12)".
 
     `spent` is what those who race have spent of the budget, `first` what `best` says.
     """
@@ -221,5 +221,5 @@ def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, 
     within = budget is not None and high <= budget
     of = f" of {count(budget or 0)}" if within else ""
     beyond = "" if within or budget is None else f" (budget {count(budget)})"
-    words = f"iteration {count(iteration)}, {each}{of} {DONE[unit]} by each{beyond}"
+    words = f"iteration {count(iteration)}, {each}{of} {DONE[unit]} each{beyond}"
     return words + (f", leading: {first}" if first else "")

@@ -135,7 +135,7 @@ def test_a_race_in_a_frame(opened, tmp_path):
     frame.wait_for_function("document.getElementById('shown').textContent === '11 of 11'")
     frame.get_by_role("button", name="Play", exact=True).wait_for()
     painted(frame)
-    assert words(frame).startswith("iteration 20, 1,000 of 1,000 observations used by each, leading: ")
+    assert words(frame).startswith("iteration 20, 1,000 of 1,000 observations each, leading: ")
     assert frame.evaluate(PICTURE_JS) == seen[10]
     page.set_viewport_size({"width": 390, "height": 844})
     assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")

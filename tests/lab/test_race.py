@@ -105,7 +105,7 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         await until(lambda: page._last.recipe.budget_unit == "evaluations")
         assert page._last.budget == 80 * 20_000 and page.screen.traces.clock == "evaluations"
         assert page.setup.budget.label == "Budget of each (likelihood evaluations)"
-        assert "of 1,600,000 likelihood evaluations by each" in page._last.words
+        assert "of 1,600,000 likelihood evaluations each" in page._last.words
         page.setup.target.value = "linear"
         await until(lambda: page._last.recipe.target.name == "linear")
         page.setup.target.value = "ising"

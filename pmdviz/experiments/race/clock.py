@@ -10,7 +10,7 @@ from pmdviz.engine.recipe.recipe import UNITS, Recipe
 DATA = UNITS[0]
 SHORT = {"data": "observations", "evaluations": "evaluations"}
 BRIEF = {"data": "obs.", "evaluations": "eval."}  # on a tile
-DONE = {"data": "observations used", "evaluations": "likelihood evaluations"}
+DONE = {"data": "observations", "evaluations": "likelihood evaluations"}
 
 
 def evaluations(columns: Mapping[str, Any]) -> Any:

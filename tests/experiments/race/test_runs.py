@@ -123,6 +123,6 @@ def test_in_the_plane_they_are_ranked_by_tv_and_without_data_they_race_by_evalua
     made = pmdviz.race(["gibbs"], "ising", budget=2_000, points=3)
     assert [metric.name for metric in made.recipe.shown] == ["mean_error", "marginal_tv"]
     assert made.recipe.budget_unit == "evaluations" and "2,000 evaluations each" in repr(made)
-    assert "2,000 of 2,000 likelihood evaluations by each" in last_scene(made)[1].words
+    assert "2,000 of 2,000 likelihood evaluations each" in last_scene(made)[1].words
     with pytest.raises(InputError, match="entrant pmd: method 'pmd' needs real coordinates, which target 'ising'"):
         pmdviz.race(["gibbs", "pmd"], "ising")
