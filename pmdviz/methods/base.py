@@ -166,6 +166,13 @@ class Method:
         """
         return state.particles
 
+    def unfinished(self, state: Any, knobs: Any) -> str:
+        """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is.
+
+        A sentence, and up to its first colon a few words.
+        """
+        return ""
+
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.
 
