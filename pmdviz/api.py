@@ -128,7 +128,7 @@ def run(
         Measure every so many iterations; by default at 0, 1, 2, 5, 10, then one in each block of ten at
         a place in it that locks to no period, and the last.
     floor : bool
-        Compute what exact samples would get (metrics floor_tv, floor_kl; once a target and particle count).
+        Compute what independent draws would get (metrics floor_tv, floor_kl; once a target and particle count).
     progress : function of the session, called after every iteration.
 
     Raises
@@ -156,7 +156,7 @@ def run(
         if progress is not None:
             progress(session)
     if floor:
-        perfect_draws.floor(session.target, session.frame.num_draws, rule=session.frame.floor_rule)
+        perfect_draws.floor(session.target, session.frame.num_draws, **session.frame.drawn_as)
     return session.run
 
 

@@ -24,7 +24,7 @@ class Method:
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
-    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, the
+    the state is: weighted particles (which have an ESS and a floor of independent draws), the draws of a chain, the
     parameters of a density, or weighted particles with the parameters of a density each (structured).
     """
 
@@ -82,9 +82,9 @@ class Method:
         return getattr(knobs, "num_particles", 1), "particle"
 
     def varies_less(self, knobs: Any) -> str:
-        """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".
+        """What makes its particles vary less than the independent draws that they are compared with.
 
-        "" where nothing does. It explains a TV below that of exact samples.
+        Such as "weights that make errors cancel vary less"; "" where nothing does. It explains a TV below theirs.
         """
         return ""
 

@@ -111,7 +111,7 @@ class Metric:
     ranks : bool
         Whether of two values the lower one is the better: races are ranked by the first such metric.
     baseline : str
-        The key of what exact samples get, if that is known: `floor_tv`.
+        The key of what independent draws get, if that is known: `floor_tv`.
     order : int
         Where it stands in menus and tables.
     """

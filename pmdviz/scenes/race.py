@@ -77,7 +77,7 @@ class RaceScene(NamedTuple):
     recipe: RaceRecipe
     budget: int | None  # the recipe's, or what it was extended to
     tiles: tuple[Tile, ...]
-    floors: Mapping[str, float | None]  # what exact samples get, by metric
+    floors: Mapping[str, float | None]  # what independent draws get, by metric
     done: bool
     scene: Scene  # of every tile
     pair: Pair
@@ -184,7 +184,7 @@ def tiles_legend(scene: Scene) -> dict[str, str]:
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:
-    """The first frame with particles: what exact samples get is said of as many as it has."""
+    """The first frame with particles: what independent draws get is said of as many as it has."""
     return next((frame for frame in frames if frame.num_draws), None)
 
 

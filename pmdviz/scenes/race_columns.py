@@ -113,7 +113,7 @@ def span(metric: Metric, values: Sequence[np.ndarray]) -> tuple[float, float]:
 def spans(
     metrics: Iterable[Metric], rows: Sequence[Columns], floors: Mapping[str, float | None]
 ) -> dict[str, tuple[float, float]]:
-    """The `span` of each metric that holds the rows of all entrants and what exact samples get."""
+    """The `span` of each metric that holds the rows of all entrants and what independent draws get."""
     return {
         metric.name: span(metric, [*(one[metric.name] for one in rows), np.array([floors[metric.name] or np.nan])])
         for metric in metrics

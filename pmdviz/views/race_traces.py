@@ -1,4 +1,4 @@
-"""The traces of a race: two metrics of every method against a clock, exact samples, and bands over seeds."""
+"""The traces of a race: two metrics of every method against a clock, independent draws, and bands over seeds."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class _Panel:
 
     def _name_floor(self, known: Sequence[float]) -> None:
         """In the legend: beside its line the traces would cross it."""
-        said = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
+        said = [f"{words.INDEPENDENT_DRAWS}: {words.number(value)}" for value in known]
         if said != [item.label.value for item in self.legend.items]:
             self.legend.items = [LegendItem(label=each, renderers=[self.floor_key]) for each in said]
 

@@ -12,7 +12,7 @@ SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
 
 def without_floor(lab):
     """Iteration, data visited and TV; how far the floor is depends on the moment."""
-    return lab.words().partition(", exact samples")[0]
+    return lab.words().partition(", independent draws")[0]
 
 
 def test_a_page_plays_and_its_settings_act(lab):

@@ -123,4 +123,4 @@ def test_going_back_and_forth_and_a_branch_with_its_ghost(open_lab):
 
     again = open_lab(f"/?{urlsplit(address).query}")
     again.wait("pmdviz.iteration() === 41", 60)
-    assert again.words().partition(", exact samples")[0] == here.partition(", exact samples")[0]
+    assert again.words().partition(", independent draws")[0] == here.partition(", independent draws")[0]

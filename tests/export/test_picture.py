@@ -88,7 +88,7 @@ def test_axes_words_legend_and_traces_are_the_pages(run):
     assert len(traces.marks[KINDS["knob"]].get_xdata()) == 1
     assert set(traces.floors) == {"floor_tv"}
     said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
-    assert said[0] == "TV" and said[1].startswith("exact samples: 0.") and "setting changed" in said
+    assert said[0] == "TV" and said[1].startswith("independent draws: 0.") and "setting changed" in said
 
 
 def test_a_trace_that_the_run_has_not_is_not_in_the_legend():

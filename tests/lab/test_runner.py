@@ -31,7 +31,7 @@ def test_the_end_is_said_beside_the_floor(runner):
         snapshot = runner.advance(5)
     assert snapshot.done and snapshot.frame.iteration == 10
     said = result_words(snapshot)
-    assert re.fullmatch(r"Done: 1,000 data points visited\. TV 0\.\d+; exact samples: [\w. ]+", said), said
+    assert re.fullmatch(r"Done: 1,000 data points visited\. TV 0\.\d+; independent draws: [\w. ]+", said), said
     snapshot = runner.proceed()
     assert not snapshot.done and snapshot.recipe.budget == 2_000
 

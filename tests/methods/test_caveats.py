@@ -44,7 +44,7 @@ def test_what_is_left_of_the_prior_is_the_product_of_the_shares_that_steps_keep_
         assert frame.state.prior_left == frame.info.scalars["prior_left"] == pytest.approx(kept, rel=1e-12)
         assert frame.caveat.startswith(f"the starting density still has {kept:.0%} of the exponent: ") == (kept > 0.05)
         if frame.iteration == 20:
-            precision = 1 + (1 - kept) * session.target.num_data / session.target.options.sigma_x ** 2
+            precision = 1 + (1 - kept) * session.target.num_data / session.target.options.sigma_x**2
             sds = np.sqrt(np.diag(frame.density.cov))
             np.testing.assert_allclose(sds, precision**-0.5, rtol=0.03)
     session.advance(20)
@@ -78,7 +78,7 @@ def test_the_share_of_limited_steps_falls_once_they_are_over():
             session.set(step_limit=0.0)
         frame = session.advance()
         gamma, limited = frame.info.step_size, bool(frame.info.limited)
-        assert limited == (k < 30) == frame.state.just_limited
+        assert limited == (k < 30) == bool(frame.state.in_a_row)
         share = (1 - gamma) * share + gamma * limited
         assert frame.state.from_limited == pytest.approx(share, rel=1e-12)
         said = frame.method.unfinished(frame.state, frame.knobs).startswith("limited steps decide")
@@ -88,7 +88,9 @@ def test_the_share_of_limited_steps_falls_once_they_are_over():
 
 def arrived(target, seed, moves):
     """A frame of `smc_mcmc` after at least so many moves at temperature 1 beyond those of each temperature."""
-    session = Session(Recipe(target=target, method="smc_mcmc", num_particles=400, seed=seed, budget=None), metrics_every=10**6)
+    session = Session(
+        Recipe(target=target, method="smc_mcmc", num_particles=400, seed=seed, budget=None), metrics_every=10**6
+    )
     while session.frame.state.beta < 1 or session.frame.state.moves < session.knobs.num_moves:
         session.advance()
     return session.advance(moves) if moves else session.frame

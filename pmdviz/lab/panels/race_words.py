@@ -16,10 +16,10 @@ from pmdviz.scenes.words import count, number
 from pmdviz.views.race_traces import SLOTS
 
 SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
-BELOW = "Values below those of exact samples are possible: weights and balanced draws vary less."
+BELOW = "Values below those of independent draws are possible: weights and particles that repel one another vary less."
 WHY_BELOW = (
-    "A method can score lower: weights, balanced draws and passes through all data vary less than independent samples "
-    "do, and a fitted density needs no kernels."
+    "A method can score lower: weights that make errors cancel and particles that repel one another vary less, and a "
+    "fitted density needs no kernels."
 )
 
 START = "Same data, same budget. Press Play: which methods find both modes?"
@@ -85,7 +85,7 @@ def _difference_words(scene: RaceScene) -> str:
 
 
 def _below(scene: RaceScene) -> str:
-    """Why the lowest TV may be below that of exact samples, where it is."""
+    """Why the lowest TV may be below that of independent draws, where it is."""
     metric = scene.recipe.shown[0]
     known = [tile.row[metric.name] for tile in scene.tiles if tile.row.get(metric.name) is not None]
     reference = scene.floors.get(metric.name)

@@ -10,7 +10,7 @@ from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.time_line import past_fields, time_line_html
 from pmdviz.scenes.glossary import marked
-from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
 START = "Press Play. {}"
 FORETELL_S = 1.0
@@ -27,11 +27,11 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result once the run is over: "Done: 20,000 data points visited. TV 0.086; exact samples: 0.088"."""
+    """The result once the run is over: "Done: 20,000 data points visited. TV 0.086; independent draws: 0.088"."""
     frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
     counted = "data points visited" if frame.budget_unit == "data" else "evaluations made"
     over = f"Done: {count(frame.spent)} {counted}{why}."
-    found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
+    found = headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
     return f"{over} {found[0]}" if found else f"{over} TV is unavailable because the exact posterior is unknown"
 
 

@@ -55,12 +55,6 @@ class PMD(SmoothedMethod, BatchMethod):
     marks = ("rejuvenated", "limited")
     update = UPDATE
 
-    def varies_less(self, knobs: PMDKnobs) -> str:
-        """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""
-        if knobs.draws != "balanced":
-            return ""
-        return f"balanced draws{' and full passes' * (knobs.batches == 'epochs')} vary less"
-
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
         m = wanted_particles(1, knobs)
@@ -76,9 +70,7 @@ class PMD(SmoothedMethod, BatchMethod):
             held=0,
             rest=0.0,
             rest_rows=arrays[4],
-            just_limited=False,
-            prior_left=1.0,
-            from_limited=0.0,
+            in_a_row=0,
             fewest=np.inf,
             fewest_at=0,
         )
@@ -106,7 +98,7 @@ class PMD(SmoothedMethod, BatchMethod):
             if ess < state.fewest:
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
             # While steps are limited the particles still travel, and need the kernel of independent draws.
-            source = self.density(state._replace(each=1) if state.just_limited else state, knobs, target)
+            source = self.density(state._replace(each=1) if state.in_a_row else state, knobs, target)
             state, parents = rejuvenate(rng, state, source, target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
         scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
@@ -160,7 +152,7 @@ def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.nd
         log_weights=log_weights,
         iteration=state.iteration + 1,
         held=state.held + done.limited,
-        just_limited=done.limited,
+        in_a_row=(state.in_a_row + 1) * done.limited,
         prior_left=max(left, 0.0),
         from_limited=from_limited,
         rest=rest,

@@ -16,7 +16,7 @@ from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS
 from pmdviz.scenes.glossary import marked
-from pmdviz.scenes.words import EXACT_SAMPLES, count, number
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number
 
 Node = list[Any]  # tag, attributes and what is in it
 Nodes = list[Any]  # texts and elements
@@ -29,13 +29,13 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 CLOCK = {"visited": "before {} data points are visited", "iteration": "before iteration {}"}
 NAMES = {  # of what is no metric, as a person says it
     "ess_fraction": "ESS / m",
-    "floor_tv": f"TV of {EXACT_SAMPLES}",
+    "floor_tv": f"TV of {INDEPENDENT_DRAWS}",
     "num_particles": "number of particles",
     "first_mean": "mean of the first coordinate",
     "first_sd": "sd of the first coordinate",
     "lightest_mode": "mass of the lightest mode",
     "max_weight": "largest weight",
-    "mean_square_ratio": "squared error of the mean, 1 for exact samples",
+    "mean_square_ratio": "squared error of the mean, 1 for independent draws",
 }
 BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
 
