@@ -156,7 +156,7 @@ def run(
         if progress is not None:
             progress(session)
     if floor:
-        perfect_draws.floor(session.target, session.frame.num_draws, rule=session.frame.floor_rule)
+        perfect_draws.floor(session.target, session.frame.num_draws, **session.frame.drawn_as)
     return session.run
 
 

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     if bar:
         print(f"\ncomputing what {INDEPENDENT_DRAWS} would get ...", file=sys.stderr)
-    perfect_draws.floor(made.target, made.final.num_draws, rule=made.final.floor_rule)
+    perfect_draws.floor(made.target, made.final.num_draws, **made.final.drawn_as)
     if made.target.no_reference:
         print(made.target.no_reference, file=sys.stderr)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}

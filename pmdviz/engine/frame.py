@@ -270,9 +270,10 @@ class Frame:
         return len(self.particles) if self.method.family == "particles" else None
 
     @property
-    def floor_rule(self) -> str:
-        """The rule of `floors.TABLES` by which independent draws are judged beside this frame."""
-        return "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
+    def drawn_as(self) -> dict[str, Any]:
+        """How the independent draws beside this frame are drawn and judged: options of `perfect_draws.floor`."""
+        rule = "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
+        return {"rule": rule, "each": getattr(self.state, "each", 1)}
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -286,7 +287,7 @@ class Frame:
     @property
     def floors(self) -> dict[str, float | None]:
         """What as many independent draws get, with standard errors; None each until it has been computed."""
-        floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
+        floor = known_floor(self.target, self.num_draws, **self.drawn_as) if self.num_draws else None
         return {
             "floor_tv": floor.tv if floor else None,
             "floor_tv_se": floor.tv_se if floor else None,

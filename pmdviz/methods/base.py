@@ -83,9 +83,9 @@ class Method:
         return getattr(knobs, "num_particles", 1), "particle"
 
     def varies_less(self, knobs: Any) -> str:
-        """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".
+        """What makes its particles vary less than the independent draws that they are compared with.
 
-        "" where nothing does. It explains a TV below that of independent draws.
+        Such as "weights that make errors cancel vary less"; "" where nothing does. It explains a TV below theirs.
         """
         return ""
 
@@ -168,7 +168,10 @@ class Method:
         return state.particles
 
     def unfinished(self, state: Any, knobs: Any) -> str:
-        """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is."""
+        """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is.
+
+        A sentence, and up to its first colon a few words.
+        """
         return ""
 
     def caveat(self, state: Any, knobs: Any) -> str:

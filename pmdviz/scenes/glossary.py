@@ -71,8 +71,8 @@ GLOSSARY = {
     "independent-draws": Term(
         "Independent draws",
         (INDEPENDENT_DRAWS, INDEPENDENT_DRAWS.capitalize()),
-        "A reference: the TV you would get with the same number of independent samples from the exact posterior. "
-        "Particles that vary less than independent samples can do better.",
+        "A reference: the TV you would get with the same number of draws from the exact posterior, drawn the same "
+        "way as the method's own particles: thinned from 16 candidates each where those are.",
         "θᵢ ~ p independently, i = 1 … m",
         "docs/metrics.md",
     ),

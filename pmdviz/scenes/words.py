@@ -12,9 +12,7 @@ from pmdviz.metrics.perfect_draws import NUM_SETS
 
 NO_JUDGEMENT = ("ess", "ancestors", "khat")  # of weights and descent: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
-INDEPENDENT_DRAWS = (
-    "independent draws"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
-)
+INDEPENDENT_DRAWS = "independent draws"  # the reference, wherever it is read: on a page, in a film, on a terminal
 SHARE = "share"  # unit of what is at most 1
 UNSPOKEN = ("0 to 1", SHARE)  # not read after a number
 NOISE = 2.0  # standard deviations of one set of independent draws that are called its noise
@@ -62,7 +60,7 @@ def state(frame: Any, unknown: str = UNKNOWN) -> str:
 
 
 def headline(frame: Any, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str = UNKNOWN) -> list[str]:
-    """The first available metric, with its reference: ["TV 0.087, independent draws 0.088"]; [] for none."""
+    """The first available metric, with the reference: ["TV 0.087, independent draws 0.088"]; [] for none."""
     tv = frame.metric("tv")
     if tv is not None:
         return [f"TV {number(tv)}{floor(frame, before, unknown)}"]

@@ -200,4 +200,4 @@ def know_floor(frame: Frame) -> None:
     """Compute what independent draws get, once a target and particle count: a film never says "being computed"."""
     metrics = frame.metrics
     if metrics["tv"] is not None and metrics["floor_tv"] is None and frame.num_draws:
-        perfect_draws.floor(frame.target, frame.num_draws, rule=frame.floor_rule)
+        perfect_draws.floor(frame.target, frame.num_draws, **frame.drawn_as)

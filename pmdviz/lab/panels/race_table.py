@@ -12,7 +12,7 @@ from pmdviz.lab.panels.race_words import WHY_BELOW
 from pmdviz.metrics import Metric
 from pmdviz.views.race_traces import SLOTS
 
-EXACT = "The score of as many independent samples of the exact posterior, smoothed by kernels: the dashed grey line."
+EXACT = "The dashed grey line: the score of draws of the exact posterior, drawn as the first method's particles are."
 BEFORE = {  # key -> (title, what it says)
     "method": ("method", "The method, with the line that it has in the traces."),
     "visited": ("observations used", "Rows passed to the likelihood or its gradient; repeats count."),

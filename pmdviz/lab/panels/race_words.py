@@ -16,10 +16,10 @@ from pmdviz.scenes.words import count, number
 from pmdviz.views.race_traces import SLOTS
 
 SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
-BELOW = "Values below those of independent draws are possible: weights and balanced draws vary less."
+BELOW = "Values below those of independent draws are possible: weights and particles that repel one another vary less."
 WHY_BELOW = (
-    "A method can score lower: weights, balanced draws and passes through all data vary less than independent samples "
-    "do, and a fitted density needs no kernels."
+    "A method can score lower: weights that make errors cancel and particles that repel one another vary less, and a "
+    "fitted density needs no kernels."
 )
 
 START = "Same data, same budget. Press Play: which methods find both modes?"

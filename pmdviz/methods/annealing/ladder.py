@@ -201,11 +201,13 @@ class Ladder(SmoothedMethod):
             return super().density(state, knobs, target)
         return Points(state.particles, state.log_weights)
 
+    def unfinished(self, state: LadderState, knobs: Any) -> str:
+        """That the temperature is below 1."""
+        return on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
+
     def caveat(self, state: LadderState, knobs: Any) -> str:
         """That it is on the way, or that too few particles carry it."""
-        if state.beta < 1 and not state.returning:
-            return on_the_way(state.beta)
-        return super().caveat(state, knobs)
+        return self.unfinished(state, knobs) or super().caveat(state, knobs)
 
 
 def walkers_of(state: LadderState) -> Walkers:

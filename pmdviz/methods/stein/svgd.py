@@ -141,13 +141,18 @@ class SVGD(SmoothedMethod, BatchMethod):
             update=ANNEALED if annealed else None,
         )
 
+    def unfinished(self, state: SVGDState, knobs: SVGDKnobs) -> str:
+        """That the power of the likelihood is not 1 yet."""
+        beta = temperature(state.iteration - 1, knobs) if state.iteration else 1.0
+        return on_the_way(beta) if beta < 1 else ""
+
     def caveat(self, state: SVGDState, knobs: SVGDKnobs) -> str:
         """That the power of the likelihood is not 1 yet, or that the variance has collapsed."""
         if state.iteration == 0:
             return ""
-        beta, (m, d) = temperature(state.iteration - 1, knobs), state.particles.shape
-        if beta < 1:
-            return on_the_way(beta)
+        if known := self.unfinished(state, knobs):
+            return known
+        m, d = state.particles.shape
         kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m > 1 else 1.0
         if kept < COLLAPSED:
             return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pmdviz.engine.frame import Frame
 from pmdviz.lab.loop.background import Background, OneAtATime
@@ -46,15 +47,15 @@ class FloorWork(OneAtATime):
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
         m = frame.num_draws
-        key = (frame.target.key, m, frame.floor_rule)
+        key = (frame.target.key, m, *frame.drawn_as.values())
         if key == self._key:
             return
         self.forget()
         if m is None or frame.metric("tv") is None:
             return
-        if known_floor(frame.target, m, frame.floor_rule) is None:
+        if known_floor(frame.target, m, **frame.drawn_as) is None:
             self._key = key
-            self.follow(_computed(frame.target, m, frame.floor_rule))
+            self.follow(_computed(frame.target, m, frame.drawn_as))
 
     def forget(self) -> None:
         """Let go of the one under way, and ask again for the next frame."""
@@ -62,5 +63,5 @@ class FloorWork(OneAtATime):
         self._key = ()
 
 
-def _computed(target: Target, m: int, rule: str) -> Background:
-    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule))
+def _computed(target: Target, m: int, drawn_as: dict[str, Any]) -> Background:
+    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), **drawn_as))
