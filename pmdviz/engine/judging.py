@@ -40,7 +40,7 @@ def caveat_of(frame: Frame) -> str:
     First what the method says of itself, then what the check has found. A check that finds the frame right overrules
     the method's diagnostics, which judge q by less.
     """
-    own = frame.method.unfinished(frame.state, frame.knobs) or frame.method.caveat(frame.state, frame.knobs)
+    own = frame.method.caveat(frame.state, frame.knobs) or frame.method.unfinished(frame.state, frame.knobs)
     checked = frame.measured or frame
     if checked.iteration == 0:  # the prior itself, or nothing has been measured since
         return own or frame.no_density
