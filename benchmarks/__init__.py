@@ -1,7 +1,8 @@
 """Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`. One bench a file of this folder.
 
 A bench module has a one-line docstring and `run(options) -> dict` with its figures; its `OPTIONS`, where it has some,
-are the numbers that one may give it on the command line, with their defaults; `BY_METHOD` says that it takes --methods.
+are the numbers that one may give it on the command line, with their defaults; `IN_PARTS` says that it takes --methods
+and --only.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ NUMBERS = {
     "seed": "of what is drawn",
     "seeds": "how many runs",
     "count": "how many problems",
-    "first": "the first problem's number, from 1",
     "jobs": "how many processes",
 }
 
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
     parser.add_argument("--checkout", metavar="DIR", help="of another commit, to attack its server as well")
     parser.add_argument("--methods", metavar="A,B", help="these methods only; for benches that take it")
+    parser.add_argument("--only", metavar="FROM:TO", help="these problems only, from 0; for benches that take it")
     for name, words in NUMBERS.items():
         parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
 
@@ -56,7 +57,7 @@ def main(options: argparse.Namespace) -> None:
     check_text_path(options.json)
     module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
-    for name, mark in (("checkout", "ATTACKED"), ("methods", "BY_METHOD")):
+    for name, mark in (("checkout", "ATTACKED"), ("methods", "IN_PARTS"), ("only", "IN_PARTS")):
         if getattr(options, name) is not None and not hasattr(module, mark):
             raise InputError(f"bench {options.name} takes no --{name}")
     before, start = circumstances(), time.perf_counter()
@@ -74,8 +75,8 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _switches(options: argparse.Namespace) -> list[str]:
-    methods = [] if options.methods is None else [f"--methods {options.methods}"]
-    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None) + methods
+    parts = [f"--{name} {getattr(options, name)}" for name in ("methods", "only") if getattr(options, name) is not None]
+    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None) + parts
 
 
 def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:

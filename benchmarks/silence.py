@@ -16,13 +16,13 @@ from benchmarks.helpers.contest import figures
 from benchmarks.problems import KINDS, Problem, problem
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import words_of
+from pmdviz.errors import InputError, words_of
 from pmdviz.experiments.goodness_of_fit.rates import rate_of
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, find_method
 
-OPTIONS = {"seed": 1, "count": 60, "first": 1, "jobs": 1}
-BY_METHOD = True  # takes --methods
+OPTIONS = {"seed": 1, "count": 60, "jobs": 1}
+IN_PARTS = True  # takes --methods and --only
 MOST_SECONDS = 20.0  # of CPU time; a run that takes longer is cut off and does not count
 MOST_OFF, RATIOS = 0.3, (0.7, 1.4)  # of a mean in posterior sds, and of sds to the posterior's
 RARELY = 10**6  # iterations between measured frames: the last one is always measured
@@ -64,16 +64,25 @@ def run(options: Namespace) -> dict[str, Any]:
     """The `summary` of the problems; its table goes to standard error."""
     os.environ.setdefault("PMDVIZ_THREADS", "1")
     methods = [find_method(name).name for name in options.methods.split(",")] if options.methods else [*METHODS]
-    first, count = options.first - 1, QUICK if options.quick else options.count
-    numbers = range(first, first + count)
+    numbers = _numbers(QUICK if options.quick else options.count, options.only)
     work = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     found: dict[int, Row] = {}
     for number, row in work(joblib.delayed(_row)(options.seed, number, methods) for number in numbers):
         found[number] = row
-        print(f"{row.name}: {len(found)} of {count} problems", file=sys.stderr, flush=True)
+        print(f"{row.name}: {len(found)} of {len(numbers)} problems", file=sys.stderr, flush=True)
     told = summary([found[number] for number in numbers])
     print(table(told), file=sys.stderr)
     return told
+
+
+def _numbers(count: int, only: str | None) -> range:
+    """Of the problems. Raises InputError."""
+    if only is None:
+        return range(count)
+    first, _, end = only.partition(":")
+    if not (first.isdecimal() and end.isdecimal() and int(first) < int(end) <= count):
+        raise InputError(f"--only must be FROM:TO with 0 <= FROM < TO <= {count}, such as 0:10; given: {only!r}")
+    return range(int(first), int(end))
 
 
 def _row(seed: int, number: int, methods: list[str]) -> tuple[int, Row]:
@@ -114,11 +123,11 @@ def summary(rows: list[Row]) -> dict[str, Any]:
     """Counts by method, by kind and in all, the pairs that do not apply, and every run in words."""
     by_method: dict[str, Counter[str]] = {}
     by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-    missing: dict[str, Counter[tuple[str, str]]] = {}
+    missing: dict[str, dict[str, Counter[str]]] = {}  # method -> what it needs -> kinds of problems
     for row in rows:
         for method, ending in row.endings.items():
             if ending.result == "does_not_apply":
-                missing.setdefault(method, Counter())[ending.caveat, row.kind] += 1
+                missing.setdefault(method, {}).setdefault(ending.caveat, Counter())[row.kind] += 1
                 continue
             for counter in (by_method.setdefault(method, Counter()), by_kind[row.kind]):
                 counter.update(ending.counted)
@@ -133,8 +142,10 @@ def summary(rows: list[Row]) -> dict[str, Any]:
         "kinds": {kind: _counts(counter) for kind, counter in by_kind.items()},
         "methods": {method: _counts(by_method[method]) for method in sorted(by_method)},
         "do_not_apply": {
-            method: [f"{kind}, {times} problems: needs {words}" for (words, kind), times in counter.items()]
-            for method, counter in missing.items()
+            method: {
+                words: ", ".join(f"{kind} {times}" for kind, times in kinds.items()) for words, kinds in of.items()
+            }
+            for method, of in missing.items()
         },
         "runs": {
             row.name: {method: str(each) for method, each in row.endings.items() if each.result != "does_not_apply"}

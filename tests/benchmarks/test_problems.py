@@ -113,7 +113,7 @@ def test_wrong_is_wrong_and_silence_is_counted(few):
         0.333,
         0.5,
     )
-    assert "a gradient" in told["do_not_apply"]["pmd"][0]
+    assert told["do_not_apply"] == {"pmd": {"a gradient": "modes 1"}}
 
 
 def test_runs_end_right_cut_off_failed_or_do_not_apply(few, monkeypatch):

@@ -80,6 +80,10 @@ WRONG = [
     (["bench", "nothing"], "'nothing'"),
     (["bench", "rate", "--sessions", "3"], "bench rate takes no --sessions"),
     (["bench", "rate", "--methods", "pmd"], "bench rate takes no --methods"),
+    (
+        ["bench", "silence", "--only", "9:9"],
+        "--only must be FROM:TO with 0 <= FROM < TO <= 60, such as 0:10; given: '9:9'",
+    ),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
     (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
     (["export", "x.png", "--fps", "3"], "fps means nothing to a .png file"),
