@@ -8,7 +8,7 @@ import pytest
 import pmdviz
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky
+from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky, resampled
 from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from
 
@@ -103,7 +103,8 @@ def test_the_last_moves_go_on_until_particles_have_left_where_they_arrived_and_t
     first = int(np.argmax(np.array(found) < 0.1)) + 1
     assert 3 < first and len(found) == 2 * first == session.frame.state.enough
     assert abs(found[-1]) < 4 / np.sqrt(1000), "0.01 is left, besides Monte Carlo noise"
-    assert session.set(num_particles=700) and session.advance().state.moves == 1, "copies have to part again"
+    copies = resampled(np.random.default_rng(0), session.frame.state, 700)[0]
+    assert copies.moves == copies.enough == 0 and not TEMPERING.ended(copies, session.knobs, session.target)
 
 
 def test_few_families_are_named_until_their_moves_have_made_up_for_that():

@@ -34,7 +34,7 @@ class StructuredKnobs(BatchKnobs):
     num_particles = num_particles_knob(
         16,
         "restart",
-        "Number of sets of those unknowns that have no closed form. With many data one soon has all weight.",
+        "Sets of the unknowns that have no closed form. With many data one soon has all weight.",
         (1, 200),
     )
     batch_size = batch_size_knob(128)
