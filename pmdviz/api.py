@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from pmdviz import knobs
+from pmdviz.data.tables import Table, hold
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
@@ -15,10 +16,12 @@ from pmdviz.errors import InputError, check_function, shown
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import perfect_draws
-from pmdviz.targets import TARGETS, Target, make_target
+from pmdviz.targets import TARGETS, Target, find_target, make_target
 from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.table_form import table_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from pmdviz.engine.frame import Frame
@@ -101,6 +104,50 @@ def target(name: str, **options: Any) -> Target:
 
 
 custom_target = CustomTarget
+
+
+def read_table(
+    source: str | os.PathLike[str] | pd.DataFrame,
+    target: str,
+    *,
+    inputs: Sequence[str] | None = None,
+    outcome: str | None = None,
+    scale: bool = False,
+) -> Table:
+    """The rows of a table of yours as a target takes them, for its option `data`.
+
+    Parameters
+    ----------
+    source : path or data frame
+        A file of cells divided by commas, semicolons, tabs, bars or spaces.
+    target : str
+        The target that takes it.
+    inputs, outcome : names of columns, optional
+        By default what the page presets. A column of words as input becomes a column of 0 and 1 for each word.
+    scale : bool
+        Each column of numbers less its mean, divided by its sd, rounded to 5 decimals.
+
+    Returns
+    -------
+    Table
+        `.columns`, `.rows` (n, k): the inputs, then the outcome. Rows with a missing value are left out.
+
+    Raises
+    ------
+    InputError
+        A file that cannot be read, names that are not columns, columns that do not fit the target.
+
+    Examples
+    --------
+    >>> heights = pmdviz.read_table("people.csv", "mixture", inputs=["height"], scale=True)
+    >>> pmdviz.run(target="mixture", target_options={"data": heights})
+    """
+    form = find_target(target).table
+    if form is None:
+        raise InputError(f"target {target!r} takes no table")
+    found = table_of(source, form, inputs, outcome, scale)
+    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "given"
+    return hold(name, found.columns, found.rows)
 
 
 def run(

@@ -22,6 +22,10 @@ class InputError(ValueError):
         self.field, self.on_page = field, on_page or message
 
 
+class InputWarning(UserWarning):
+    """Something that a person gave is used in part: one line says which part."""
+
+
 class TargetError(RuntimeError):
     """A target's own function failed or gave an impossible value while a run used it.
 

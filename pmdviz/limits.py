@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pmdviz.errors import InputError, shown
+from pmdviz.errors import InputError, InputWarning, shown
 from pmdviz.knobs import whole_number
 
+OTHERS = ("DOCS", "LESSONS", "PROBE", "TARGETS", "THREADS", "WORKER")  # variables that are no limits
 MOST = 10**12  # more than anybody means; without an end milliseconds would be no number any more
 
 
@@ -46,9 +49,17 @@ def limit(name: str) -> int | None:
 
 
 def check_limits() -> None:
-    """Raise InputError for a variable that holds no limit: a typing error must not mean that there is none."""
+    """Raise InputError for a variable that holds no limit, and warn of a name that is nearly that of a variable.
+
+    A typing error must not mean that there is no limit.
+    """
     for name in LIMITS:
         limit(name)
+    known = {*map(str.upper, LIMITS), *OTHERS}
+    for name in sorted(each.removeprefix("PMDVIZ_") for each in os.environ if each.startswith("PMDVIZ_")):
+        if name not in known and (near := difflib.get_close_matches(name, known, n=1)):
+            words = f"the environment has PMDVIZ_{name}, which does nothing; did you mean PMDVIZ_{near[0]}?"
+            warnings.warn(words, InputWarning, stacklevel=2)
 
 
 def set_limits(given: Mapping[str, object]) -> None:

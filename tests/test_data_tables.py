@@ -32,9 +32,9 @@ def test_a_table_comes_back_from_its_own_text(rows, columns, name):
         back = held(table.pin)
     assert back is table and [*plain] == [table.pin]
     cells = read_cells(table.text)
-    read = np.column_stack([cells.numbers(k) for k in range(len(cells.columns))])
-    assert cells.columns == table.columns and np.array_equal(read, table.rows)
-    assert hold(table.name, cells.columns, read).pin == table.pin
+    read = np.column_stack([column.numbers for column in cells.columns])
+    assert cells.names == table.columns and np.array_equal(read, table.rows)
+    assert hold(table.name, cells.names, read).pin == table.pin
 
 
 @given(rows_of, st.data())
@@ -100,15 +100,68 @@ def test_tables_are_found_wherever_a_piece_of_work_names_them():
     assert tables_in(["0.csv#000000000000", "no pin", a, a]) == (tables[0],)
 
 
+def columns_of(content):
+    """Name and numbers of every column, and what is said of it."""
+    return {column.name: (column.numbers.tolist(), column.said) for column in read_cells(content).columns}
+
+
 def test_what_a_text_says():
-    cells = read_cells("\ufeffGröße; Gewicht ;Art\r\n1,5;60;a\r\n\r\n 1,7 ; NA;b\r\n")
-    assert cells.columns == ("Größe", "Gewicht", "Art") and cells.decimal_comma and len(cells.rows) == 2
-    assert cells.numbers(0).tolist() == [1.5, 1.7] and np.isnan(cells.numbers(1)[1])
-    assert cells.first_misfit(2) == "'a' in row 1" and not cells.first_misfit(1)
-    assert read_cells("1,2\n3,4\n").columns == ("column 1", "column 2")
-    assert read_cells("a,a,\n1,2,3\n").columns[0] == "a" and len({*read_cells("a,a,\n1,2,3\n").columns}) == 3
-    assert read_cells("1\t2\n3\t4").numbers(1).tolist() == [2.0, 4.0]
-    assert not read_cells("1,5\n2,5\n").decimal_comma
+    nan, cells = np.nan, read_cells("\ufeffGröße; Gewicht ;Art\r\n1,5;60;a\r\n\r\n 1,7 ; NA;b\r\n")
+    assert cells.names == ("Größe", "Gewicht", "Art") and len(cells) == 2
+    assert cells.columns[0].numbers.tolist() == [1.5, 1.7] and np.isnan(cells.columns[1].numbers[1])
+    assert cells.columns[2].misfit == "'a' in line 2" and not cells.columns[1].misfit
+    half = [float(k) for k in range(60)]
+    late = "x;y\n" + "".join(f"{k};{k}\n" for k in range(60)) + "1,5;1\n"
+    for text, expected in {
+        "1,2\n3,4\n": {"column 1": [1, 3], "column 2": [2, 4]},
+        "a,a,\n1,2,3\n": {"a": [1], "a (2)": [2], "column 3": [3]},
+        "1\t2\n3\t4": {"column 1": [1, 3], "column 2": [2, 4]},
+        "1,5\n2,5\n": {"column 1": [1, 2], "column 2": [5, 5]},
+        late: {"x": [*half, 1.5], "y": [*half, 1]},
+        "x;y\n1.234,5;2\n2.000;,5\n": {"x": [1234.5, 2000], "y": [2, 0.5]},
+        "x\n1,5\n,5\n": {"x": [1.5, 0.5]},
+        "1,5;2,5\n3,5;4\n": {"column 1": [1.5, 3.5], "column 2": [2.5, 4]},
+        'x,y\n"1,234",2\n"2,345.5",3\n': {"x": [1234, 2345.5], "y": [2, 3]},
+        "  a    b\n  1.5   2\n  2.5   3\n": {"a": [1.5, 2.5], "b": [2, 3]},
+        '"a" "b c"\n1.5 2\n2.5 3\n': {"a": [1.5, 2.5], "b c": [2, 3]},
+        '"a"\t"b"\n"1"\t1.5\t2\n"2"\t2.5\t3\n': {"row": [1, 2], "a": [1.5, 2.5], "b": [2, 3]},
+        '"a" "b"\n"Mazda" 1.5 2\n"Fiat" 2.5 3\n': {"row": [nan, nan], "a": [1.5, 2.5], "b": [2, 3]},
+        "# theta1: units; a, b, c\nx,y\n1,2\n# in between\n3,4\n": {"x": [1, 3], "y": [2, 4]},
+        "# x,y\n1,2\n3,4\n": {"x": [1, 3], "y": [2, 4]},  # as NumPy writes names
+        "#,y\n1,2\n3,4\n": {"column 1": [1, 3], "y": [2, 4]},
+        "sep=;\nx;y\n1,5;2\n": {"x": [1.5], "y": [2]},
+        "x,y\n1,2\n#N/A,3\n<NA>,5\n--,1\nNaN,7\n": {"x": [1, nan, nan, nan, nan], "y": [2, 3, 5, 1, 7]},
+        "x,y\n\u22121.5,2\n": {"x": [-1.5], "y": [2]},
+        "x,y\n1,2\n3,4\n\x1a": {"x": [1, 3], "y": [2, 4]},
+        "x,about\n1," + "words " * 40 + "\n3,b\n": {"x": [1, 3], "about": [nan, nan]},
+        b"x,name\n1,foo\x85bar\n3,z\n": {"x": [1, 3], "name": [nan, nan]},
+        "x,y\n1,2\n3,4\n".encode("utf-16"): {"x": [1, 3], "y": [2, 4]},
+        "x,y\r1,2\r3,4\r": {"x": [1, 3], "y": [2, 4]},
+        "x,y\nTrue,1\n,2\nFalse,3\n": {"x": [1, nan, 0], "y": [1, 2, 3]},
+        'a,c\n"x\ny",2\nz,3\n': {"a": [nan, nan], "c": [2, 3]},
+        "a\n1\ninf\n": {"a": [1, nan]},
+    }.items():
+        found = {name: numbers for name, (numbers, _) in columns_of(text).items()}
+        assert [*found] == [*expected], text
+        for name, numbers in expected.items():
+            np.testing.assert_array_equal(found[name], numbers, err_msg=repr(text))
+    assert columns_of(b"x,name\n1,foo\x85bar\n3,z\n")["name"][1] == "two words: foo…bar, z"
+    assert columns_of("x;y\n1,234;2\n12,345;3\n")["x"] == ([1.234, 12.345], "numbers (1,234 read as 1.234)")
+
+
+def test_what_cannot_be_read_is_named_by_its_line():
+    for text, words in {
+        "a,b\n1,2\n\n# c\n3\n": "line 5 has 1 cells, and the first has 2",
+        "a,b\n1,2,3\n": "line 2 has 3 cells, and the first has 2",
+        "a b\n1 2\n\n3 4 5\n": "line 4 has 3 cells",
+        'a,b\n1,2\n"1,2\n': "the quote that opens in line 3 does not close",
+        "a;b\n1;2\n3\n": "line 3 has 1 cells",
+        "a,b\n": "names of columns and no rows",
+        "# only\n": "there is no data",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            read_cells(text)
+    assert read_cells("a,b\n1,2\n\n# c\n3,x\n").columns[1].misfit == "'x' in line 5"
 
 
 def test_data_of_a_recipe_that_cannot_be_read_get_a_sentence():
@@ -127,10 +180,10 @@ def said_of(content):
         cells = read_cells(content)
     except InputError as error:
         return str(error)
-    numbers = np.column_stack([cells.numbers(k) for k in range(len(cells.columns))])
+    numbers = np.column_stack([column.numbers for column in cells.columns])
     whole = numbers[np.isfinite(numbers).all(axis=1)]
     if len(whole):
-        table = hold("x.csv", cells.columns, whole)
+        table = hold("x.csv", cells.names, whole)
         with holding(packed([table])):
             assert held(table.pin) is table
     return ""
@@ -139,6 +192,7 @@ def said_of(content):
 @pytest.mark.ci
 def test_hostile_files_are_tables_or_get_a_sentence_and_nothing_is_run(monkeypatch):
     files = hostile_files()
+    said_of("a,b\n1,x\n2,\n")  # what is imported once
 
     def refused(*_):
         raise AssertionError("something was executed or opened")

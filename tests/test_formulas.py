@@ -118,7 +118,7 @@ REFUSED = [
     # Names, attributes and what they lead to; calls of what is no function of ours.
     "__import__('os')", "__import__(x)", "__builtins__", "open(x)", "eval(x)", "os", "x.real", "x.__class__",
     "exp.__globals__", "().__class__", "np.exp(x)", "1.real", "1..real", "getattr(x, y)", "print(x)", "z", "E",
-    "Exp(x)", "exp(x)(y)", "x(y)", "2(x)", "(x + y)(x)", "exp(exp)(x)", "exp(exp)", "exp", "exp()", "exp(x, y)",
+    "Exp(x)", "exp(x)(y)", "x(y)", "(x + y)(x)", "exp(exp)(x)", "exp(exp)", "exp", "exp()", "exp(x, y)",
     "hypot(x)", "hypot(x, y, x)", "pi(x)", "exp(*x)", "exp(**x)", "exp(x=x)", "exp((x, y))",
     # What else Python has.
     "lambda: x", "(lambda x: x)(y)", "[x for x in y]", "{x: y}", "exp(x for x in y)", "x if y else x", "x and y",
@@ -127,13 +127,13 @@ REFUSED = [
     "with x: y", "@x", "x @ y", "x // y", "x % y", "x & y", "x << y", "~x", "x # y", "x \\ y", "*x", "x->y", "x!",
     "$x", "`x`", "x'", '"x"', "b'x'", "f'{exit()}'", "'''x'''", "'x' * 9", "'%s' % x", "'{}'.format(x)",
     # Numbers that are none.
-    "1j", "0x10", "1_000", "1if x else y", "2x", "2pi", "3 x", "1e400", "9" * 400, "1.2.3", "1e", "٣", "１", "007",
+    "1j", "0x10", "1_000", "1if x else y", "1/2x", "x / 2 (y)", "1e400", "9" * 400, "1.2.3", "1e", "٣", "１", "007",
     # Brackets and depth.
     "", "\n\t", "(", ")", "x)", "((x)", "x +", "* x", "x y", "exp(,)", "(" * 240 + "x", "-" * 480 + "x",
     "(" * 62 + "-x" + "*-x)" * 62, "exp(" * 61 + "x" + ")" * 61, "x" + "+x" * 100, "x" * (LONGEST + 1),
     # Look-alikes and what is not to be seen.
     "ｅxp(x)", "еxp(x)", "ｘ", "𝐞𝐱𝐩(x)", "ℯ", "x²", "x − y", "√x", "（x）", "x\u200b", "\u202ex", "x\x00", "\ufeffx",
-    "\ud800", "x^2", "|x|", "x≤y", "x\u037e y", "<script>alert(1)</script>", "{{7*7}}", "${x}", "%s%n",
+    "\ud800", "x^^2", "|x|", "x≤y", "x\u037e y", "<script>alert(1)</script>", "{{7*7}}", "${x}", "%s%n",
 ]  # fmt: skip  # noqa: RUF001
 
 
@@ -162,12 +162,29 @@ def test_what_is_not_a_formula_gets_one_sentence_and_is_not_executed(monkeypatch
             Formula(other)
 
 
+def test_powers_and_products_are_read_as_people_write_them():
+    points = np.array([[0.5, -1.5], [2.0, 0.25]])
+    for text, plain in {
+        "-x^2 - 3y": "-x**2 - 3 * y",
+        "2(x + 1) - 2pi * x^2": "2 * (x + 1) - 2 * pi * x**2",
+        "1e3x": "1e3 * x",
+        "3.5exp(-x)": "3.5 * exp(-x)",
+        "0.5 y ^ 2 - 2 x": "0.5 * y ** 2 - 2 * x",
+    }.items():
+        found = Formula(text)
+        np.testing.assert_array_equal(found.value(points), Formula(plain).value(points))
+        assert Formula(found.text).text == found.text, text
+    with pytest.raises(InputError, match="at most 500 characters, written with"):
+        Formula("+".join(["x^2"] * 124))
+
+
 def test_the_sentence_names_the_place():
     for text, words in [
         ("x + foo", "'foo', at character 5, is not known: a formula is made of x, y, numbers, pi, e,"),
         ("x + cosine(x)", "'cosine', at character 5, is no function of a formula"),
-        ("x^2", r"'\^', at character 2, is not allowed; write a power \*\*"),
-        ("3 + 2x", r"'2x', at character 5, is no number; a product is written 2 \* x"),
+        ("x²", r"'²', at character 2, is not allowed; write a square \*\*2"),
+        ("3 + 1_0", r"'1_', at character 5, is no number; a product is written 2 \* x"),
+        ("3 + 1/2x", r"'2x', at character 7, may be below the line or not: use brackets"),
         ("exp(x, y)", r"'exp\(x, y\)', at character 1, must have 1 value in its brackets, and has 2"),
         ("1 - hypot", r"'hypot', at character 5, is a function: write hypot\(x, y\)"),
         ("x + (y", "no formula: '\\(' was never closed, at character 5"),

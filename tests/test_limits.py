@@ -3,7 +3,7 @@
 import pytest
 
 from pmdviz.cli.main import main
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, InputWarning
 from pmdviz.limits import LIMITS, MOST, check_limits, limit, set_limits, variable
 from pmdviz.serve import pages, server
 
@@ -25,6 +25,17 @@ def test_a_variable_without_a_limit_is_refused(monkeypatch):
                 for ask in (check_limits, lambda name=name: limit(name), lambda: set_limits({})):
                     with pytest.raises(InputError, match=refused):
                         ask()
+
+
+def test_a_misspelt_variable_gets_a_word_and_the_nearest_name(monkeypatch):
+    for name, meant in [("MAX_SESSION", "MAX_SESSIONS"), ("THREAD", "THREADS"), ("MAXPARTICLES", "MAX_PARTICLES")]:
+        with monkeypatch.context() as patch:
+            patch.setenv(f"PMDVIZ_{name}", "1")
+            with pytest.warns(InputWarning, match=f"PMDVIZ_{name}, which does nothing; did you mean PMDVIZ_{meant}"):
+                check_limits()
+    monkeypatch.setenv("PMDVIZ_SOMETHING_ELSE", "1")
+    monkeypatch.setenv("PMDVIZ_THREADS", "1")
+    check_limits()
 
 
 def test_a_variable_has_the_bounds_of_its_flag(monkeypatch):

@@ -9,9 +9,10 @@ import gc
 import importlib
 import os
 import sys
+import warnings
 from typing import Any, NamedTuple, NoReturn
 
-from pmdviz.errors import InputError, TargetError, unknown, words_of
+from pmdviz.errors import InputError, InputWarning, TargetError, unknown, words_of
 from pmdviz.version import __version__
 
 
@@ -42,6 +43,7 @@ COMMANDS = {
     "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
     "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),
 }
+PYTHONS_OWN = warnings.formatwarning
 OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # of a write to a stream that has no name
 
 
@@ -71,6 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
         atexit.register(gc.freeze)  # else Python looks through all of numba once more before it ends: 0.2 s
         _limit_blas()
         _print_anything()
+        warnings.formatwarning = _said
         _check_command(arguments)
         options = _parsed(parser_of(arguments[:1]), arguments)
         status = options.act(options) or 0
@@ -91,6 +94,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _said(message: Warning | str, category: type[Warning], file: str, line: int, text: str | None = None) -> str:
+    """A warning in one line; Python's own are as they are elsewhere."""
+    plain = isinstance(message, InputWarning)
+    return f"pmdviz: {message}\n" if plain else PYTHONS_OWN(message, category, file, line, text)
 
 
 def _words(error: OSError) -> str:

@@ -69,17 +69,18 @@ def given_recipe_alone(options: argparse.Namespace) -> None:
         )
 
 
-def _read(path: str) -> str:
+def _read(path: str) -> str | bytes:
     if path == "-" and sys.stdin is None:
         raise InputError("cannot read the recipe '-': standard input is closed; name a file, or pipe a recipe in")
     try:
-        with nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as stream:
-            text = stream.read(MAX_RECIPE_BYTES + 1)  # of a device without end no more
-    except (OSError, UnicodeDecodeError) as error:
+        piped = getattr(sys.stdin, "buffer", sys.stdin)
+        with nullcontext(piped) if path == "-" else open(path, "rb") as stream:
+            content = stream.read(MAX_RECIPE_BYTES + 1)  # of a device without end no more
+    except OSError as error:
         raise InputError(f"cannot read the recipe {shown(path, 200)}: {error}") from error
-    if len(text) > MAX_RECIPE_BYTES:
+    if len(content) > MAX_RECIPE_BYTES:
         raise InputError(f"{shown(path, 200)} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
-    return text
+    return content
 
 
 def pairs(option: str, given: list[str]) -> dict[str, str]:

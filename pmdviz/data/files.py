@@ -6,12 +6,14 @@ A served page reads no file that a visitor names; one that the process has read 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import threading
 from pathlib import Path
 
 import numpy as np
 
+from pmdviz.data.cells import NUMBERS, Cells
 from pmdviz.data.formats import (
     BATCH,
     FORMATS,
@@ -19,20 +21,20 @@ from pmdviz.data.formats import (
     MOST_BYTES,
     Documents,
     labels_beside,
-    names_in,
     parsed,
     suffix_of,
+    tokens_beside,
     too_large,
 )
-from pmdviz.data.tables import DIGITS, digits_of, held
+from pmdviz.data.tables import DIGITS, Table, held, hold
 from pmdviz.errors import InputError, shown
 
 SUFFIXES_IN_WORDS = f"{', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}"
 PINNED = re.compile(rf"(.+)#([0-9a-f]{{{DIGITS}}})")
 BLOCK, ROWS_CHECKED = 1 << 20, 10_000
 
-_read: dict[str, np.ndarray | Documents] = {}  # by the pinned name
-_names: dict[str, tuple[str, ...]] = {}  # what columns or words are called, where that is known
+Content = np.ndarray | Documents | Cells | Table
+_read: dict[str, Content] = {}  # by the pinned name
 _lock = threading.RLock()
 _forbidden = False
 
@@ -73,46 +75,32 @@ def pinned(text: str) -> str:
         return _pin(*_split(text))
 
 
-def read_rows(text: str, least: int = 2) -> np.ndarray:
-    """The rows (n, k) of a pinned file, in the file's own type of number, read once.
-
-    Raises InputError as `pinned` does, and for fewer than `least` rows or columns.
-    """
+def content_of(text: str) -> Content:
+    """What a pinned file holds, read once, or the table that is held under that name. Raises InputError as `pinned`."""
     if table := held(text):
-        rows: np.ndarray | Documents = table.rows
-    else:
-        with _lock:
-            rows = _read[pinned(text)]
-    if isinstance(rows, list):
-        raise InputError(f"file {shown(_split(text)[0])} holds word counts, and a table is needed")
-    if min(rows.shape) < least:
-        raise _too_small(_split(text)[0], rows)
-    return rows
-
-
-def shape_of(text: str) -> tuple[int, int]:
-    """How many rows and columns a pinned file has; of word counts how many documents. Raises as `pinned` does."""
-    table = held(text)
+        return table
     with _lock:
-        found = table.rows if table else _read[pinned(text)]
-    return (len(found), 0) if isinstance(found, list) else found.shape
+        return _read[pinned(text)]
 
 
-def read_documents(text: str) -> Documents:
-    """The documents of a pinned file: of an .ldac file, or of a table with a row for each. Raises InputError."""
-    with _lock:
-        found = None if held(text) else _read[pinned(text)]
-    if isinstance(found, list):
-        return found
-    return [(np.flatnonzero(row), row[row != 0]) for row in read_rows(text)]
+def cells_in(path: str | os.PathLike[str]) -> Cells:
+    """A file as a table in text form, whatever its name ends with. Raises InputError."""
+    if _forbidden:
+        raise InputError("a served page reads no files")
+    found = _parsed(os.fspath(path))
+    if not isinstance(found, Cells):
+        raise InputError(f"file {shown(os.fspath(path))} holds no table in text form")
+    return found
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    """What the columns or words of a pinned file are called: a .csv file's header, or the lines of FILE.tokens."""
-    if table := held(text):
-        return table.columns
-    with _lock:
-        return _names.get(pinned(text), ())
+def words_of(text: str) -> tuple[str, ...]:
+    """What the words of a pinned file of word counts are called, where that is known."""
+    return tokens_beside(Path(path_of(text)).expanduser())
+
+
+def path_of(text: str) -> str:
+    """The path of a pinned file."""
+    return _split(text)[0]
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -122,23 +110,24 @@ def _split(text: str) -> tuple[str, str]:
 
 def _pin(path: str, wanted: str) -> str:
     digits = _digest(path)
-    if wanted and digits != wanted and _digits_of_numbers(path) == wanted:
-        digits = wanted  # of a table that was brought into a page: the same numbers, written in another way
+    found: Content | None = None
+    if wanted and digits != wanted and (table := _as_brought(path)) and table.digits == wanted:
+        digits, found = wanted, table
     if wanted and digits != wanted:
         raise InputError(f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted})")
     name = f"{path}#{digits}"
     if name not in _read:
-        found = _parsed(path)
-        _read[name] = found if isinstance(found, list) else _checked(path, found)
-        _names[name] = names_in(Path(path).expanduser())
+        found = _parsed(path) if found is None else found
+        _read[name] = _checked(path, found) if isinstance(found, np.ndarray) else found
     return name
 
 
-def _digits_of_numbers(path: str) -> str:
-    if suffix_of(path) != ".csv":
-        return ""
-    found = _parsed(path)
-    return "" if isinstance(found, list) or found.ndim != 2 else digits_of(names_in(Path(path).expanduser()), found)
+def _as_brought(path: str) -> Table | None:
+    """The file of a table as a page used it: all its numbers, however they are written."""
+    cells = _parsed(path)
+    if not isinstance(cells, Cells) or any(column.kind != NUMBERS or column.missing for column in cells.columns):
+        return None
+    return hold(path, cells.names, np.column_stack([column.numbers for column in cells.columns]))
 
 
 def _digest(path: str) -> str:
@@ -162,7 +151,7 @@ def _files(path: str) -> list[Path]:
     return [file, labels_beside(file)] if suffix_of(path) == IDX else [file]
 
 
-def _parsed(path: str) -> np.ndarray | Documents:
+def _parsed(path: str) -> np.ndarray | Documents | Cells:
     try:
         return parsed(Path(path).expanduser())
     except InputError:

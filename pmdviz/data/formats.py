@@ -2,8 +2,9 @@
 
 `.ldac` alone is word counts, a list of documents.
 
-`.csv` goes line by line, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`, `.bz2`). A batch of
-CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of what it asks for is run.
+Tables in text form are read by `cells`, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`,
+`.bz2`). A batch of CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of what it asks
+for is run.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from typing import IO
 import numpy as np
 
 from pmdviz.data.batches import read_batch
-from pmdviz.data.cells import reads_as_number
-from pmdviz.data.words import words_table
+from pmdviz.data.cells import Cells, Limits, read_cells
 from pmdviz.errors import InputError, shown
 
 MOST_BYTES = 2_000_000_000  # of a file, of what it unpacks to, and of the table in memory
+MOST_CELLS = 1_000_000_000, 100_000  # rows and columns of a table in text form
 COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}
 IMAGES, LABELS = 0x803, 0x801  # IDX: bytes in three dimensions and in one
 IDX, BATCH = "idx3-ubyte", "_batch"
 NUMBERED = re.compile(r"(_batch)_\d$")  # of several batches
 LDAC = re.compile(r"\s*(\d{1,9})((?:\s+\d{1,9}:\d{1,9})*)\s*")
 Documents = list[tuple[np.ndarray, np.ndarray]]  # of each the numbers of its words, and how often each occurs
-Reader = Callable[[Path], np.ndarray | Documents]
+Reader = Callable[[Path], np.ndarray | Documents | Cells]
 
 
 def suffix_of(path: str) -> str | None:
@@ -44,12 +45,12 @@ def suffix_of(path: str) -> str | None:
     return next((suffix for suffix in FORMATS if name.endswith(suffix)), None)
 
 
-def parsed(path: Path) -> np.ndarray | Documents:
-    """The table (n, k) of a file in one of the FORMATS, of whatever numbers it holds.
+def parsed(path: Path) -> np.ndarray | Documents | Cells:
+    """The table (n, k) of a file in one of the FORMATS, of whatever numbers it holds; a table in text form as cells.
 
     Raises ValueError, OSError or EOFError for what is no table, and InputError where it is too large.
     """
-    return FORMATS[suffix_of(path.name)](path)
+    return FORMATS.get(suffix_of(path.name) or "", _text)(path)
 
 
 def too_large(what: str) -> InputError:
@@ -85,29 +86,12 @@ def _npy(path: Path) -> np.ndarray:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _csv(path: Path) -> np.ndarray:
-    lines = iter(_Lines(path))
-    first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")  # the mark that some programs begin a file with
-    if any(reads_as_number(cell) for cell in first.split(b",")):
-        return np.loadtxt(_after(first, lines), delimiter=",", ndmin=2)
-    return np.loadtxt(lines, delimiter=",", ndmin=2)  # without names of columns
-
-
-def _data(path: Path) -> np.ndarray:
-    """As UCI's repository has them: like `.csv`, or with columns of words, which become one-hot."""
-    return words_table(_Lines(path), str(path))[0] if _has_words(path) else _csv(path)
-
-
-def _has_words(path: Path) -> bool:
-    """Whether the first row has both numbers and words."""
-    rows = (line for line in _Lines(path) if line.strip() and not line.startswith(b"|"))
-    numbers = {reads_as_number(cell) for cell in next(iter(rows), b"").strip().split(b",")}
-    return numbers == {True, False}
-
-
-def _after(first: bytes, lines: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from lines
+def _text(path: Path) -> Cells:
+    try:
+        with _opened(path) as file:
+            return read_cells(file, Limits(MOST_BYTES, *MOST_CELLS), suffix_of(path.name) == ".data")
+    except InputError as error:
+        raise InputError(f"file {shown(str(path))}: {error}") from None
 
 
 def _libsvm(path: Path) -> np.ndarray:
@@ -186,23 +170,18 @@ def parse_ldac(path: Path) -> Documents:
     return documents
 
 
-def names_in(path: Path) -> tuple[str, ...]:
-    """What the columns of a .csv file are called, or by the lines of FILE.tokens the words of FILE.ldac; else ()."""
-    if suffix_of(path.name) == ".ldac":
-        tokens = path.with_name(path.name[: path.name.lower().index(".ldac")] + ".tokens")
-        return tuple(tokens.read_text(encoding="utf-8", errors="replace").split()) if tokens.exists() else ()
-    if suffix_of(path.name) == ".data" and _has_words(path):
-        return words_table(_Lines(path), str(path))[1]
-    if suffix_of(path.name) != ".csv":
-        return ()
-    cells = next(iter(_Lines(path)), b"").removeprefix(b"\xef\xbb\xbf").split(b",")
-    named = not any(reads_as_number(cell) for cell in cells)
-    return tuple(cell.decode("utf-8", "replace").strip() for cell in cells) if named else ()
+def tokens_beside(path: Path) -> tuple[str, ...]:
+    """The words of FILE.ldac, by the lines of FILE.tokens; () where there is no such file."""
+    tokens = path.with_name(path.name[: path.name.lower().index(".ldac")] + ".tokens")
+    return tuple(tokens.read_text(encoding="utf-8", errors="replace").split()) if tokens.exists() else ()
 
 
 FORMATS: dict[str, Reader] = {
-    ".csv": _csv,
-    ".data": _data,  # as the UCI repository calls them
+    ".csv": _text,
+    ".tsv": _text,
+    ".txt": _text,
+    ".dat": _text,
+    ".data": _text,  # as the UCI repository calls them
     ".npy": _npy,
     ".libsvm": _libsvm,
     ".svm": _libsvm,

@@ -62,8 +62,8 @@ def _unpacked(plain: Any) -> list[Table]:
         if not isinstance(text, str):
             raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; given: {shown(text)}")
         cells = read_cells(text)
-        rows = np.column_stack([cells.numbers(k) for k in range(len(cells.columns))])
-        table = hold(str(pin).partition("#")[0], cells.columns, rows)
+        rows = np.column_stack([column.numbers for column in cells.columns])
+        table = hold(str(pin).partition("#")[0], cells.names, rows)
         if table.pin != pin:
             raise InputError(f"the data {shown(pin)} of the recipe were changed on the way: their digits do not fit")
         tables.append(table)

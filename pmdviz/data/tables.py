@@ -31,6 +31,7 @@ class Table:
     name: str  # NAME.csv
     columns: tuple[str, ...]
     rows: np.ndarray = field(repr=False)
+    origin: str | None = field(default=None, repr=False)  # the Python that makes it; "": there is no file of it
 
     @cached_property
     def text(self) -> str:
@@ -49,13 +50,7 @@ class Table:
         return f"{self.name}#{self.digits}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return hold, (self.name, self.columns, self.rows)
-
-
-def digits_of(columns: Sequence[str], rows: np.ndarray) -> str:
-    """The digits of the table of these numbers, which need not be finite, however a file writes them."""
-    names = columns or [f"column {k}" for k in range(1, rows.shape[1] + 1)]
-    return Table("", safe_names(names), np.asarray(rows, float) + 0.0).digits
+        return hold, (self.name, self.columns, self.rows, self.origin)
 
 
 def _shortest(value: float) -> str:
@@ -66,13 +61,13 @@ _held: WeakValueDictionary[str, Table] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def hold(name: str, columns: Sequence[str], rows: np.ndarray) -> Table:
+def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None = None) -> Table:
     """The table of these finite numbers (n, k). Its pin names it while somebody keeps the table.
 
     Names are made such that a page can show them. Raises InputError, also where a recipe could not carry the table.
     """
     rows = np.array(rows, dtype=float, order="C", ndmin=2) + 0.0  # a copy, and no -0
-    made = Table(file_name(name), safe_names(columns), rows)
+    made = Table(file_name(name), safe_names(columns), rows, origin)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
         raise InputError(f"row {row + 1:,} of column {shown(made.columns[column], 40)} holds no finite number")
@@ -82,7 +77,24 @@ def hold(name: str, columns: Sequence[str], rows: np.ndarray) -> Table:
     if len(made.text) > MOST_HELD:
         raise InputError(f"a table may have {MOST_HELD:,} bytes as text; this one has {len(made.text):,}: take a part")
     with _lock:
-        return _held.setdefault(made.pin, made)
+        found = _held.setdefault(made.pin, made)
+        if found.origin is None and origin is not None:
+            found = _held[made.pin] = made
+        return found
+
+
+class Pin(str):
+    """The pin of a table that was given in Python: it keeps the table."""
+
+    table: Table
+
+    def __new__(cls, table: Table) -> Pin:  # noqa: D102
+        made = super().__new__(cls, table.pin)
+        made.table = table
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pin, (self.table,)
 
 
 def held(pin: str) -> Table | None:

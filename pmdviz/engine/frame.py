@@ -207,6 +207,10 @@ class Frame:
         """Total variation between p and q; None where there is no grid to compare on."""
         return self._tvs[self.judged_by]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled or copied: all but the comparisons with the reference, which are made again when asked."""
+        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+
     @cached_property
     def _known(self) -> dict[str, Divergences]:
         """What has been compared so far, by density."""

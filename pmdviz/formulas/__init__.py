@@ -1,8 +1,8 @@
 """A log density typed as a formula, such as `-hypot(x, y)**2 / 2`: parsed by a whitelist, computed with its gradient.
 
-There are the coordinates x and y, numbers, pi and e, + - * / **, and NumPy's functions of FUNCTIONS. Nothing else is
-read, and nothing is executed: the tree is walked, and each function says its own derivative. Every number is a float,
-so that 9**9**9 is infinite at once.
+There are the coordinates x and y, numbers, pi and e, + - * / ** (or ^), 3y for 3 * y, and NumPy's functions of
+FUNCTIONS. Nothing else is read, and nothing is executed: the tree is walked, and each function says its own derivative.
+Every number is a float, so 9**9**9 is infinite at once.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ DEEPEST = 60  # operations inside one another
 COORDINATES = ("x", "y")
 CONSTANTS = {"pi": math.pi, "e": math.e}
 STRANGE = re.compile(r"[^A-Za-z0-9_.+\-*/(), ]")  # whatever else Python may read, such as quotes and other alphabets
-WRITTEN = {"^": "a power **", "[": "brackets ( )", "{": "brackets ( )", "π": "pi as pi", "²": "a square **2"}
+WRITTEN = {"[": "brackets ( )", "{": "brackets ( )", "π": "pi as pi", "²": "a square **2"}
 WRITTEN |= dict.fromkeys("−–", "a minus -") | dict.fromkeys("×·⋅", "a product *") | {"=": "the value alone"}  # noqa: RUF001
 TOKENS = re.compile(r"[A-Za-z_]\w*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-MADE_OF = f"a formula is made of x, y, numbers, pi, e, + - * / **, brackets and {', '.join(FUNCTIONS)}"
+MADE_OF = f"a formula is made of x, y, numbers, pi, e, + - * / ** or ^, brackets and {', '.join(FUNCTIONS)}"
 
 
 class Dual(NamedTuple):
@@ -54,8 +54,12 @@ class Formula:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip() or len(self.text) > LONGEST:
             raise InputError(f"a formula is a text of 1 to {LONGEST} characters; given: {shown(self.text)}")
-        object.__setattr__(self, "text", " ".join(self.text.split()))
-        _check_characters(self.text)
+        text = " ".join(self.text.split()).replace("^", "**")
+        _check_characters(text)
+        text = TOKENS.sub(_with_product, text)
+        if len(text) > LONGEST:
+            raise InputError(f"a formula has at most {LONGEST} characters, written with * and **; this one {len(text)}")
+        object.__setattr__(self, "text", text)
         _check_numbers(self.text)
         _check(self._tree, self.text, 0)
 
@@ -111,8 +115,20 @@ def _check_characters(text: str) -> None:
         raise InputError(f"{shown(found[0])}{_at(found.start() + 1)}, is not allowed; {advice}")
 
 
+def _with_product(found: re.Match[str]) -> str:
+    """A number before a name or a bracket times it: 3y is 3 * y. Raises InputError for 1/2x, which has two readings."""
+    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :].lstrip()
+    follows = after[:1] == "(" or (after[:1].isalpha() and not re.match(r"[eE]\b", after))  # 1e wants its exponent
+    if found[0][0] not in ".0123456789" or not follows:
+        return found[0]
+    if before.endswith("/"):
+        words = f"{shown(found[0] + after[:1])}{_at(found.start() + 1)}, may be below the line or not: use brackets"
+        raise InputError(words)
+    return f"{found[0]} * " if found.string[found.end()] != " " else f"{found[0]} *"
+
+
 def _check_numbers(text: str) -> None:
-    """Refuse 2x and 2pi; Python would read 0x1, 1_000 and 1j, and warn of 1if."""
+    """Refuse 1._x; Python would read 0x1, 1_000 and 1j, and warn of 1if."""
     for found in TOKENS.finditer(text):
         after = text[found.end() : found.end() + 1]
         if found[0][0] in ".0123456789" and (after.isalnum() or after in {"_", "."}):

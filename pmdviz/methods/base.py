@@ -17,6 +17,12 @@ from pmdviz.targets.base import OFFERS
 
 METHODS: dict[str, Method] = {}
 DEFAULT_BUDGET = 20_000  # observations to use
+DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
+
+
+def usual_rows(target: Target) -> int:
+    """The rows that a run uses where nothing else is needed."""
+    return DEFAULT_STEPS if target.data is None else DEFAULT_BUDGET
 
 
 class Method:
@@ -91,7 +97,7 @@ class Method:
 
     def default_budget(self, target: Target, knobs: Any) -> int:
         """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
-        return DEFAULT_BUDGET
+        return usual_rows(target)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
         """The state at iteration 0."""

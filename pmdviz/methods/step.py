@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -83,6 +84,13 @@ class Update(NamedTuple):
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+def _frozen(values: dict[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(values)
+
+
+copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # runs hold such
+
+
 def no_paths() -> dict[str, np.ndarray]:
     """Of a step that has none."""
     return {}
@@ -106,6 +114,9 @@ class ComputedTerms(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self._known),)  # computed now: what computes them cannot be sent
 
     def __bool__(self) -> bool:
         """That there are some, which is known before they are."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import names_file, shape_of
+from pmdviz.data.files import names_file
 from pmdviz.data.parts import tables_in
 from pmdviz.data.tables import Table
 from pmdviz.errors import InputError
@@ -20,7 +20,7 @@ from pmdviz.targets.modes import find_modes
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
 from pmdviz.targets.space import Discrete, Reals, Space
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import TableForm, as_source
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
@@ -129,11 +129,15 @@ class Target:
 
         Those that say how many rows and inputs there are follow a table that is named, where nobody gives them.
         """
+        if cls.table is not None and options.get("data") is not None:
+            options = {**options, "data": as_source(options["data"], cls.table)}
         if cls.table is None or not names_file(options.get("data")):
             return cls.Options.checked(options)
         specs = cls.Options.specs()
         source = specs["data"].parse(options["data"])
-        return cls.Options.checked({**cls.table.usual_options(specs, *shape_of(source)), **options, "data": source})
+        return cls.Options.checked(
+            {**cls.table.usual_options(specs, *cls.table.size_of(source)), **options, "data": source}
+        )
 
     def _made(self) -> None:
         """Locks, and data that nobody can write to: targets are shared between sessions."""

@@ -15,9 +15,9 @@ from pmdviz.targets.base import Target
 from pmdviz.targets.options import data_points, data_seed, data_source
 from pmdviz.targets.rows.many_classes import read_classes
 from pmdviz.targets.space import Discrete
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import ANY, TableForm
 
-TABLE = TableForm("Columns of inputs, then one with the class.", most=199, outcome="classes", held_out=1)
+TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
 
 
 class BinaryNetOptions(Knobs):
@@ -87,7 +87,7 @@ class BinaryNet(Target):
     def build(self) -> None:
         """Read the data, and divide them by `default_rng(data_seed)`; the rest is held out."""
         o = self.options
-        found = read_classes(o.data, o.num_data, o.data_seed)
+        found = read_classes(o.data, TABLE, o.num_data, o.data_seed)
         self.data, self.test_data, self.image_shape = found.rows, found.test_rows, found.image_shape
         self.shape = NetShape(self.data.shape[1] - 1, o.hidden, len(found.labels), o.steepness, o.logit_scale)
         self.space = Discrete((-1, 1), (self.shape.inputs + self.shape.classes, o.hidden), _names(self.shape))

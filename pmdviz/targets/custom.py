@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.data.arrays import as_array, first_nan
 from pmdviz.densities.chains import bulk_ess, rhat
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
 from pmdviz.kernels.cancel import Cancelled
@@ -119,6 +120,7 @@ class CustomTarget(InBlocks, Target):
         self.blocks, self._own_blocks = self._blocks(blocks), blocks is not None
         self.judged_by = None if reference_draws is None else _checked_draws(reference_draws, self.dim)
         self.data, self._bounds = None if data is None else _checked_data(data), bounds
+        self._eps = float(np.finfo(float).eps)  # of the coarsest numbers that the functions give
         super().__init__()
 
     Options = Knobs
@@ -228,6 +230,8 @@ class CustomTarget(InBlocks, Target):
             raise InputError(f"target {self.name!r} was made without {role}")
         try:
             values = np.array(function(*map(_shielded, arguments)))
+            if values.dtype.kind == "f":
+                self._eps = max(self._eps, float(np.finfo(values.dtype).eps))
             real = None if np.iscomplexobj(values) else values.astype(np.float64, copy=False)
         except Cancelled:  # by one of our kernels that it calls
             raise
@@ -258,33 +262,57 @@ class CustomTarget(InBlocks, Target):
         whole = self.log_likelihood(theta, self.data_rows)
         if np.isnan(whole).any() or (whole == np.inf).any():
             bad = theta[np.isnan(whole) | (whole == np.inf)][0]
-            raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}")
+            row = first_nan(self.data_rows)
+            why = f": data hold NaN in {row}; leave such rows out, or handle them in log_likelihood" if row else ""
+            raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}{why}")
+        self._find_precision(theta, whole)
         self._check_additivity(theta, whole)
         if "gradient" in self.offers:
             self._check_gradient(theta[:1])
 
+    def _find_precision(self, theta: np.ndarray, whole: np.ndarray) -> None:
+        """Functions that do not see a billionth of the prior's sd compute in float32, whatever they give."""
+        if not isinstance(self.space, Discrete):
+            near = theta + 1e-9 * self.scale
+            if np.array_equal(self.log_likelihood(near, self.data_rows), whole):
+                self._eps = float(np.finfo(np.float32).eps)
+        if "gradient" in self.offers:
+            self.grad_log_joint(theta[:1])  # whose numbers count too
+
     def _check_gradient(self, theta: np.ndarray) -> None:
-        """One central difference of log_joint in a direction that mixes the coordinates."""
+        """One central difference of log_joint in a direction that mixes the coordinates.
+
+        The step is about the cube root of the functions' precision, eps; rounding may shift the difference of values f
+        by 8 eps |f|.
+        """
+        single = self._eps > 1e-10
+        step = self._eps ** (1 / 3) if single else 1e-5
         direction = self.scale * np.linspace(1.0, 0.5, self.dim)
-        ends = theta + 1e-5 * np.stack([direction, -direction])
-        slope = float((self.log_joint(ends) * [1, -1]).sum() / 2e-5)
-        given = float(self.grad_log_joint(theta)[0] @ direction)
-        if np.isfinite(slope) and abs(slope - given) > 1e-3 * (1 + abs(slope) + abs(given)):
+        ends = theta + step * np.stack([direction, -direction])
+        ends = ends.astype(np.float32).astype(float) if single else ends  # where such functions look
+        values, slopes = self.log_joint(ends), self.grad_log_joint(theta)[0]
+        slope, given = (float(change / (2 * step)) for change in (values[0] - values[1], slopes @ (ends[0] - ends[1])))
+        noise = 8 * self._eps * float(np.abs(values).max()) / step
+        if np.isfinite(slope) and abs(slope - given) > 1e-3 * (1 + abs(slope) + abs(given)) + noise:
             raise InputError(
                 f"grad_log_prior + grad_log_likelihood do not fit the densities: at theta = {theta[0]} they give a "
-                f"slope of {given:.6g} where a finite difference gives {slope:.6g}"
+                f"slope of {given:.6g} where a finite difference gives {slope:.6g}{self._in_words()}"
             )
+
+    def _in_words(self) -> str:
+        return " (the functions compute in float32: float64 would tell more)" if self._eps > 1e-10 else ""
 
     def _check_additivity(self, theta: np.ndarray, whole: np.ndarray) -> None:
         if self.num_data == 1:
             return
         cut = self.num_data // 2
         parts = self.log_likelihood(theta, self.data_rows[:cut]) + self.log_likelihood(theta, self.data_rows[cut:])
-        finite = np.isfinite(whole)
-        if not np.allclose(parts[finite], whole[finite], rtol=1e-6, atol=1e-6 * self.num_data):
+        finite, rtol, atol = np.isfinite(whole), max(1e-6, 1e4 * self._eps), max(1e-6, 16 * self._eps) * self.num_data
+        if not np.allclose(parts[finite], whole[finite], rtol=rtol, atol=atol):
             raise InputError(
-                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean): "
-                f"the two halves of the data give {parts[finite][0]:.6g}, all of it {whole[finite][0]:.6g}"
+                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean): the two "
+                f"halves of the data give {parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}; "
+                "one that is no sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
             )
 
     def _fingerprint(self) -> dict[str, Any]:
@@ -341,13 +369,7 @@ def _checked_dim(dim: object) -> int:
 
 
 def _checked_data(data: object) -> np.ndarray:
-    try:
-        # A copy, as the person's own array may change later; a memory map may be larger than memory.
-        array = data.view(np.ndarray) if isinstance(data, np.memmap) else np.array(data)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0)
-    if array.ndim == 0 or len(array) == 0 or array.dtype == object:
-        raise InputError(f"data must be an array with at least one row, rows of equal length; given: {shown(data)}")
+    array = as_array(data)
     array.flags.writeable = False
     return array
 

@@ -81,7 +81,7 @@ class Linear(GaussianPrior, Target):
         rows, rest = divided_table(o.data, TABLE, o.num_data, o.data_seed, o.dim)
         self.data = with_ones(rows)
         self.test_data = None if rest is None else with_ones(rest)
-        self.input_names = names_of_inputs(o.data, o.dim - 1)
+        self.input_names = names_of_inputs(o.data, TABLE, o.dim - 1)
         self.prior_frame(*self._posterior(self.data)[0])
 
     @property

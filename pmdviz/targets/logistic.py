@@ -23,12 +23,18 @@ from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.long_chains import hamiltonian_chains
 from pmdviz.targets.rows.two_classes import read_two_classes
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import SIMULATED, TableForm, names_of_inputs
+from pmdviz.targets.table_form import ANY, SIMULATED, TableForm, names_of_inputs
 
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
 TABLE = TableForm(
-    "Columns of features, then one with the class.", most=99, outcome="class", dim_beyond=1, held_out=1, reduces=True
+    "Columns of features, then one with the class.",
+    most=ANY,
+    outcome="class",
+    dim_beyond=1,
+    held_out=1,
+    reduces=True,
+    picks="pair",
 )
 
 
@@ -97,10 +103,10 @@ class Logistic(InBlocks, GaussianPrior, Target):
         if o.data == SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            split = read_two_classes(o.data, o.pair, o.num_data, o.dim - 1, o.data_seed)
+            split = read_two_classes(o.data, TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data = _rows(split.features, split.classes)
             self.test_data = _rows(split.test_features, split.test_classes)
-            self.input_names = names_of_inputs(o.data, o.dim - 1) if names_file(o.data) else self.input_names
+            self.input_names = names_of_inputs(o.data, TABLE, o.dim - 1) if names_file(o.data) else self.input_names
         self.prior_frame(*self.true_weights)
 
     def _draw(self, rng: np.random.Generator) -> None:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import shape_of
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.targets.linear import Linear
@@ -108,7 +107,7 @@ class PPCA(Linear):
 
 def _own_image(source: str) -> np.ndarray:
     """The pixels (64,) of a table."""
-    rows = shape_of(source)[0]
+    rows = TABLE.size_of(source)[0]
     if rows != PIXELS:
         raise InputError(f"data {shown(source)} must have {PIXELS} rows, a pixel in each; they have {rows:,}", "data")
     return read_table(source, TABLE, PIXELS, 0)[:, 0]

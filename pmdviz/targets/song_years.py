@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.data.files import read_rows
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.targets.gaussian_process import GaussianProcess, approximation, median_distance, noise_variance, width
 from pmdviz.targets.options import data_points, data_seed, data_source
 from pmdviz.targets.rows.songs import FEATURES, drawn_songs, scaled_rows, scaled_songs
-from pmdviz.targets.table_form import SIMULATED, TableForm
+from pmdviz.targets.table_form import SIMULATED, TableForm, at_least_two, rows_of
 
 NUM_TEST = 1000  # rows held out, at most
 TABLE = TableForm(
@@ -19,6 +18,7 @@ TABLE = TableForm(
     outcome="number",
     held_out=1,
     as_given=True,
+    layout=FEATURES + 1,
 )
 
 
@@ -69,7 +69,7 @@ class SongYears(GaussianProcess):
         if o.data == SIMULATED:
             rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, NUM_TEST)
         else:
-            rows, held_out = _split(rng, _scaled(read_rows(o.data), o.data), o)
+            rows, held_out = _split(rng, _scaled(at_least_two(o.data, rows_of(o.data, TABLE).rows), o.data), o)
         self.data, self.test_data = rows, held_out
         self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
         chosen = rng.permutation(len(rows))[: min(o.dim, len(rows))]

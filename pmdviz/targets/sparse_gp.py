@@ -61,7 +61,7 @@ class SparseGP(GaussianProcess):
             self._draw(np.random.default_rng(o.data_seed))
         else:
             self.data, self.test_data = divided_table(o.data, TABLE, o.num_data, o.data_seed)
-            x, self.input_names = self.data[:, 0], names_of_inputs(o.data, 1)
+            x, self.input_names = self.data[:, 0], names_of_inputs(o.data, TABLE, 1)
             self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
 
     def _draw(self, rng: np.random.Generator) -> None:

@@ -37,7 +37,7 @@ SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), s
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
-TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True)
+TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
 
 
 class StochasticVolatilityOptions(Knobs):
@@ -123,7 +123,7 @@ class StochasticVolatility(InBlocks, Target):
         if o.data == "simulated":
             self.true_path, returns = self._drawn(np.random.default_rng(o.data_seed))
         else:
-            self.true_path, returns = None, read_returns(o.data, o.num_data)
+            self.true_path, returns = None, read_returns(o.data, TABLE, o.num_data)
         count = len(returns)
         self.data, self.returns = rows_of(returns), returns
         self.dim = PATH + count

@@ -17,7 +17,7 @@ from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.options import data_seed, data_source
 from pmdviz.targets.rows.corpora import bars, drawn, read
 from pmdviz.targets.space import Simplices
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import ANY, TableForm
 
 SWEEPS = 10  # Gibbs sweeps over a document's words at each visit
 REPEATS = 20  # sequential draws of a document's topics, over which its likelihood is averaged
@@ -25,7 +25,7 @@ MOST_NUMBERS = 2_000_000  # K W
 TABLE = TableForm(
     "A column for each word, a row for each document: how often it has that word.",
     least=2,
-    most=200,
+    most=ANY,
     held_out=1,
     as_given=True,
 )
@@ -137,7 +137,7 @@ class Topics(Target):
         rng = np.random.default_rng(o.data_seed)
         self.true_topics = self._true(rng)
         if self.true_topics is None:
-            self.corpus = read(rng, o.data, o.num_data)
+            self.corpus = read(rng, o.data, TABLE, o.num_data)
         else:
             self.corpus = drawn(rng, self.true_topics, o.alpha, o.num_data, o.length)
         self.data, self.test_data = self.corpus.train, self.corpus.test

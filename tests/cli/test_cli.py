@@ -70,6 +70,12 @@ def test_a_recipe_from_a_file_from_standard_input_and_into_a_file(capsys, tmp_pa
     monkeypatch.setattr(sys, "stdin", io.StringIO(recipe.to_json()))
     two = json_of(capsys, "run", "-", "--history")
     assert called(capsys, "run", path, "--history", "--json", tmp_path / "out.json") == (0, "", "")
+    for encoding in ("utf-8-sig", "utf-16"):  # as programs of Windows save it
+        path.write_bytes(recipe.to_json().encode(encoding))
+        again = json_of(capsys, "run", path, "--history")
+        assert again["recipe"] == one["recipe"] and again["final"]["tv"] == one["final"]["tv"]
+        assert Recipe.from_json(path.read_bytes()) == recipe
+    assert Recipe.from_json("\ufeff" + recipe.to_json()) == recipe
     three = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"), parse_constant=no_constant)
     for found in (one, two, three):
         found["history"].pop("seconds"), found.pop("seconds")

@@ -157,7 +157,7 @@ def test_what_is_not_a_recipe(capsys, tmp_path, monkeypatch):
         path.write_text(text, encoding="utf-8")
         refused(capsys, "run", path)
     path.write_bytes(b"\xff\xfe\x00")
-    assert "cannot read the recipe" in refused(capsys, "run", path)
+    assert "not a recipe in JSON" in refused(capsys, "run", path)
     long = " " * (recipe.MAX_RECIPE_BYTES + 1)
     path.write_text(long, encoding="utf-8")
     assert "bytes" in refused(capsys, "run", path)

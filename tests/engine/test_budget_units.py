@@ -7,6 +7,7 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.words import observations_used
@@ -116,3 +117,11 @@ def test_at_its_defaults_a_method_comes_to_a_picture(method):
         assert run.recipe.budget == DEFAULT_BUDGET
     if METHODS[method].ended(final.state, final.knobs, run.target) == "":
         assert final.visited >= run.recipe.budget
+
+
+def test_a_density_without_data_is_run_for_500_steps_where_nobody_says_more():
+    for target, method in [("gmm", "pmd"), ("funnel", "svgd"), ("rbm", "pmd"), ("correlated_gaussian", "black_box_is")]:
+        recipe = Recipe(target, method)
+        assert recipe.budget == recipe.default_budget == 500 * recipe.knobs["num_particles"], (target, method)
+    assert RaceRecipe.checked(["pmd:num_particles=60", "svgd:num_particles=20"], "gmm").budget == 500 * 60
+    assert Recipe("mixture").budget == DEFAULT_BUDGET

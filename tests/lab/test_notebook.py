@@ -12,6 +12,8 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import nbclient
+import nbformat
 import pytest
 from PIL import Image
 
@@ -171,3 +173,21 @@ def test_the_still_picture_of_a_lab_or_a_race_is_one():
     picture = Image.open(io.BytesIO(race._draw(snapshot)))
     assert picture.size == (960, 540) and len(picture.convert("RGB").getcolors(10**6)) > 100
     assert race._words(snapshot).startswith("iteration")
+
+
+CELLS = [
+    "import pmdviz\nlab = pmdviz.Lab(target='gaussian', num_particles=50)\nlab",
+    "lab.session.advance(12);",
+    "import ipywidgets\nother = pmdviz.Lab(target='gaussian', num_particles=50)\nipywidgets.VBox([other.widget])",
+    "other.session.advance(7);",
+]
+
+
+@pytest.mark.ci
+def test_a_saved_notebook_shows_the_last_state_also_of_a_lab_in_a_box():
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    nbclient.NotebookClient(book, kernel_name="python3", timeout=280).execute()
+    for cell, iteration in ((0, 12), (2, 7)):
+        pictures = [one["data"] for one in book.cells[cell].outputs if "image/png" in one.get("data", {})]
+        assert [data["text/plain"].startswith(f"iteration {iteration}, ") for data in pictures] == [True]
+    assert not book.cells[1].outputs and not book.cells[3].outputs

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from pmdviz.data.cells import read_cells
-from pmdviz.data.tables import held
+from pmdviz.data.tables import held, hold
 from pmdviz.errors import InputError
-from pmdviz.lab.panels.own_data import choice
-from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT, OUTCOME, described, settled, usual_roles
+from pmdviz.lab.panels.own_data.dialog import held_out_words, role_names, table_options
 from pmdviz.targets import TARGETS
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
 from tests.support.tables import looped
 
 ONE = TableForm("One column.")
@@ -20,24 +19,23 @@ PEOPLE = "id,height,weight,sex\n1,170,61,f\n2,182,80,m\n3,,70,m\n4,165,58,f\n5,1
 
 def looked_at(text, form):
     cells = read_cells(text)
-    columns = described(cells)
-    return cells, columns, usual_roles(columns, form)
+    return cells, usual_roles(cells, form)
 
 
 def taken(text, form, roles=None, scale=False):
-    cells, columns, usual = looked_at(text, form)
-    return choice.chosen(cells, columns, roles or usual, form, scale)
+    cells, usual = looked_at(text, form)
+    return chosen(cells, roles or usual, form, scale)
 
 
 def test_kinds_are_said_and_options_name_the_table_its_rows_and_the_dimension():
-    _, columns, _ = looked_at(PEOPLE, ONE)
-    assert [column.said for column in columns] == ["numbers", "numbers, 1 missing", "numbers", "two words: f, m"]
+    cells, _ = looked_at(PEOPLE, ONE)
+    assert [column.said for column in cells.columns] == ["numbers", "numbers, 1 missing", "numbers", "two words: f, m"]
     found, specs = taken(PEOPLE, CLASS), TARGETS["logistic"].Options.specs()
-    table = choice.held_table("people.csv", found)
-    assert choice.table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
+    table = hold("people.csv", found.columns, found.rows)
+    assert table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
     assert held(table.pin) is table
     with pytest.raises(InputError, match="at least 2 rows"):
-        choice.table_options(choice.held_table("one.csv", found._replace(rows=found.rows[:1])), CLASS, specs)
+        table_options(hold("one.csv", found.columns, found.rows[:1]), CLASS, specs)
 
 
 @looped(
@@ -52,8 +50,8 @@ def test_kinds_are_said_and_options_name_the_table_its_rows_and_the_dimension():
     ],
 )
 def test_roles_are_preset_by_what_a_target_takes(text, form, roles):
-    assert list(looked_at(text, form)[2]) == roles
-    assert (OUTCOME in choice.role_names(form)) == bool(form.outcome)
+    assert list(looked_at(text, form)[1]) == roles
+    assert (OUTCOME in role_names(form)) == bool(form.outcome)
 
 
 def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
@@ -71,7 +69,7 @@ def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_a
     found = taken(PEOPLE, CLASS)
     np.testing.assert_array_equal(found.rows[:, -1], [0, 1, 0, 1])
     assert "In 'sex', 'm' is 1, 'f' is 0." in found.said
-    assert "1 of the 4 rows are held out, to judge predictions." in found.said
+    assert held_out_words(found, CLASS) == ["1 of the 4 rows are held out, to judge predictions."]
     found = taken(PEOPLE, CLASS, scale=True)
     np.testing.assert_allclose(found.rows[:, :2].mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(found.rows[:, :2].std(axis=0), 1, atol=1e-4)
@@ -83,7 +81,7 @@ def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_a
 @looped(
     "text, form, roles, words",
     [
-        ("a,b\n1,x\n2,3\n", ONE, [LEAVE_OUT, INPUT], "column 'b' has 'x' in row 1, where a number is needed"),
+        ("a,b\n1,x\n2,3\n", ONE, [LEAVE_OUT, INPUT], "column 'b' has 'x' in line 2, where a number is needed"),
         (PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "takes 1 column of numbers; chosen as input: 2"),
         (PEOPLE, NUMBER, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "choose one column as the outcome; chosen: 0"),
         (PEOPLE, CLASS, [LEAVE_OUT, INPUT, OUTCOME, LEAVE_OUT], "'weight' has 5 different values, where two classes"),

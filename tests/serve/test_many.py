@@ -105,6 +105,10 @@ def test_panel_serve_with_the_plugin_is_guarded_before_its_first_page(tmp_path):
     port, app = free_port(), str(Path(pmdviz.__file__).with_name("app.py"))
     command = ["-m", "panel", "serve", app, "--plugins", "pmdviz.panel_plugin", "--liveness", "--port", str(port)]
     with serving(tmp_path, *command, ports=[port]):
+        script = (
+            "/static/extensions/panel-material-ui/panel-material-ui.bundle.js"  # which another process may be asked
+        )
+        assert ask(port, script).status == 200
         assert ask(port, "/components/unittest.__main__/x/_css/y").status == 404
         assert ask(port, "/app?bokeh-session-id=known").status == 400
         assert shake_hands(port, "a" * 20_000, path="/app/ws").status == 403

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from pmdviz.densities.points import Points
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, InputWarning
 from pmdviz.targets import make_target
 
 
@@ -29,8 +29,9 @@ def test_a_table_is_scaled_by_its_columns_and_classes_count_from_zero(tmp_path):
     rng = np.random.default_rng(1)
     table = np.column_stack([5 + 3 * rng.random(30), np.full(30, 7.0), rng.choice([2.0, 5.0, 9.0], 30)])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",")
-    target = make_target("binary_net", data=str(tmp_path / "t.csv"), num_data=20, hidden=2)
-    assert target.data[:, 0].min() == -1 and target.data[:, 0].max() == 1 and (target.data[:, 1] == 0).all()
+    with pytest.warns(InputWarning, match="Left out: 'column 2'"):  # which does not vary
+        target = make_target("binary_net", data=str(tmp_path / "t.csv"), num_data=20, hidden=2)
+    assert target.data[:, 0].min() == -1 and target.data[:, 0].max() == 1 and target.data.shape == (20, 2)
     assert set(target.data[:, -1]) == {0.0, 1.0, 2.0} and target.image_shape is None
     assert np.isfinite(target.log_joint(target.sample_prior(rng, 3))).all()
 

@@ -4,6 +4,7 @@ import hashlib
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pmdviz
@@ -112,6 +113,57 @@ WRONG_WHEN_CALLED = [
     ({"sample_prior": lambda rng, m: np.zeros((m, 3))}, r"must give shape \(4096, 1\); it gave \(4096, 3\)"),
     ({"sample_prior": lambda rng, m: np.full((m, 1), np.nan)}, "sample_prior gave a value that is not finite"),
 ]
+
+
+def in_single(function):
+    """The same function, computed in float32 as JAX does by default."""
+    return lambda *arguments: function(*(np.asarray(each, np.float32) for each in arguments))
+
+
+def test_functions_in_float32_are_checked_with_their_own_precision():
+    rows = np.random.default_rng(0).normal(0.5, 1.0, 5000)
+    parts = {"log_prior": log_prior, "grad_log_prior": lambda t: -t, "log_likelihood": log_likelihood}
+    parts = {name: in_single(part) for name, part in {**parts, "grad_log_likelihood": slope}.items()}
+    for data in (rows, rows[:20]):
+        assert custom(**parts, data=data).exact.mean == pytest.approx(data.sum() / (1 + len(data)), abs=1e-3)
+        for wrong, words in [
+            ({"grad_log_likelihood": in_single(lambda t, b: 1.05 * slope(t, b))}, "compute in float32"),
+            (
+                {"log_likelihood": in_single(lambda t, b: log_likelihood(t, b) / len(b))},
+                "plain sum .* compute in float",
+            ),
+        ]:
+            with pytest.raises(InputError, match=words):
+                custom(**{**parts, **wrong}, data=data)
+
+
+def test_masked_data_are_refused_frames_of_mixed_types_taken_and_nan_named_by_row():
+    with pytest.raises(InputError, match="masked in row 3"):
+        custom(data=np.ma.array([1.0, 2.0, 999.0], mask=[0, 0, 1]))
+    assert custom(data=np.ma.array(DATA)).num_data == 30
+    both = {"log_likelihood": lambda t, b: -0.5 * ((b[:, None] - t) ** 2).sum(axis=(0, 2))}
+    mixed = pd.DataFrame({"a": [1.0, 2, 3], "b": [True, False, True]})
+    for frame in (mixed, mixed.convert_dtypes()):
+        assert custom(data=frame, **both).data.tolist() == [[1, 1], [2, 0], [3, 1]]
+    with pytest.raises(InputError, match="column 'g' of data holds words"):
+        custom(data=mixed.assign(g=["x", "y", "z"]), **both)
+    bad = DATA.copy()
+    bad[3] = np.nan
+    with pytest.raises(InputError, match="data hold NaN in row 4"):
+        custom(data=bad)
+
+
+def test_a_series_that_does_not_factor_goes_as_one_row():
+    def autoregression(theta, batch):
+        series = np.asarray(batch).ravel()
+        return -0.5 * ((series[1:] - theta * series[:-1]) ** 2).sum(axis=1)
+
+    series = np.cumsum(DATA) * 0.3
+    with pytest.raises(InputError, match=r"takes the data as ONE row: data=x\[None\]"):
+        custom(data=series, log_likelihood=autoregression)
+    squares = (series[:-1] ** 2).sum()
+    mean = (series[1:] * series[:-1]).sum() / (squares + 1)
+    assert custom(data=series[None], log_likelihood=autoregression).exact.mean == pytest.approx(mean, abs=1e-3)
 
 
 @looped("parts, words", WRONG)

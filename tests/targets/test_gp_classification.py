@@ -85,6 +85,7 @@ def glass(rows=60):
     ]
 
 
+@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
 def test_the_file_of_glass(tmp_path):
     (tmp_path / "glass.data").write_text("\n".join(glass()))
     given = {"data": str(tmp_path / "glass.data"), "columns": 9, "num_rows": 40, "free_scale": False}

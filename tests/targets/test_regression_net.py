@@ -6,6 +6,7 @@ from scipy import stats
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.errors import InputWarning
 from pmdviz.targets import make_target
 from pmdviz.targets.networks.regression_rows import GAP, curve, mean_outcome
 
@@ -115,7 +116,9 @@ ADULT = """39, State-gov, 77516, Bachelors, <=50K
 
 def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp_path):
     (tmp_path / "adult.data").write_text(ADULT)
-    target = make_target("regression_net", data=str(tmp_path / "adult.data"), num_data=2, response="binary", hidden=1)
+    given = {"data": str(tmp_path / "adult.data"), "num_data": 2, "response": "binary", "hidden": 1}
+    with pytest.warns(InputWarning, match="1 row with missing values is left out"):
+        target = make_target("regression_net", **given)
     rows = np.concatenate([target.data, target.validation_data, target.test_data])
     assert rows.shape == (4, 1 + 3 + 1 + 2 + 1)  # of those left, three employers and two educations
     assert {*target.input_names[1:4]} == {"x2=Private", "x2=Self-emp", "x2=State-gov"}

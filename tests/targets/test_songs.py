@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, InputWarning
 from pmdviz.targets import make_target
 from pmdviz.targets.rows import songs
 from tests.support.tables import looped
@@ -53,6 +53,10 @@ def test_a_bad_table_gets_a_sentence(tmp_path, change, words):
     assert not (tmp_path / "out.npy").exists()
     if "81" in words:  # which may be a table of something else than songs, its outcome in the last column
         assert make_target("song_years", data=str(path), num_data=20, dim=4).data.shape == (20, 81)
+    elif "nan" in words:
+        with pytest.warns(InputWarning, match="1 row with missing values is left out"):
+            target = make_target("song_years", data=str(path), num_data=20, dim=4)
+        assert len(target.data) + len(target.test_data) == 49
     else:
         with pytest.raises(InputError):
             make_target("song_years", data=str(path), num_data=20, dim=4)

@@ -148,6 +148,7 @@ def returns_file(tmp_path, text, name="returns.csv"):
     return path
 
 
+@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
 def test_the_last_returns_of_the_last_column_less_their_mean(tmp_path):
     path = returns_file(
         tmp_path, "day,close,return\n" + "".join(f"{k + 3},{k * 7.5},{y}\n" for k, y in enumerate(GIVEN))
@@ -158,6 +159,7 @@ def test_the_last_returns_of_the_last_column_less_their_mean(tmp_path):
     assert target.true_path is None and target.dim == 7
 
 
+@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
 def test_a_first_column_of_other_numbers_numbers_nothing(tmp_path):
     path = returns_file(tmp_path, "close,return\n" + "".join(f"{k * 7.5},{y}\n" for k, y in enumerate(GIVEN)))
     np.testing.assert_allclose(target_of(path).returns, GIVEN - GIVEN.mean())

@@ -205,8 +205,9 @@ def json_value(text: str | bytes) -> Any:
         raise InputError(f"a recipe is valid JSON, which has no {name}")
 
     try:
-        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text  # `json` would guess at UTF-16 and UTF-32
-        return json.loads(plain, parse_constant=no_constant, object_pairs_hook=_object)
+        if isinstance(text, bytes):  # `json` would guess where there is no byte order mark
+            text = text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
+        return json.loads(text.removeprefix("\ufeff"), parse_constant=no_constant, object_pairs_hook=_object)
     except InputError:
         raise
     except (ValueError, TypeError, RecursionError) as error:

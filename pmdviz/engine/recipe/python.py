@@ -38,14 +38,26 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     if iterations is not None:
         end = ["session = pmdviz.Session(recipe)", f"session.advance({iterations})", "run = session.run"]
     by_link = recipe.custom is None and fits_link(recipe.tables)
-    ways = (lines, *([_from_link(recipe)] if by_link else []), _from_file(recipe))
+    alone = by_link and any(table.origin == "" for table in recipe.tables)  # no file lies anywhere
+    ways = (
+        *([_from_link(recipe)] if alone else []),
+        lines,
+        *([_from_link(recipe)] if by_link else []),
+        _from_file(recipe),
+    )
     return "\n".join([*next(way for way in ways if len(way) + len(end) <= MAX_LINES), *end]) + "\n"
 
 
 def data_note(tables: Sequence[Table]) -> list[str]:
-    """What lines that name a person's table say of it; its digits are checked where they run."""
+    """Lines before those that name a person's tables: how each is made of its file, or where it must lie.
+
+    Its digits are checked where they run.
+    """
     return [
-        f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it" for table in tables
+        f"data = {table.origin}  # the file lies beside this one"
+        if table.origin
+        else f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it"
+        for table in tables
     ]
 
 

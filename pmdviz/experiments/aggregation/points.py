@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import holds_images, read_rows
+from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.aggregation.models.base import Model
 from pmdviz.experiments.aggregation.models.mixture import Mixture
 from pmdviz.targets.networks.regression_rows import whole_table
-from pmdviz.targets.rows.two_classes import labelled_rows
+from pmdviz.targets.rows.two_classes import CARRIED as CARRIED_IMAGES
+from pmdviz.targets.table_form import TableForm, rows_of
 
 SIMULATED = "simulated"
 TRUTH = 20_200  # seed of the true parameters: one truth for every size of model
 HELD_OUT = 20_000  # points drawn to judge by
+TABLE = TableForm("Columns of numbers; the last of them is left out.", most=100_000, outcome="number")
 LEARNT = 0.8  # of a table's rows; the others are held out
 
 
@@ -38,9 +40,9 @@ class Carried(NamedTuple):
 
 
 CARRIED: dict[str, Carried] = {
-    "digits": Carried("handwritten digits", lambda: labelled_rows("digits")[0], one_unit=True),
-    "breast_cancer": Carried("breast cancer", lambda: whole_table("breast_cancer", False)[0]),
-    "randhie": Carried("visits to doctors (RAND)", lambda: whole_table("randhie", False)[0]),
+    "digits": Carried("handwritten digits", lambda: CARRIED_IMAGES["digits"]()[0], one_unit=True),
+    "breast_cancer": Carried("breast cancer", lambda: whole_table("breast_cancer", TABLE, False)[0]),
+    "randhie": Carried("visits to doctors (RAND)", lambda: whole_table("randhie", TABLE, False)[0]),
 }
 
 
@@ -78,7 +80,7 @@ def principal_scores(source: str) -> np.ndarray:
     Columns are divided by their sd, but for images, whose pixels have one unit; those that do not vary are left out.
     Each component's largest loading is positive. Raises InputError.
     """
-    table = CARRIED[source].read() if source in CARRIED else read_rows(source)
+    table = CARRIED[source].read() if source in CARRIED else rows_of(source, TABLE).rows
     columns = table[:, :-1].astype(np.float64)
     columns = columns[:, np.ptp(columns, axis=0) > 0]
     if columns.shape[1] < 2:

@@ -32,7 +32,7 @@ from pmdviz.experiments.race.clock import DATA, each_costs
 from pmdviz.experiments.race.entrants import Entrant, entrants
 from pmdviz.knobs import whole_number
 from pmdviz.methods import METHODS, find_method
-from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
@@ -132,7 +132,7 @@ class RaceRecipe:
     @property
     def usual_budget(self) -> int:
         """The budget where nobody says one: in evaluations what the dearest entrant needs for as many data."""
-        return min(MAX_BUDGET, DEFAULT_BUDGET * self.each_costs)
+        return min(MAX_BUDGET, usual_rows(self.target) * self.each_costs)
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

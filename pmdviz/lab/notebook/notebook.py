@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import sys
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,20 @@ def _in_a_cell_of_jupyter() -> bool:
     return "cellId" in parent.get("metadata", {})
 
 
+def _after_each_cell(page: InNotebook) -> None:
+    """Have the page settle after each cell from this one on, as long as somebody has it."""
+    events, known = sys.modules["IPython"].get_ipython().events, weakref.ref(page)
+
+    def settle(*_: Any) -> None:
+        page = known()
+        if page is None:
+            events.unregister("post_run_cell", settle)
+        else:
+            page.settle()
+
+    events.register("post_run_cell", settle)
+
+
 class InNotebook:
     """What a live page (`pmdviz.lab.pages.page.LivePage`) needs in a notebook."""
 
@@ -58,6 +73,8 @@ class InNotebook:
 
             compiler.begin()
             self._widget = PageWidget(self, *self._traits())
+            if in_notebook():
+                _after_each_cell(self)
         return self._widget
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -76,6 +93,20 @@ class InNotebook:
         else:  # perhaps nobody looks, and what comes after the cell is lost
             snapshot = self._present()
             self._still.begin(self._words(snapshot), snapshot)
+
+    def settle(self) -> None:
+        """After a cell: a picture under it where the page is part of another widget; the last state where it moved.
+
+        A browser that shows the live page takes the pictures itself.
+        """
+        if self._shown is not None or _in_a_cell_of_jupyter():
+            return
+        snapshot = self._present()
+        if self._still is None:
+            self._still = Still(self.widget.model_id, self._draw)
+            self._still.begin(self._words(snapshot), snapshot)
+        else:
+            self._still.settle(self._words(snapshot), snapshot)
 
     def __panel__(self) -> Any:
         """For Panel's own layouts, in a notebook or on a page that is served."""

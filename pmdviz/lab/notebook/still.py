@@ -48,6 +48,7 @@ class Still:
         """Put the output under the cell: a picture of `snapshot`, or words until there is one."""
         from IPython.display import display
 
+        self._words = words
         png = None if snapshot is None else self._draw(snapshot)
         self._handle = display(self._bundle(words, png), raw=True, display_id=True)
 
@@ -60,6 +61,12 @@ class Still:
         if not self._busy:
             self._busy = True
             asyncio.get_running_loop().create_task(self._take()).add_done_callback(log_failure)
+
+    def settle(self, words: str, snapshot: Any) -> None:
+        """Take the picture again here and now where the words have changed: no live page does."""
+        if self._handle is not None and words != self._words:
+            self._words = words
+            self._handle.update(self._bundle(words, self._draw(snapshot)), raw=True)
 
     async def _take(self) -> None:
         try:

@@ -13,7 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.methods.annealing import moves
 from pmdviz.methods.annealing.knobs import PILOTS
 from pmdviz.methods.annealing.moves import Walkers
-from pmdviz.methods.base import DEFAULT_BUDGET, read_only
+from pmdviz.methods.base import read_only, usual_rows
 from pmdviz.methods.shared.particles import (
     equal_log_weights,
     normalised,
@@ -111,7 +111,7 @@ class Ladder(SmoothedMethod):
         ways = 2 if knobs.sandwich else 1
         rows *= ways * (knobs.num_temperatures * self.passes(target, knobs) + 2)
         walkers = 1.0 if target.data is not None else 1 + PILOTS / knobs.num_particles  # evaluations, of pilots too
-        return max(DEFAULT_BUDGET, math.ceil(walkers * rows))
+        return max(usual_rows(target), math.ceil(walkers * rows))
 
     def passes(self, target: Target, knobs: Any) -> int:
         """Over the rows of a step: how often they are asked for."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, read_only
+from pmdviz.methods.base import checked_log_likelihood, read_only, usual_rows
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import (
     PREVIOUS,
@@ -43,7 +43,7 @@ class Once(BatchMethod):
 
     def default_budget(self, target: Target, knobs: Any) -> int:
         """The one pass; never less than other methods have."""
-        return max(DEFAULT_BUDGET, target.num_data)
+        return max(usual_rows(target), target.num_data)
 
     def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
         """B, and at last what is left."""

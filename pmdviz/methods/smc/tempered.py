@@ -12,7 +12,7 @@ from pmdviz.densities.density import effective_sample_size, weighted_sum
 from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, usual_rows
 from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.particles import (
@@ -164,7 +164,7 @@ class Tempering(SmoothedMethod):
         if knobs.ladder == "fixed":
             rungs = knobs.num_temperatures
         at_one = min(MOVES_AT_ONE * target.dim, MOST_AT_ONE)
-        return max(DEFAULT_BUDGET, (1 + rungs * knobs.num_moves + at_one) * target.num_data)
+        return max(usual_rows(target), (1 + rungs * knobs.num_moves + at_one) * target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""

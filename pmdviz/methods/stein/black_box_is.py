@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
 from pmdviz.kernels.stein.black_box import Descent, descended, stein_matrix
-from pmdviz.methods.base import DEFAULT_BUDGET, checked_gradient, checked_log_likelihood, read_only
+from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only, usual_rows
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.particles import equal_log_weights, normalised
 from pmdviz.methods.shared.smoothing import SmoothedMethod
@@ -123,7 +123,7 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
 
     def default_budget(self, target: Target, knobs: BlackBoxISKnobs) -> int:
         """More than the one pass over the data, after which no more are visited; never less than other methods."""
-        return max(DEFAULT_BUDGET, 3 * target.num_data)
+        return max(usual_rows(target), 3 * target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
         """m draws of the proposal, equally weighted."""

@@ -18,10 +18,10 @@ from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.networks.latent_scales import InLatentScales, InverseGamma
 from pmdviz.targets.networks.regression_rows import curve, read_regression
 from pmdviz.targets.options import data_points, data_seed, data_source
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import ANY, TableForm
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
-TABLE = TableForm("Columns of inputs, then one with the outcome, a number.", most=199, outcome="number", held_out=2)
+TABLE = TableForm("Columns of inputs, then one with the outcome, a number.", most=ANY, outcome="number", held_out=2)
 BULK = 0.998  # of the prior, in the view box
 
 
@@ -128,7 +128,7 @@ class RegressionNet(InLatentScales, Target):
         """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""
         o = self.options
         binary = o.response == "binary"
-        rows = read_regression(o.data, binary, o.num_data, o.data_seed)
+        rows = read_regression(o.data, TABLE, binary, o.num_data, o.data_seed)
         self.data, self.validation_data, self.test_data = rows.train, rows.validation, rows.test
         self.input_names, self.predicts = rows.input_names, "class" if binary else "number"
         self.centre, self.unit = rows.train.mean(axis=0), rows.train.std(axis=0)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import names_of, read_rows
 from pmdviz.errors import InputError, shown
 from pmdviz.targets.rows.two_classes import MOST_HELD_OUT
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import TableForm, at_least_two, rows_of
 
 NUM_HELD_OUT = {"curve": 200, "simulated": 1000}  # validation rows and as many test rows of what is simulated
 NUM_INPUTS = 20  # of `simulated`, of which the outcome depends on half
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     input_names: tuple[str, ...]
 
 
-def read_regression(source: str, binary: bool, num_data: int, seed: int) -> Rows:
+def read_regression(source: str, form: TableForm, binary: bool, num_data: int, seed: int) -> Rows:
     """`num_data` rows to learn from, all drawn from `default_rng(seed)`; what is left of a table is held out.
 
     Half of that is for validation and half for the test, at most MOST_HELD_OUT each. As a class an outcome counts
@@ -43,7 +43,7 @@ def read_regression(source: str, binary: bool, num_data: int, seed: int) -> Rows
         held_out = NUM_HELD_OUT[source]
         table, names = SIMULATED[source](rng, num_data + 2 * held_out), _names_of_simulated(source)
     else:
-        table, names = whole_table(source, binary)
+        table, names = whole_table(source, form, binary)
         if len(table) < 3:
             raise InputError(f"data {shown(source)} hold {len(table)} rows; at least 3 are needed", "data")
         if num_data > len(table) - 2:
@@ -100,15 +100,14 @@ def _names_of_simulated(source: str) -> tuple[str, ...]:
     return ("x",) if source == "curve" else tuple(numbered("x", NUM_INPUTS))
 
 
-def whole_table(source: str, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:
+def whole_table(source: str, form: TableForm, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:
     """All rows of a source as they come, the outcome last, and the names of the inputs."""
     if source == "breast_cancer":
         return _breast_cancer()
     if source not in TABLES:
-        table = np.asarray(read_rows(source), dtype=np.float64)
-        known = names_of(source)
-        names = known[:-1] if len(known) == table.shape[1] else tuple(numbered("x", table.shape[1] - 1))
-        return table, tuple(names)
+        found = rows_of(source, form)
+        table = np.asarray(at_least_two(source, found.rows), dtype=np.float64)
+        return table, found.columns[:-1] or tuple(numbered("x", table.shape[1] - 1))
     table, names = _of_statsmodels(source)
     if source == "randhie" and not binary:
         table = np.column_stack([table[:, :-1], np.log1p(table[:, -1])])

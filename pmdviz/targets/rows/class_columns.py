@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import names_of, read_rows
 from pmdviz.errors import InputError, shown
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import TableForm, at_least_two, rows_of
 
 CANCER = "breast_cancer"
 LEFT_OUT = 2  # the mean perimeter, which is next to proportional to the mean radius
@@ -32,13 +32,13 @@ class Table(NamedTuple):
     names: tuple[str, ...]
 
 
-def read_columns(source: str, columns: int, num_rows: int, above: float, seed: int) -> Columns:
+def read_columns(source: str, form: TableForm, columns: int, num_rows: int, above: float, seed: int) -> Columns:
     """The first `columns` features of `num_rows` rows drawn without replacement; class 1: labels above `above`.
 
     As large a part of them is of class 1 as of all rows, to rounding, and at least one row of each class. Raises
     InputError for too few rows or features, a single class, and a feature that is constant in the rows drawn.
     """
-    table = _cancer() if source == CANCER else _of_file(source)
+    table = _cancer() if source == CANCER else _of_file(source, form)
     _check_sizes(source, table, columns, num_rows)
     one = table.labels > above
     _check_classes(source, table.labels, one, above)
@@ -70,13 +70,16 @@ def _cancer() -> Table:
     return Table(data.data[:, kept], 1.0 - data.target, names)  # there 1 is benign
 
 
-def _of_file(source: str) -> Table:
-    """A first column that numbers the rows is left out.
+def _of_file(source: str, form: TableForm) -> Table:
+    """A table with roles; of an array without them a first column that numbers the rows is left out.
 
-    The class stands in the last column, or in the first where that alone holds nothing but whole numbers.
+    Its class is then the last column, or the first where that alone holds nothing but whole numbers.
     """
-    table = np.asarray(read_rows(source), float)
-    names = names_of(source) or numbered("x", table.shape[1])
+    found = rows_of(source, form)
+    table, names = np.asarray(at_least_two(source, found.rows), float), found.columns
+    if names:
+        return Table(table[:, :-1], table[:, -1], names[:-1])
+    names = tuple(numbered("x", table.shape[1]))
     if np.array_equal(table[:, 0], np.arange(1, len(table) + 1)):
         table, names = table[:, 1:], names[1:]
     at = 0 if _whole(table[:, 0]) and not _whole(table[:, -1]) else table.shape[1] - 1

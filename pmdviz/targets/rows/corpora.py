@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import names_of, read_documents
-from pmdviz.data.formats import names_in, parse_ldac
+from pmdviz.data.files import content_of, words_of
+from pmdviz.data.formats import parse_ldac, tokens_beside
 from pmdviz.densities.dirichlet import dirichlet
 from pmdviz.errors import InputError, shown
+from pmdviz.targets.table_form import TableForm, at_least_two, rows_of
 
 MOST_WORDS = 100_000  # types
 NUM_TEST = 100  # documents held out of a corpus that is drawn
@@ -53,9 +54,9 @@ def drawn(rng: np.random.Generator, topics: np.ndarray, alpha: float, num_data: 
     return _corpus(rng, documents, num_data, topics.shape[1], ())
 
 
-def read(rng: np.random.Generator, source: str, num_data: int) -> Corpus:
+def read(rng: np.random.Generator, source: str, form: TableForm, num_data: int) -> Corpus:
     """`num_data` documents of a source, and at most 1,000 of the others held out. Raises InputError."""
-    documents, names = _reuters() if source == "reuters" else (read_documents(source), names_of(source))
+    documents, names = _reuters() if source == "reuters" else _of_file(source, form)
     _check(source, documents)
     if num_data >= len(documents):
         raise InputError(
@@ -88,6 +89,15 @@ def _corpus(
     return Corpus(*made, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
 
 
+def _of_file(source: str, form: TableForm) -> tuple[Counts, tuple[str, ...]]:
+    """Of a file of word counts, or of a table with a row for each document."""
+    found = content_of(source)
+    if isinstance(found, list):
+        return found, words_of(source)
+    table = rows_of(source, form)
+    return [(np.flatnonzero(row), row[row != 0]) for row in at_least_two(source, table.rows)], table.columns
+
+
 def _check(source: str, documents: Counts) -> None:
     """Whole counts of at least 1, and no document without words. Raises InputError."""
     for number, (words, counts) in enumerate(documents, 1):
@@ -109,4 +119,4 @@ def _reuters() -> tuple[Counts, tuple[str, ...]]:
     file = Path(found.origin).parent / "tests" / "reuters.ldac" if found and found.origin else None
     if file is None or not file.exists():
         raise InputError("data 'reuters' need the package lda: pip install 'pmdviz[text]'", "data")
-    return parse_ldac(file), names_in(file)
+    return parse_ldac(file), tokens_beside(file)

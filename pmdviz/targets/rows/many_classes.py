@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.errors import InputError, shown
 from pmdviz.targets.rows.two_classes import MOST_HELD_OUT, labelled_rows
+from pmdviz.targets.table_form import TableForm
 
 MOST_CLASSES = 100
 COLOURS = 3  # planes of an image in colour, one after the other in its row
@@ -22,13 +23,13 @@ class ClassRows(NamedTuple):
     image_shape: tuple[int, int, int] | None  # planes, rows and columns of pixels, where inputs are pixels
 
 
-def read_classes(source: str, num_data: int, seed: int) -> ClassRows:
+def read_classes(source: str, form: TableForm, num_data: int, seed: int) -> ClassRows:
     """`num_data` rows of a source drawn without replacement, and of the rest at most MOST_HELD_OUT held out.
 
     A pixel goes from -1, dark, to 1, bright; in a table a column's range over the rows to learn from does. Raises
     InputError for too few rows and for labels that are fewer than two or more than MOST_CLASSES.
     """
-    table, unit = labelled_rows(source)
+    table, unit = labelled_rows(source, form)
     labels = np.unique(table[:, -1])
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise InputError(

@@ -8,20 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
-from pmdviz.data.files import read_rows
+from pmdviz.data.cells import Cells
+from pmdviz.data.files import content_of
 from pmdviz.errors import InputError, shown
+from pmdviz.targets.table_form import TableForm, rows_of
 
 SP500, PERCENT = "sp500", 100.0
 CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
 
 
-def read_returns(source: str, count: int) -> np.ndarray:
+def read_returns(source: str, form: TableForm, count: int) -> np.ndarray:
     """The last `count` returns of a source, (count,), less their mean.
 
     Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
     returns, for returns all equal, and for a first column of whole numbers that leaves one out or is out of order.
     """
-    returns = PERCENT * np.diff(np.log(closings())) if source == SP500 else _of_file(source)
+    returns = PERCENT * np.diff(np.log(closings())) if source == SP500 else _of_file(source, form)
     if len(returns) < count:
         raise InputError(
             f"num_data must be at most {len(returns):,} with data {shown(source)}; given: {count:,}", "num_data"
@@ -43,11 +45,11 @@ def closings() -> np.ndarray:
     return np.asarray(module.CLOSING_PRICES, float)
 
 
-def _of_file(source: str) -> np.ndarray:
-    table = np.asarray(read_rows(source, least=1), float)
-    first = table[:, 0]
-    numbered = table.shape[1] > 1 and (first == np.round(first)).all()
-    skipped = np.flatnonzero(np.diff(first) != 1) if numbered else []
+def _of_file(source: str, form: TableForm) -> np.ndarray:
+    found, table = content_of(source), np.asarray(rows_of(source, form).rows, float)
+    first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
+    width = len(found.columns) if isinstance(found, Cells) else table.shape[1]
+    skipped = np.flatnonzero(np.diff(first) != 1) if width > 1 and (first == np.round(first)).all() else []
     if len(skipped):
         before, after = first[skipped[0]], first[skipped[0] + 1]
         raise InputError(

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data.files import holds_images, read_rows
+from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
+from pmdviz.targets.table_form import TableForm, at_least_two, rows_of
 
 PLACES = 9  # of a score: the bits of BLAS depend on its number of threads
 MOST_HELD_OUT = 5000  # so many tell the accuracy to half a percent, and every frame predicts them all
@@ -25,7 +26,7 @@ class Split(NamedTuple):
     test_classes: np.ndarray
 
 
-def read_two_classes(source: str, pair: str, num_data: int, num_features: int, seed: int) -> Split:
+def read_two_classes(source: str, form: TableForm, pair: str, num_data: int, num_features: int, seed: int) -> Split:
     """`num_data` rows of a source drawn without replacement, and of the rest at most MOST_HELD_OUT held out.
 
     `pair` names the two labels that are kept where the source has others than 0 and 1 or -1 and 1, the first as class
@@ -33,7 +34,7 @@ def read_two_classes(source: str, pair: str, num_data: int, num_features: int, s
     from, in units of the sd of the first. Raises InputError for too few rows or features, and for labels that are not
     two.
     """
-    table, unit = labelled_rows(source)
+    table, unit = labelled_rows(source, form)
     kept, y = _two(source, table[:, -1], pair)
     _check_sizes(source, len(kept), table.shape[1] - 1, num_data, num_features)
     order = np.random.default_rng(seed).permutation(len(kept))
@@ -44,11 +45,11 @@ def read_two_classes(source: str, pair: str, num_data: int, num_features: int, s
     return Split(x, y[train], held_out, y[test])
 
 
-def labelled_rows(source: str) -> tuple[np.ndarray, float]:
+def labelled_rows(source: str, form: TableForm) -> tuple[np.ndarray, float]:
     """The rows of a source (n, k + 1), the label last, and what its features are divided by: images are 0 to 1."""
     if source in CARRIED:
         return CARRIED[source]()
-    return read_rows(source), BRIGHTEST if holds_images(source) else 1.0
+    return at_least_two(source, rows_of(source, form).rows), BRIGHTEST if holds_images(source) else 1.0
 
 
 def _two(source: str, labels: np.ndarray, pair: str) -> tuple[np.ndarray, np.ndarray]:

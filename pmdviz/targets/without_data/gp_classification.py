@@ -15,19 +15,20 @@ from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.metropolis import metropolis_chains
 from pmdviz.targets.rows.class_columns import CANCER, read_columns
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.table_form import ANY, TableForm
 from pmdviz.targets.without_data.base import target_seed
 
 REACH = 7  # prior sds that a grid holds
 ENOUGH = 4000  # cells of it
 TABLE = TableForm(
     "Columns of features, then one with the class; each feature must vary.",
-    most=30,
+    most=ANY,
     outcome="class",
     dim_beyond=0,
     rows_option="num_rows",
     inputs_option="columns",
     reduces=True,
+    picks="class_above",
 )
 
 
@@ -106,7 +107,7 @@ class GPClassification(GaussianPrior, Target):
         o = self.options
         self.data, self.prior_sd, self.dim = None, o.prior_sd, o.columns + o.free_scale
         self.features, self.classes, self.feature_names = read_columns(
-            o.data, o.columns, o.num_rows, o.class_above, o.target_seed
+            o.data, TABLE, o.columns, o.num_rows, o.class_above, o.target_seed
         )
         self.parameter_names = numbered("log ℓ", o.columns) + ("log s",) * o.free_scale
         self.prior_frame(0.0)

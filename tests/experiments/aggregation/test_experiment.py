@@ -114,6 +114,7 @@ def test_carried_tables(source, most, columns):
     assert MADE.size(MADE.cases(chosen)[0]).megabytes < 50
 
 
+@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
 @looped("suffix", ["csv", "libsvm"])
 def test_a_file_of_ones_own(tmp_path, suffix):
     rng = np.random.default_rng(0)

@@ -11,23 +11,34 @@ from typing import Any, NamedTuple
 import param
 from panel.custom import JSComponent
 
-from pmdviz.data.cells import MOST_BYTES, Cells, read_cells
-from pmdviz.data.tables import Table
+from pmdviz.data.cells import MOST_BYTES, Cells, Limits, cut, read_cells
+from pmdviz.data.tables import Table, hold
 from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.locked import handed, soon
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.work.newest import Newest
-from pmdviz.lab.panels.own_data import choice
-from pmdviz.lab.panels.own_data.columns import Column, described, settled, usual_roles
-from pmdviz.targets import Target
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets import TARGETS, Target
+from pmdviz.targets.table_form import (
+    INPUT,
+    LEAVE_OUT,
+    OUTCOME,
+    Chosen,
+    TableForm,
+    chosen,
+    settled,
+    should_scale,
+    usual_roles,
+)
 
 USING = "your own data"  # what the live loop calls it
 SEEN_ROWS = 8
 READ_S = 1.0  # CPU seconds that a large table may take: it is read where it is in nobody's way
 PASTED = "pasted"
+SCALING = "Each column less its mean, divided by its sd: what priors of sd 1 around 0 expect."
+HELD_OUT = 5  # one row of so many, where a target holds some out
 NOTHING: dict[str, Any] = {"columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False}
 
 
@@ -36,7 +47,6 @@ class Brought(NamedTuple):
 
     name: str
     cells: Cells
-    columns: tuple[Column, ...]
     roles: tuple[str, ...]
     scale: bool
 
@@ -72,7 +82,7 @@ class OwnDataDialog:
         self._begin = begin
         self._form: TableForm | None = None
         self._brought: Brought | None = None
-        self._chosen: choice.Chosen | None = None
+        self._chosen: Chosen | None = None
         self._used: Table | None = None  # keeps the table held until the run does
         self._work = Newest(READ_S, self._misfit)
         self.view = OwnDataView(self._hear, most=min(limits.upload_bytes(), MOST_BYTES), visible=False)
@@ -99,7 +109,7 @@ class OwnDataDialog:
         if form is self._form:
             return
         self._form = form
-        roles = {} if form is None else {"roles": choice.role_names(form), "scales": not form.as_given}
+        roles = {} if form is None else {"roles": role_names(form), "scales": not form.as_given}
         told = {} if form is None else {"words": form.words, **roles}
         self.view.param.update(visible=form is not None, form=told)
 
@@ -139,11 +149,10 @@ class OwnDataDialog:
     def _read(self, name: str, content: Callable[[], bytes | str]) -> None:
         form, most = self._form, self.view.most
 
-        def act() -> tuple[Brought, choice.Chosen | str]:
-            cells = read_cells(content(), most)
-            columns = described(cells)
-            roles = usual_roles(columns, form)
-            brought = Brought(name, cells, columns, roles, choice.should_scale(columns, roles, form))
+        def act() -> tuple[Brought, Chosen | str]:
+            cells = read_cells(content(), Limits(most))
+            roles = usual_roles(cells, form)
+            brought = Brought(name, cells, roles, should_scale(cells, roles, form))
             return brought, _tried(brought, form)
 
         self._ask(act)
@@ -151,9 +160,9 @@ class OwnDataDialog:
     def _roles(self, value: Any) -> None:
         brought = self._brought
         form = self._form
-        if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.columns):
+        if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.cells.columns):
             return
-        if all(role in choice.role_names(form) for role in value):
+        if all(role in role_names(form) for role in value):
             self._try(brought._replace(roles=settled(value, brought.roles, form)))
 
     def _scale(self, value: Any) -> None:
@@ -172,11 +181,11 @@ class OwnDataDialog:
 
     # What came out
 
-    def _told(self, made: tuple[Brought, choice.Chosen | str]) -> None:
+    def _told(self, made: tuple[Brought, Chosen | str]) -> None:
         self._brought, found = made
         misfit = found if isinstance(found, str) else ""
         self._chosen = None if isinstance(found, str) else found
-        said = [] if isinstance(found, str) else [_count(found), *found.said]
+        said = [] if isinstance(found, str) else [_count(found), *found.said, *held_out_words(found, self._form)]
         self.view.param.update(told=_plain(self._brought, said, misfit), busy=False)
 
     def _misfit(self, sentence: str) -> None:
@@ -190,10 +199,13 @@ class OwnDataDialog:
         if found is None or form is None or brought is None or self._used is not None:
             return
         self.view.busy = True
-        self._work.ask(lambda: choice.held_table(brought.name, found), lambda table: self._start_run(table, form))
+        self._work.ask(
+            lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form)),
+            lambda table: self._start_run(table, form),
+        )
 
     def _start_run(self, table: Table, form: TableForm) -> None:
-        self._used, held_out = table, choice.held_out_of(len(table.rows), form)
+        self._used, held_out = table, held_out_of(len(table.rows), form)
         self.view.param.update(closes=self.view.closes + 1, busy=False)
         self._begin(USING, options=lambda target: _options(target, table, form, held_out), keep=True)
 
@@ -211,10 +223,22 @@ def _bytes_of(content: str) -> bytes:
         raise InputError("the file did not arrive whole: choose it again") from None
 
 
-def _tried(brought: Brought, form: TableForm) -> choice.Chosen | str:
+def _origin(brought: Brought, form: TableForm) -> str:
+    """The Python that makes the same table of the same file; "" where the rows were pasted."""
+    if brought.name == PASTED:
+        return ""
+    target = next(name for name, made in TARGETS.items() if made.table is form)
+    named = [*zip(brought.cells.names, brought.roles, strict=True)]
+    roles = f", inputs={[name for name, role in named if role == INPUT]!r}"
+    roles += "".join(f", outcome={name!r}" for name, role in named if role == OUTCOME)
+    roles = "" if brought.roles == usual_roles(brought.cells, form) else roles
+    return f"pmdviz.read_table({brought.name!r}, {target!r}{roles}{', scale=True' * brought.scale})"
+
+
+def _tried(brought: Brought, form: TableForm) -> Chosen | str:
     """What is taken of the table, or why it does not fit."""
     try:
-        return choice.chosen(brought.cells, brought.columns, brought.roles, form, brought.scale)
+        return chosen(brought.cells, brought.roles, form, brought.scale)
     except InputError as error:
         return _sentence(error.on_page)
 
@@ -222,10 +246,38 @@ def _tried(brought: Brought, form: TableForm) -> choice.Chosen | str:
 def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Any]:
     if target.table is not form:
         raise InputError("the target has changed meanwhile: choose the data again")
-    return choice.table_options(table, form, type(target.options).specs(), held_out)
+    return table_options(table, form, type(target.options).specs(), held_out)
 
 
-def _count(found: choice.Chosen) -> str:
+def role_names(form: TableForm) -> list[str]:
+    """The roles that a column may have."""
+    return [INPUT, OUTCOME, LEAVE_OUT] if form.outcome else [INPUT, LEAVE_OUT]
+
+
+def held_out_of(n: int, form: TableForm) -> int:
+    """How many of n rows are held out."""
+    return max(form.held_out, n // HELD_OUT) if form.held_out else 0
+
+
+def held_out_words(found: Chosen, form: TableForm | None) -> list[str]:
+    """How many of the rows are held out, where some are."""
+    n = len(found.rows)
+    some = held_out_of(n, form) if form else 0
+    return [f"{some:,} of the {n:,} rows are held out, to judge predictions."] if some else []
+
+
+def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], held_out: int = 0) -> dict[str, Any]:
+    """The options of a target with such `specs` with which it takes a table, all but `held_out` rows.
+
+    Raises InputError where the rows are too few.
+    """
+    n = len(table.rows)
+    if n <= form.held_out:
+        raise InputError(f"at least {form.held_out + 1} rows are needed: some are held out, to judge predictions")
+    return {"data": table.pin, **form.options(specs, n, len(table.columns), held_out)}
+
+
+def _count(found: Chosen) -> str:
     n, k = found.rows.shape
     return f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
 
@@ -235,13 +287,13 @@ def _sentence(words: str) -> str:
 
 
 def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Any]:
-    columns = zip(brought.columns, brought.roles, strict=True)
+    columns = zip(brought.cells.columns, brought.roles, strict=True)
     return {
         "columns": [{"name": column.name, "kind": column.said, "role": role} for column, role in columns],
-        "rows": list(choice.first_rows(brought.cells, SEEN_ROWS)),
-        "count": len(brought.cells.rows),
+        "rows": [[*map(cut, row)] for row in brought.cells.first[:SEEN_ROWS]],
+        "count": len(brought.cells),
         "scale": brought.scale,
-        "scaling": choice.SCALING,
+        "scaling": SCALING,
         "said": [*said],
         "misfit": misfit,
     }

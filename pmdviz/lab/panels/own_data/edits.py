@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.data.cells import MOST_ROWS
-from pmdviz.data.files import names_of
 from pmdviz.data.tables import Table, held, hold
 from pmdviz.errors import InputError
 from pmdviz.scenes import data_columns
@@ -45,8 +44,8 @@ def edited_sizes(target: Target, rows: int, columns: int) -> dict[str, int]:
 def row_names(target: Target) -> tuple[str, ...]:
     """What the columns of a target's table are called, the outcome last."""
     source = getattr(target.options, "data", "")
-    if held(source) is not None:
-        return names_of(source)
+    if table := held(source):
+        return table.columns
     width = table_rows(target).shape[1]
     if target.predicts:
         inputs = target.input_names or tuple(f"x{k + 1}" if width > 2 else "x" for k in range(width - 1))
@@ -69,7 +68,7 @@ def edited(target: Target, edits: Iterable[Edit]) -> Table:
     rows = table_rows(target)
     for edit in edits:
         rows = _after(target, rows, edit)
-    return hold(_name(target), row_names(target), rows)
+    return hold(_name(target), row_names(target), rows, "")
 
 
 def edited_options(target: Target, table: Table) -> dict[str, Any]:

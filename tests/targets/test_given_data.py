@@ -1,0 +1,166 @@
+"""Real tables that packages carry, and data given in Python: the page and Python take the same rows of them."""
+
+import gzip
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pmdviz
+from pmdviz.data.cells import Limits, read_cells
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError, InputWarning
+from pmdviz.lab.panels.own_data.dialog import Brought, _origin
+from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets.table_form import chosen, rows_of, usual_roles
+
+STATS, SKLEARN, MLX = "statsmodels/datasets", "sklearn/datasets/data", "mlxtend/data/data"
+ANES = "popul TVnews selfLR ClinLR DoleLR PID age educ income vote"
+MODE = "individual mode ttme invc invt gc hinc psize choice"
+# File; how pandas reads it; target; the columns taken, the outcome last, by their names or places; rows.
+TABLES = [
+    (f"{STATS}/anes96/anes96.csv", {"sep": "\t"}, "logistic", ANES, 944),
+    (f"{STATS}/cancer/cancer.csv", {}, "linear", "cancer population", 301),
+    (f"{STATS}/ccard/ccard.csv", {}, "logistic", "AVGEXP AGE INCOME INCOMESQ OWNRENT", 72),
+    (f"{STATS}/co2/co2.csv", {}, "linear", "date co2", 2225),
+    (f"{STATS}/cpunish/cpunish.csv", {}, "linear", "EXECUTIONS INCOME PERPOVERTY PERBLACK VC100k96 SOUTH DEGREE", 17),
+    (f"{STATS}/danish_data/data.csv", {}, "gaussian", "lrm lry lpy ibo ide", 55),
+    (f"{STATS}/elec_equip/elec_equip.csv", {}, "mixture", "STS.M.I7.W.TOVT.NS0016.4.000", 257),
+    (f"{STATS}/engel/engel.csv", {}, "sparse_gp", "income foodexp", 235),
+    (f"{STATS}/fertility/fertility.csv", {}, "mixture", "1960", 194),
+    (f"{STATS}/grunfeld/grunfeld.csv", {}, "linear", "invest value capital year", 220),
+    (f"{STATS}/heart/heart.csv", {}, "linear", "survival censors age", 69),
+    (f"{STATS}/interest_inflation/E6_jmulti.csv", {"sep": r"\s+", "header": None}, "gaussian", [0, 1], 107),
+    (f"{STATS}/longley/longley.csv", {}, "linear", "TOTEMP GNPDEFL GNP UNEMP ARMED POP YEAR", 16),
+    (f"{STATS}/modechoice/modechoice.csv", {"sep": ";"}, "gp_classification", MODE, 840),
+    (f"{STATS}/nile/nile.csv", {}, "stochastic_volatility", "volume", 100),
+    (f"{STATS}/spector/spector.csv", {"sep": r"\s+"}, "logistic", "GPA TUCE PSI GRADE", 32),
+    (f"{STATS}/stackloss/stackloss.csv", {}, "regression_net", "STACKLOSS AIRFLOW WATERTEMP ACIDCONC", 21),
+    (f"{STATS}/statecrime/statecrime.csv", {}, "linear", "violent murder hs_grad poverty single white urban", 51),
+    (f"{SKLEARN}/linnerud_exercise.csv", {"sep": r"\s+"}, "linear", "Chins Situps Jumps", 20),
+    (f"{SKLEARN}/diabetes_data_raw.csv.gz", {"sep": r"\s+", "header": None}, "gaussian", [*range(10)], 442),
+    (f"{SKLEARN}/iris.csv", {"header": None, "skiprows": 1}, "binary_net", [0, 1, 2, 3, 4], 150),
+    (f"{MLX}/wine.csv", {"header": None}, "binary_net", [*range(14)], 178),
+    (f"{MLX}/autompg.csv.gz", {"header": None}, "linear", [0, 1, 2, 3, 4, 5, 6, 8], 392),
+]  # fmt: skip
+
+
+def installed():
+    """The tables of packages that are there, with their paths."""
+    for file, reading, target, columns, rows in TABLES:
+        spec = find_spec(file.partition("/")[0])
+        if spec is not None and (path := Path(spec.origin).parents[1] / file).exists():
+            yield path, reading, target, columns, rows
+
+
+@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
+def test_page_and_python_take_the_same_rows_of_real_tables():
+    found = [*installed()]
+    if not found:
+        pytest.skip("no package with tables is installed")
+    for path, reading, target, columns, count in found:
+        form = TARGETS[target].table
+        content = path.read_bytes()
+        cells = read_cells(gzip.decompress(content) if path.suffix == ".gz" else content, Limits(4_000_000))
+        page = chosen(cells, usual_roles(cells, form), form)
+        python = rows_of(TARGETS[target].Options.specs()["data"].parse(str(path)), form)
+        np.testing.assert_array_equal(page.rows, python.rows, err_msg=str(path))
+        frame = pd.read_csv(path, **reading).rename(columns=lambda name: str(name).strip("'"))
+        names = columns.split() if isinstance(columns, str) else [str(k) for k in columns]
+        expected = frame[names].dropna().to_numpy(float)
+        if form.outcome == "class":  # coded as 0 and 1
+            expected[:, -1] = expected[:, -1] == expected[:, -1].max()
+        assert page.rows.shape == (count, len(names)), (path, page.columns)
+        np.testing.assert_array_equal(page.rows, expected, err_msg=str(path))
+        if isinstance(columns, str):
+            assert (
+                page.columns == python.columns == tuple(f"column {name}" if name.isdigit() else name for name in names)
+            )
+
+
+FILES = {
+    "semicolon_comma.csv": ("x;y\n1,5;2\n2,5;3\n3,5;1\n", [[1.5, 2], [2.5, 3], [3.5, 1]], ""),
+    "tab.tsv": ("x\ty\n1.5\t2\n2.5\t3\n", [[1.5, 2], [2.5, 3]], ""),
+    "missing_na.csv": ("x,y\n1,2\nNA,3\n4,5\n", [[1, 2], [4, 5]], "1 row with missing values is left out"),
+    "empty_cell.csv": ("x,y\n1,2\n,3\n4,5\n", [[1, 2], [4, 5]], "1 row with missing values is left out"),
+    "quoted_row_names.csv": ('"","x","y"\n"1",1.5,2\n"2",2.5,3\n"3",3.5,1\n', [[1.5, 2], [2.5, 3], [3.5, 1]], "'row'"),
+    "quoted_numbers.csv": ('"x","y"\n"1.5","2"\n"2.5","3"\n', [[1.5, 2], [2.5, 3]], ""),
+    "quoted_comma_name.csv": ('"a, b","y"\n1,2\n3,4\n', [[1, 2], [3, 4]], ""),
+    "row_numbers.csv": ("rownames,x,y\n1,3.6,79\n2,1.8,54\n3,3.3,74\n", [[3.6, 79], [1.8, 54], [3.3, 74]], "rownames"),
+    "write_table.dat": ('"x" "y"\n"1" 1.5 2\n"2" 2.5 3\n', [[1.5, 2], [2.5, 3]], "Left out: 'row'"),
+    "utf16.csv": ("x,y\n1,2\n3,4\n", [[1, 2], [3, 4]], ""),
+}
+
+
+def test_python_reads_what_the_page_reads_and_says_what_it_leaves_out(tmp_path):
+    for name, (text, expected, words) in FILES.items():
+        path = tmp_path / name
+        path.write_bytes(text.encode("utf-16" if "utf16" in name else "utf-8"))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            target = make_target("linear", data=path)
+        np.testing.assert_array_equal(target.data[:, 1:], expected, err_msg=name)
+        assert [words in str(each.message) for each in said] == ([True] if words else []), (name, said)
+    with pytest.raises(InputError, match="line 3 has 1 cells"):
+        (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
+        make_target("linear", data=tmp_path / "ragged.csv")
+
+
+def test_a_path_an_array_a_frame_and_a_table_are_data(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("x\n1\n2\n4\n")
+    frame = pd.DataFrame({"n": [1, 2, 3], "x": [1.0, 2, 4], "who": list("abc")})
+    table = pmdviz.read_table(path, "mixture")
+    for given in (str(path), path, np.array([1.0, 2, 4]), [1.0, 2, 4], pd.Series([1.0, 2, 4]), table, frame[["x"]]):
+        target = make_target("mixture", data=given)
+        assert target.data.tolist() == [1, 2, 4], type(given)
+        again = Recipe.from_json(Recipe("mixture", target_options={"data": given}).to_json())
+        assert again.make_target().data.tolist() == [1, 2, 4]
+    with pytest.warns(InputWarning, match=r"used: 'x'. Left out: 'n', 'who'"):
+        assert make_target("mixture", data=frame).data.tolist() == [1, 2, 4]
+    assert pmdviz.run(target="mixture", target_options={"data": np.arange(9.0)}, budget=20).target.num_data == 9
+    mixed = pd.DataFrame({"a": [1.0, 2, 4], "b": [True, False, True]})
+    for each in (mixed, mixed.convert_dtypes()):
+        assert make_target("gaussian", data=each).data.tolist() == [[1, 1], [2, 0], [4, 1]]
+    with pytest.raises(InputError, match="row 2 of column 'x1' holds no finite number"):
+        make_target("mixture", data=[1.0, np.nan])
+    with pytest.raises(InputError, match="masked in row 3"):
+        make_target("mixture", data=np.ma.array([1.0, 2, 999], mask=[0, 0, 1]))
+
+
+def test_columns_are_taken_by_name_and_words_become_columns_of_0_and_1(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("height,sex,city,weight\n170,f,Rome,61\n182,m,Oslo,80\n165,f,Oslo,\n177,m,Bern,75\n")
+    found = pmdviz.read_table(path, "linear", inputs=["city", "height"], outcome="weight")
+    assert found.columns == ("height", "city=Bern", "city=Oslo", "city=Rome", "weight")
+    np.testing.assert_array_equal(found.rows, [[170, 0, 0, 1, 61], [182, 0, 1, 0, 80], [177, 1, 0, 0, 75]])
+    scaled = pmdviz.read_table(path, "logistic", inputs=["height"], outcome="sex", scale=True)
+    np.testing.assert_allclose(scaled.rows.mean(axis=0), [0, 0.5], atol=1e-5)
+    assert scaled.rows[:, 1].tolist() == [0, 1, 0, 1]
+    with pytest.raises(InputError, match="city' has 'Rome' in line 2, where a number is needed"):
+        pmdviz.read_table(path, "linear", inputs=["height"], outcome="city")
+    with pytest.raises(InputError, match="did you mean 'height'"):
+        pmdviz.read_table(path, "linear", inputs=["hight"])
+
+
+def test_python_copied_from_the_page_runs_beside_the_original_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("height.csv").write_text("row,height,cm\n1,162.1,3\n2,158.4,4\n3,171,5.5\n4,177.3,1\n")
+    form = TARGETS["mixture"].table
+    cells = read_cells(Path("height.csv").read_bytes())
+    for roles in (usual_roles(cells, form), ("leave out", "leave out", "input")):
+        page = chosen(cells, roles, form, scale=True)
+        origin = _origin(Brought("height.csv", cells, roles, True), form)
+        table = pmdviz.data.tables.hold("height.csv", page.columns, page.rows, origin)
+        recipe = Recipe("mixture", target_options={"data": table.pin}, budget=8, num_particles=20)
+        names = {}
+        exec(recipe.to_python(), names)
+        np.testing.assert_array_equal(names["run"].target.data, page.rows[:, 0])
+        assert names["recipe"].target_options == recipe.target_options and "read_table" in recipe.to_python()
+    pasted = pmdviz.data.tables.hold("pasted.csv", ["x"], [[1.0], [2.0]], "")
+    names = {}
+    exec(Recipe("mixture", target_options={"data": pasted.pin}, budget=8, num_particles=20).to_python(), names)
+    assert names["run"].target.data.tolist() == [1, 2]
