@@ -144,4 +144,5 @@ class Run:
         tv = self.final.metrics["tv"]
         ending = "" if tv is None else f", TV {tv:.3g}"
         words = f"{self.recipe.method} on {self.recipe.target}, iteration {self.final.iteration:,}"
-        return f"<Run: {words}, {self.final.visited:,} data visited{ending}>"
+        said = self.final.caveat.partition(":")[0]
+        return f"<Run: {words}, {self.final.visited:,} data visited{ending}{said and f'; {said}'}>"
