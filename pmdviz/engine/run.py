@@ -145,5 +145,5 @@ class Run:
         tv = self.final.metrics["tv"]
         ending = "" if tv is None else f", TV {tv:.3g}"
         words = f"{self.recipe.method} on {self.recipe.target}, iteration {self.final.iteration:,}"
-        caveat = self.final.caveat and f"; {self.final.caveat}"
-        return f"<Run: {words}, {self.final.visited:,} observations used{ending}{caveat}>"
+        said = self.final.caveat.partition(":")[0]
+        return f"<Run: {words}, {self.final.visited:,} observations used{ending}{said and f'; {said}'}>"

@@ -209,4 +209,6 @@ def test_a_metric_that_is_not_traced_is_computed_by_get_too():
     final = pmdviz.run(target="linear", method="svi", budget=500).final
     assert final.metrics.get("khat") == final.metrics["khat"] is not None
     assert final.metrics.get("no_metric") is None and final.metrics.get("no_metric", 3.0) == 3.0
-    assert repr(pmdviz.run(target="linear", method="svi", budget=500)).endswith(f"; {final.caveat}>") and final.caveat
+    assert final.caveat and f"; {final.caveat.partition(':')[0]}>" in repr(
+        pmdviz.run(target="linear", method="svi", budget=500)
+    )

@@ -129,3 +129,15 @@ def test_what_was_lost_on_the_way_is_said_and_where_nothing_was_there_is_no_word
     off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
     assert (off.max() > 1) == lost and frame.caveat.startswith("all descend from ") == lost
     assert (lost or frame.caveat == "") and frame.metrics["ess"] > 300
+
+
+@looped("target, options", [("sparse_gp", {}), ("topics", {"num_topics": 5, "num_data": 200})])
+def test_structured_particles_say_from_the_first_step_on_that_one_of_them_decides(target, options):
+    session = Session(Recipe(target=target, target_options=options, method="structured_pmd"), metrics_every=10**6)
+    assert session.frame.caveat == ""
+    for _ in range(5):
+        frame = session.advance()
+        alone = 1 / (frame.weights**2).sum() < 2
+        assert alone and frame.caveat.startswith("one of 16 particles carries all weight: ")
+    one = Recipe(target=target, target_options=options, method="structured_pmd", num_particles=1)
+    assert Session(one, metrics_every=10**6).advance().caveat == "", "a single particle is no mixture"
