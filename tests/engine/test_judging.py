@@ -10,7 +10,6 @@ from pmdviz.densities.density import GaussianMixture, KernelDensity
 from pmdviz.engine.judging import caveat_of, find
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
 from pmdviz.metrics import shift
 from pmdviz.metrics.shift import importance_shift
 from pmdviz.streams import stream
@@ -179,20 +178,18 @@ def test_the_caveat_of_a_frame_depends_on_its_iteration_alone():
 
 
 def test_what_a_method_says_of_itself_comes_first_and_a_check_overrules_it_only_where_it_judges_q():
-    class Speaking(type(METHODS["svi"])):
-        def caveat(self, state, knobs):
-            return "own words"
-
-    def frame(found, of_q=True, unfinished=""):
-        method = Speaking()
-        method.caveat_is_of_q, method.unfinished = of_q, lambda state, knobs: unfinished
+    def frame(found, of_q=True, own="own words", unfinished=""):
+        said = {"caveat": lambda state, knobs: own, "unfinished": lambda state, knobs: unfinished}
+        method = SimpleNamespace(caveat_is_of_q=of_q, **said)
         told = {"state": None, "knobs": None, "iteration": 3, "measured": None, "no_density": ""}
         return SimpleNamespace(method=method, finding=found, **told)
 
     right, wrong = SimpleNamespace(agrees=True, words=""), SimpleNamespace(agrees=False, words="mean 2 off")
     assert caveat_of(frame(wrong)) == "own words" and caveat_of(frame(right)) == ""
     assert caveat_of(frame(right, of_q=False)) == "own words"
-    assert caveat_of(frame(wrong, unfinished="not yet")) == "not yet"
+    assert caveat_of(frame(wrong, unfinished="not yet")) == "own words"
+    assert caveat_of(frame(wrong, own="", unfinished="not yet")) == "not yet"
+    assert caveat_of(frame(wrong, own="")) == "mean 2 off"
 
 
 def test_a_kernel_density_of_exact_draws_is_confirmed_in_every_dimension_that_is_checked():
