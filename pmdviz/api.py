@@ -151,7 +151,7 @@ def read_table(
 
 
 def run(
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     *,
     target: str | Target = "mixture",
     target_options: Mapping[str, Any] | None = None,
@@ -167,8 +167,8 @@ def run(
 
     Parameters
     ----------
-    recipe : Recipe, optional
-        Instead of the arguments that describe one.
+    recipe : Recipe or str, optional
+        Instead of the arguments that describe one; a text is the name of a preset.
     target, target_options, method, seed, budget, **knobs
         As in `Recipe`.
     metrics_every : int, optional
@@ -191,8 +191,12 @@ def run(
         knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget
     ):
         raise InputError(f"a recipe already says all of the run; given besides: {', '.join(besides)}")
+    if isinstance(recipe, str):
+        from pmdviz.presets import find_preset
+
+        recipe = find_preset(recipe).recipe
     if not isinstance(recipe, Recipe):
-        raise InputError(f"run takes a Recipe or keywords; given: {shown(recipe)}")
+        raise InputError(f"run takes a Recipe, the name of a preset, or keywords; given: {shown(recipe)}")
     check_function("progress", progress)
     if recipe.budget is None:
         raise InputError("run needs a budget of observations; this recipe has no end (budget: None)")

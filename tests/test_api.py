@@ -68,7 +68,7 @@ def test_what_cannot_be_run_is_refused():
         ({"budget": None}, "run needs a budget"),
         ({"budget": 0}, "budget must be"),
         ({"num_particle": 5}, "did you mean 'num_particles'"),
-        ({"recipe": "mixture"}, "run takes a Recipe or keywords; given: 'mixture'"),
+        ({"recipe": "mixture"}, "unknown preset 'mixture'"),
         ({"metrics_every": 0}, "metrics_every must be"),
         ({"progress": 3}, "progress must be a function or None; given: 3"),
     ]:

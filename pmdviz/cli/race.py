@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from pmdviz.cli import export
-from pmdviz.cli.recipe import OPTION, pairs, race_bar, race_in, read_plain
+from pmdviz.cli.recipe import OPTION, pairs, preset, race_bar, race_in, read_plain
 from pmdviz.errors import InputError
 from pmdviz.files import check_text_path, finite, write_json
 
@@ -18,7 +18,12 @@ COSTS = ("visited_mean", "density_evaluations_mean", "gradient_evaluations_mean"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz race`."""
-    parser.add_argument("recipe", nargs="?", metavar="RACE", help="a race in JSON; - for standard input")
+    parser.add_argument(
+        "recipe",
+        nargs="?",
+        metavar="RACE",
+        help="a race in JSON; - for standard input; or a preset: its target and budget",
+    )
     parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
@@ -38,10 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _given_recipe(options: argparse.Namespace) -> Any:
     """The race of a file, or the one that the options describe. Raises InputError."""
+    from pmdviz.engine.recipe.defaults import given_knobs
     from pmdviz.experiments.race import RaceRecipe
+    from pmdviz.experiments.race.entrants import Entrant
 
     names = ("target", "methods", "budget", "clock", "seeds", "points")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if base := preset(options.recipe):
+        if options.target or options.target_option:
+            raise InputError("a preset says the target; leave --target and --target-option out")
+        parts = {"methods": [Entrant("", base.method, given_knobs(base)).text], "points": 0, **given}
+        parts = {"budget": base.budget, "clock": base.budget_unit, **parts, "seeds": _seeds(given.get("seeds", "1"))}
+        return RaceRecipe.checked(**parts, target=base.make_target())
     if options.recipe is not None:
         if given or options.target_option:
             flags = ", ".join(f"--{name}" for name in ("target", "target-option", *names[1:]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import os
 import sys
 import time
 from contextlib import nullcontext
@@ -19,7 +21,9 @@ OPTION = "of the target; repeatable"
 
 def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
     """What describes a run: a file, or the parts of a recipe."""
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON; - for standard input")
+    parser.add_argument(
+        "recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input"
+    )
     parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
@@ -30,10 +34,29 @@ def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe"
 
 
 def read_plain(path: str | None) -> Any:
-    """The plain value of a JSON file ("-": standard input); None for no file. Raises InputError."""
+    """The plain value of a JSON file ("-": standard input), or of a preset's recipe; None for no file.
+
+    Raises InputError.
+    """
     from pmdviz.engine.recipe.parts import json_value
 
-    return None if path is None else json_value(_read(path))
+    if path is None:
+        return None
+    found = preset(path)
+    return json_value(_read(path)) if found is None else found.to_dict()
+
+
+def preset(name: str | None) -> Any:
+    """The recipe of the preset of that name; None where it is meant as a file.
+
+    Raises InputError for a word that is neither, where it is nearly a preset's.
+    """
+    if name is None or not name.isidentifier() or os.path.exists(name):
+        return None
+    from pmdviz.presets import PRESETS, find_preset
+
+    near = difflib.get_close_matches(name, PRESETS, n=1)
+    return find_preset(name).recipe if near else None
 
 
 def race_in(plain: Any) -> Any:

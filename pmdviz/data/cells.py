@@ -7,6 +7,7 @@ decimal commas, and a sentence with line and column for what cannot be read.
 from __future__ import annotations
 
 import csv
+import heapq
 import io
 import itertools
 import re
@@ -43,7 +44,9 @@ OTHER_FILES = {
 }
 FORMULAS = "=+-@ "  # what a cell begins with that spreadsheets compute
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-COMMENT = re.compile(r"\s*#(?!(N/?A|[A-Z/0]+[!?])?\s*([,;\t|]|$))")  # neither #N/A nor a column called #
+COMMENT = re.compile(  # neither #N/A nor a column called #; and the head of KEEL's and Weka's files
+    r"\s*#(?!(N/?A|[A-Z/0]+[!?])?\s*([,;\t|]|$))|@(relation|attribute|inputs?|outputs?|data)\b", re.IGNORECASE
+)
 SEPARATOR = re.compile(r"sep=([,;\t|])\s*")  # the first line of some spreadsheets' files
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?((\d+|\d{1,3}(\.\d{3})+),\d*|,\d+)([eE][+-]?\d+)?")  # 1,5 and 1.234,5 and ,5
@@ -67,7 +70,7 @@ class Column:
     def values(self) -> tuple[str, ...]:
         """The different ones, sorted, as far as MOST_CLASSES + 1 of them."""
         if self.words is not None:
-            return tuple(sorted({word for word in self.words if word is not None})[: MOST_CLASSES + 1])
+            return tuple(heapq.nsmallest(MOST_CLASSES + 1, {word for word in self.words if word is not None}))
         return tuple(f"{value:g}" for value in np.unique(self._known)[: MOST_CLASSES + 1])
 
     @cached_property
@@ -370,7 +373,7 @@ def _texts(series: pd.Series) -> np.ndarray | tuple[np.ndarray, list[str]]:
 
 def _style(texts: Iterable[str]) -> str:
     """How numbers with commas are written: "eu" (1.234,5), "us" (1,234.5), or "" where the texts do not tell."""
-    for text in texts:
+    for text in (each for each in texts if "," in each):
         decimal, grouped = DECIMAL_COMMA.fullmatch(text), THOUSANDS.fullmatch(text)
         if bool(decimal) != bool(grouped):
             return "eu" if decimal else "us"

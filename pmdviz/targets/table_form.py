@@ -107,6 +107,8 @@ def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
     outcome = (len(columns) - 1 if cells.words else _usual_outcome(columns, form)) if form.outcome else None
     fitting = [k for k, column in enumerate(columns) if column.kind in kinds and k != outcome]
     telling = [k for k in fitting if not _names_rows(columns[k]) and (form.as_given or len(columns[k].values) > 1)]
+    if outcome is not None:
+        telling = [k for k in telling if not _gives_away(columns[k], columns[outcome])]
     found = telling if len(telling) >= form.least else fitting
     inputs = {*(found[-form.most :] if form.series else found[: form.most])}
     return tuple(OUTCOME if k == outcome else INPUT if k in inputs else LEAVE_OUT for k in range(len(columns)))
@@ -167,6 +169,17 @@ def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:
 
 def _names_rows(column: Column) -> bool:
     return column.counts_rows or column.name.lower() in ROW_NAMES
+
+
+def _gives_away(column: Column, outcome: Column) -> bool:
+    """Whether a column is the outcome of two values once more, such as "not yes" beside "yes"."""
+    if any(len(each.values) != 2 or (each.words is None and each.values != ("0", "1")) for each in (column, outcome)):
+        return False
+    one, other = (
+        each.numbers == np.nanmin(each.numbers) if each.words is None else each.words == each.values[0]
+        for each in (column, outcome)
+    )
+    return bool((one == other).all() or (one != other).all())
 
 
 def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:

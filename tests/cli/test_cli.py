@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import pmdviz
 from pmdviz import api
 from pmdviz.cli import main
 from pmdviz.engine.recipe.recipe import Recipe
@@ -136,3 +137,19 @@ def test_version_and_help(capsys):
     assert called(capsys, "--version")[:1] == (0,)
     status, out, _ = called(capsys, "run", "--help")
     assert status == 0 and "--target-option" in out
+
+
+def test_a_preset_is_run_and_raced_by_its_name(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = json_of(capsys, "run", "algorithm_1")
+    made = pmdviz.run("algorithm_1")
+    assert one["recipe"] == made.recipe.to_dict() and one["final"]["tv"] == made.final.metrics["tv"]
+    raced = json_of(capsys, "race", "algorithm_1", "--seeds", "2")["race"]
+    assert [*raced["target_options"].items()] == [*made.recipe.target_options.items()]
+    assert raced["budget"] == made.recipe.budget and raced["methods"][0].startswith(made.recipe.method)
+    other = json_of(capsys, "race", "algorithm_1", "--methods", "smc", "--budget", "200")["race"]
+    assert other["budget"] == 200 and other["methods"] == ["smc"]
+    assert "did you mean 'algorithm_1'" in called(capsys, "run", "algoritm_1")[2]
+    assert "leave --target and --target-option out" in called(capsys, "race", "algorithm_1", "--target", "gaussian")[2]
+    (tmp_path / "algorithm_1").write_text(pmdviz.Recipe("gaussian", budget=40, num_particles=9).to_json())
+    assert json_of(capsys, "run", "algorithm_1")["recipe"]["target"] == "gaussian"  # a file goes first
