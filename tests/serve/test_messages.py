@@ -1,48 +1,8 @@
-"""What a patch from a browser may hold, and how long a browser that does not read is waited for."""
+"""How long a browser that does not read is waited for, and the short way of an acknowledgement."""
 
 from pmdviz.lab.loop.acknowledge import Acknowledge
-from pmdviz.serve.browser_messages import FULL, LOOKS, SMALL, CheckedMessages, frame_drawn, patch_fault
+from pmdviz.serve.browser_messages import FULL, LOOKS, CheckedMessages, frame_drawn
 from tests.support.tables import looped
-
-MODELS = {"p1": "ReactiveESM", "p2": "FileInput", "p4": "OwnDataView1"}
-
-
-def fault(*events, size=100):
-    return patch_fault({"events": list(events)}, size, lambda name: MODELS.get(name, ""))
-
-
-def changed(model, new):
-    return {"kind": "ModelChanged", "model": {"id": model}, "attr": "value", "new": new}
-
-
-def described(name, kind="panel.models.esm.ReactiveESM"):
-    return {"type": "object", "name": kind, "id": name, "attributes": {}}
-
-
-def event(model):
-    values = {"type": "map", "entries": [["model", model], ["data", {"type": "map", "entries": [["name", "frames"]]}]]}
-    return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": {"type": "event", "values": values}}
-
-
-def test_what_a_page_sends_is_taken_and_a_long_message_is_an_upload():
-    assert fault() == fault(changed("p1", [1, {"a": 2}]), event({"id": "p1"})) == ""
-    assert fault(event(described("p1"))) == ""  # of a form that came after the page a browser sends all it knows
-    assert fault(changed("p1", [described("new", "ImportedStyleSheet")])) == ""
-    assert fault(changed("p2", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a file
-    assert fault(changed("p4", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a person's table
-    long = changed("p1", "x")
-    for size, refused in ((SMALL, False), (SMALL + 1, True)):
-        assert bool(fault(long, size=size)) is refused
-        assert bool(fault(changed("p2", "x"), long, size=size)) is refused
-
-
-@looped(
-    "one",
-    [event(described("p3")), changed("p1", {"type": "map", "entries": [["a", [described("p3", "Div")]]]}),
-     {"kind": "RootAdded", "model": described("p3")}, {"kind": "RootRemoved", "model": {"id": "p1"}}, {}],
-)  # fmt: skip
-def test_what_no_page_sends_is_named(one):
-    assert fault(changed("p1", 1), one).startswith("a page ")
 
 
 class Stream:

@@ -17,7 +17,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
-from pmdviz.serve import pages, prebuilt
+from pmdviz.serve import pages, prebuilt, turns
 from pmdviz.serve.pages import lab_page
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
@@ -31,6 +31,7 @@ def a_request(query):
     handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
     handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
     handler.application_context = None
+    handler.request.connection = SimpleNamespace(stream=SimpleNamespace(closed=lambda: False))
     return handler
 
 
@@ -86,7 +87,7 @@ async def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_th
         return object()
 
     monkeypatch.setattr(prebuilt, "_another", another)
-    monkeypatch.setattr(prebuilt, "REST_S", 0.0)
+    monkeypatch.setattr(turns, "REST_S", 0.0)
     monkeypatch.setattr(prebuilt, "_spares", [])
     monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
     monkeypatch.setattr(prebuilt, "limit", {"spare_pages": 3}.get)

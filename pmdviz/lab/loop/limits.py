@@ -40,6 +40,11 @@ def upload_bytes() -> int:
     return limit("max_upload") or DEFAULT_UPLOAD
 
 
+def longest_message() -> int:
+    """Characters of the longest message: a file in base64, with words around it."""
+    return upload_bytes() * 4 // 3 + 2_000
+
+
 def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:
     """A knob of the set `knobs` with bounds that a server sets."""
     most = _most_particles(knobs.defaults()) if spec.name in COUNTS else None
