@@ -12,6 +12,7 @@ from pmdviz.densities.grid import keep_sides
 from pmdviz.engine.recipe.parts import keep_changes
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments.forecast import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, most_within, step_seconds
@@ -28,6 +29,7 @@ DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some 
 def enforce() -> None:
     """Put into force what holds for the whole process: no files, changes of a recipe, replays of links, finest grid."""
     forbid_reading()
+    forbid_insisting()
     keep_changes(limit("max_changes") or DEFAULT_CHANGES)
     keep_seconds(limit("max_replay_s") or DEFAULT_SECONDS)
     side = limit("max_grid")
