@@ -19,6 +19,7 @@ MADE = ("ImportedStyleSheet", "InlineStyleSheet")  # models that a page makes wh
 READY = "document_ready"  # the one event without a model
 KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages
 UPLOADS = {("FileInput", "value"), ("OwnDataView", "upload")}  # attributes that may be longer
+MOST_MADE = 4  # in one change
 STYLE = {"url", "css"}  # attributes of these
 REFERENCE = {"id"}
 CHANGE = {"kind", "model", "attr", "new"}
@@ -166,7 +167,7 @@ def _model(part: Any, find: Find) -> Known | None:
 
 def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
     """Numbers, strings, lists, maps, ids; where a model may be `dressed`, style sheets too. Raises Refused."""
-    waiting = [(value, 0)]
+    waiting, made = [(value, 0)], 0
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST:
@@ -174,6 +175,9 @@ def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
         if isinstance(part, list):
             waiting += [(one, depth + 1) for one in part]
         elif isinstance(part, dict):
+            made += part.get("name") in MADE
+            if made > MOST_MADE:
+                raise Refused("so many style sheets")
             waiting += [(one, depth + 1) for one in _inside(part, find, dressed)]
 
 

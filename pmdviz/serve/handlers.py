@@ -36,7 +36,7 @@ MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
 APP_PATH = re.compile(r"[A-Za-z0-9/_.-]{1,200}")
 MAX_SOCKETS = 2  # of a session: a browser that lost one opens another before the server has noticed
 REOPENED = (0.2, 6)  # websockets of one session: a second, and at once
-CLAIMED_S = 8.0  # after so long a page whose browser has not connected was built for nobody
+CLAIMED_S = 8.0  # a page that no browser has by then was built for nobody
 RETRY_S = 10
 
 log = logging.getLogger(__name__)
@@ -101,12 +101,12 @@ class Queued(OwnSessions):
             raise Finish from None
 
     def claimed(self, session: Any) -> Any:
-        """The session; later it is noted whether a browser has connected to it."""
+        """The session; in a while it is noted whether a browser has it."""
         if has_hung_up(self):
             turns.note(wanted=False)
         else:
             loop = self.application.io_loop  # type: ignore[attr-defined]
-            loop.call_later(CLAIMED_S, lambda: turns.note(session in _places))
+            loop.call_later(CLAIMED_S, lambda: turns.note(wanted=_is_open(session)))
         return session
 
 
@@ -202,6 +202,11 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
     def _leave(self) -> None:
         if self._place is not None:
             self._place.open.discard(self)
+
+
+def _is_open(session: Any) -> bool:
+    """Whether a browser has the session."""
+    return session in _places and bool(_places[session].open)
 
 
 def _token(headers: Any) -> str:

@@ -80,6 +80,7 @@ INLINE = base64.b64encode(gzip.compress(bytes(10**6))).decode()
         changed("p4", "key", SHEET),
         changed("p5", "stylesheets", [{**SHEET, "attributes": {"url": [ARRAY]}}]),
         changed("p5", "stylesheets", [{**SHEET, "name": "Div"}]),
+        changed("p5", "stylesheets", [{**SHEET, "id": f"new{k}"} for k in range(9)]),
         {**changed("p4", "key", 1), "callback_invoker": 1},
         {**changed("p4", "key", 1), "model": {"id": ["p4"]}},
         {**changed("p4", "key", 1), "model": described("new")},
