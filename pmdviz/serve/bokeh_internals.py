@@ -2,8 +2,8 @@
 
 `Server._tornado` and `_http`, `ServerSession._token` and `_current_patch_connection`, `ServerConnection._session`,
 `WSHandler._receive` and `_async_open`, `ApplicationContext._sessions` and `_discard_session`,
-`PropertyDescriptor._get_default`, `__themed_values__` of a model, and the form of a token (JSON in base64, its payload
-packed by zlib).
+`DocumentModelManager._models` and `_new_models`, `PropertyDescriptor._get_default`, `__themed_values__` of a model, and
+the form of a token (JSON in base64, its payload packed by zlib).
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ def use_handlers(ours: Mapping[type, type]) -> None:
 
 def _instead(kind: type, own: type, wanted: type, *args: Any, **kwargs: Any) -> Any:
     return object.__new__(own if wanted is kind else wanted)
+
+
+def is_synced(models: Any, model: Any) -> bool:
+    """Whether a document's models have this one, and its browser too."""
+    return models._models.get(model.id) is model and model not in models._new_models
 
 
 def session_of(context: Any, session_id: str) -> Any:

@@ -36,7 +36,7 @@ from pmdviz.lab.pages.methods import MethodsPage
 from pmdviz.lab.panels.lesson.guide import Guide
 from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.limits import check_limits, limit
-from pmdviz.serve import guards, handlers, logs, memory
+from pmdviz.serve import guards, handlers, logs, memory, patches
 from pmdviz.serve.essay import essay_address
 from pmdviz.serve.lesson_beside import LessonBeside
 from pmdviz.serve.material_internals import page_script
@@ -280,6 +280,7 @@ def serve_lab() -> None:
     handlers.install()  # also into the server that runs already
     guards.install()
     logs.install()
+    patches.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")
 

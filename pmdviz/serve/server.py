@@ -172,7 +172,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     from threadpoolctl import threadpool_limits
 
     from pmdviz.lab.loop import limits, temporary
-    from pmdviz.serve import connections, guards, logs, model_defaults, prebuilt, resource_bundle
+    from pmdviz.serve import connections, guards, logs, model_defaults, patches, prebuilt, resource_bundle
     from pmdviz.serve.essay import essay_routes
     from pmdviz.serve.pages import session_page
 
@@ -183,6 +183,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     threadpool_limits(1, "blas")
     prebuilt.install()
     model_defaults.install()
+    patches.install()
     resource_bundle.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
