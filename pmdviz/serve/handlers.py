@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import time
 from functools import partial
 from typing import Any
 from urllib.parse import urlparse
@@ -36,7 +37,7 @@ MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
 APP_PATH = re.compile(r"[A-Za-z0-9/_.-]{1,200}")
 MAX_SOCKETS = 2  # of a session: a browser that lost one opens another before the server has noticed
 REOPENED = (0.2, 6)  # websockets of one session: a second, and at once
-CLAIMED_S = 8.0  # a page that no browser has by then was built for nobody
+AT_ONCE_S = 8.0  # a page that was closed within it was wanted by nobody
 RETRY_S = 10
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,22 @@ _places: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()  # session -> what 
 
 
 class Place:
-    """The websockets of a session."""
+    """The websockets of a session, and its page as the queue sees it."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: turns.Built) -> None:
         self.open: WeakSet[Any] = WeakSet()
-        self.opened = Bucket(*REOPENED)
+        self.opened, self.page, self._began = Bucket(*REOPENED), page, time.monotonic()
+
+    def enter(self, socket: Any) -> None:
+        """A browser has it."""
+        self.open.add(socket)
+        self.page.wanted = True
+
+    def leave(self, socket: Any) -> None:
+        """A connection is gone; a page that was closed at once was wanted by nobody."""
+        self.open.discard(socket)
+        if not self.open and time.monotonic() - self._began < AT_ONCE_S:
+            self.page.wanted = False
 
 
 def _refuse(handler: Any, status: int, words: str, **headers: Any) -> None:
@@ -101,12 +113,8 @@ class Queued(OwnSessions):
             raise Finish from None
 
     def claimed(self, session: Any) -> Any:
-        """The session; in a while it is noted whether a browser has it."""
-        if has_hung_up(self):
-            turns.note(wanted=False)
-        else:
-            loop = self.application.io_loop  # type: ignore[attr-defined]
-            loop.call_later(CLAIMED_S, lambda: turns.note(wanted=_is_open(session)))
+        """The session, which waits for its browser from now on."""
+        _places[session] = Place(turns.built())
         return session
 
 
@@ -170,12 +178,12 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
         session = session_of(self.application_context, session_id)
         if session is None:
             return "its session has ended"
-        place = _places.setdefault(session, Place())
+        place = _places.setdefault(session, Place(turns.Built()))
         if len(place.open) >= MAX_SOCKETS:
             return f"its session has {MAX_SOCKETS} open"
         if not place.opened.take():
             return "its session was opened again too often"
-        place.open.add(self)
+        place.enter(self)
         self._place = place
         return ""
 
@@ -201,12 +209,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
 
     def _leave(self) -> None:
         if self._place is not None:
-            self._place.open.discard(self)
-
-
-def _is_open(session: Any) -> bool:
-    """Whether a browser has the session."""
-    return session in _places and bool(_places[session].open)
+            self._place.leave(self)
 
 
 def _token(headers: Any) -> str:

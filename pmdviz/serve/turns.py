@@ -1,7 +1,7 @@
 """Pages are built one at a time, with the event loop free between them: who plays gets frames, who came connects.
 
-The queue is bounded, and senders who have hung up lose their turn. Where the pages of late were built for nobody (no
-browser has connected to them) the loop rests longer after each, so that those who play keep four fifths of it.
+The queue is bounded, and senders who have hung up lose their turn. As long as no browser has the pages of late, the
+loop rests longer after each, so that those who play keep four fifths of it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 REST_S = 0.1  # after a page
+LOOK_S = 0.05
 GAP_S = 0.03  # between two parts of one: about a frame
 MOST_WAITING = 40  # a class comes at once
 RECENT = 6  # pages by which it is judged whether anybody wants them
-SPARED = 2  # of these that may have been for nobody: somebody reloads a page, or closes it at once
-IN_VAIN = 4.0  # times as long as a page took the loop rests, where all of these were built for nobody
+SPARED = 1  # of these that may be on their way, or be closed at once
+IN_VAIN = 4.0  # times as long as a page took the loop rests, where no browser has any of these
 LONGEST_REST_S = 4.0
 
 
@@ -30,17 +31,31 @@ class Gone(Exception):
     """Who waited has hung up."""
 
 
+class Built:
+    """A page that was handed out; `wanted`: a browser has it."""
+
+    wanted = False
+
+
 class _Queue:
     def __init__(self) -> None:
         self.lock, self.waiting = asyncio.Lock(), 0
-        self.wanted: deque[bool] = deque(maxlen=RECENT)
+        self.recent: deque[Built] = deque(maxlen=RECENT)
 
     def rest(self, took: float) -> float:
         """Seconds after a page that took so many seconds of the loop's thread."""
-        share = max(0, self.wanted.count(False) - SPARED) / (RECENT - SPARED)
-        return min(max(REST_S, IN_VAIN * took * share), LONGEST_REST_S)
+        vain = sum(not page.wanted for page in self.recent)
+        return min(max(REST_S, IN_VAIN * took * max(0, vain - SPARED) / (RECENT - SPARED)), LONGEST_REST_S)
+
+    async def release(self, took: float) -> None:
+        """Let the next one build, in a while; sooner where browsers come."""
+        began = time.monotonic()
+        while time.monotonic() - began < self.rest(took):
+            await asyncio.sleep(min(REST_S, LOOK_S))
+        self.lock.release()
 
 
+_tasks: set[asyncio.Task] = set()
 _queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
 
@@ -62,16 +77,18 @@ async def turn(gone: Callable[[], bool] = lambda: False, bounded: bool = False) 
         await queue.lock.acquire()
     finally:
         queue.waiting -= 1
-    began, rest = time.thread_time(), 0.0
+    if gone():
+        queue.lock.release()
+        raise Gone
+    began = time.thread_time()
     try:
-        if gone():
-            raise Gone
         yield
-        rest = queue.rest(time.thread_time() - began)
     finally:
-        asyncio.get_running_loop().call_later(rest, queue.lock.release)
+        _tasks.add(task := asyncio.ensure_future(queue.release(time.thread_time() - began)))
+        task.add_done_callback(_tasks.discard)
 
 
-def note(wanted: bool) -> None:
-    """Whether a browser has connected to a page that was built."""
-    _queue().wanted.append(wanted)
+def built() -> Built:
+    """A page is handed out."""
+    _queue().recent.append(page := Built())
+    return page

@@ -35,8 +35,14 @@ def a_request(query):
     return handler
 
 
+class Session(SimpleNamespace):
+    """Unlike its base it can be a key of a weak dictionary."""
+
+    __hash__ = object.__hash__
+
+
 def a_session(shows=None):
-    return SimpleNamespace(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
+    return Session(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
 
 
 @pytest.fixture
@@ -47,7 +53,7 @@ def stock(monkeypatch):
     async def page(handler):
         return a_session("own page")
 
-    spares = [SimpleNamespace(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
+    spares = [Session(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
     monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
     monkeypatch.setattr(prebuilt, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
     monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
