@@ -7,12 +7,12 @@ from typing import Any
 
 from pmdviz.engine.frame import Frame
 from pmdviz.lab.loop.background import Background, OneAtATime
-from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.pool import Slices
 from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
 from pmdviz.targets import Target
 
 TELL_S = 0.5
-_pool = DaemonPool(1, "pmdviz-floor", GIVES_WAY)
+_pool = Slices("pmdviz-floor")
 
 
 class FloorWork(OneAtATime):
