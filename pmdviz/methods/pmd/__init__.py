@@ -97,8 +97,9 @@ class PMD(SmoothedMethod, BatchMethod):
         if reason:
             if ess < state.fewest:
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
-            # While steps are limited the particles still travel, and need the kernel of independent draws.
-            source = self.density(state._replace(each=1) if state.in_a_row else state, knobs, target)
+            # While mirror steps are limited the particles still travel, and need the kernel of independent draws.
+            travels = state.in_a_row and not state.warming
+            source = self.density(state._replace(each=1) if travels else state, knobs, target)
             state, parents = rejuvenate(rng, state, source, target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
         scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
