@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, gammaln
 
-from benchmarks.helpers.answers import Answer, by_importance, gaussians, on_grid, over_a_line
+from benchmarks.helpers.answers import Answer, Unanswered, by_importance, gaussians, on_grid, over_a_line
 from benchmarks.helpers.contest import figures
 from pmdviz.targets.custom import CustomTarget
 
@@ -56,11 +56,15 @@ def problems(seed: int, count: int = 60) -> list[Problem]:
 
 
 def problem(seed: int, number: int) -> Problem:
-    """One of `problems(seed)`: the same whatever their count."""
+    """One of `problems(seed)`: the same whatever their count. What importance sampling cannot answer is drawn again."""
     kind = [*KINDS][number % len(KINDS)]
     name, variants = f"{kind}_{number:02d}", KINDS[kind]
-    make = variants[number // len(KINDS) % len(variants)]
-    return Problem(name, kind, *make(np.random.default_rng([seed, number]), name))
+    make, rng = variants[number // len(KINDS) % len(variants)], np.random.default_rng([seed, number])
+    while True:
+        try:
+            return Problem(name, kind, *make(rng, name))
+        except Unanswered:
+            continue
 
 
 def run(options: Namespace) -> dict[str, Any]:

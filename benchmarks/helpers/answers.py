@@ -22,6 +22,10 @@ REPLICATES, POINTS = 16, 4096  # scrambled Sobol sets, and the points of each
 MOST_ERROR = 0.01  # in posterior sds
 
 
+class Unanswered(ValueError):
+    """A posterior whose mean is not found well enough."""
+
+
 class Answer:
     """A posterior as sum_k w_k N(mean_k, root_k root_k'), exact or nearly so.
 
@@ -113,7 +117,7 @@ def on_grid(log_joint: Callable[[np.ndarray], np.ndarray], box: np.ndarray) -> A
 def by_importance(target: Any, start: np.ndarray) -> Answer:
     """By importance sampling from a t distribution with 5 degrees of freedom, fitted in rounds from the mode.
 
-    For posteriors with one mode. The error comes from independent scrambled Sobol sets (Owen 1997). Raises ValueError
+    For posteriors with one mode. The error comes from independent scrambled Sobol sets (Owen 1997). Raises Unanswered
     where it is above MOST_ERROR.
     """
     found = minimize(
@@ -130,7 +134,7 @@ def by_importance(target: Any, start: np.ndarray) -> Answer:
     whole = Answer(np.concatenate([w for _, w in sets]), np.concatenate([points for points, _ in sets]))
     whole.error = float((means.std(axis=0, ddof=1) / whole.sd).max() / np.sqrt(REPLICATES))
     if not whole.error < MOST_ERROR:
-        raise ValueError(f"importance sampling of {target.name} has an error of {whole.error:.2g} posterior sds")
+        raise Unanswered(f"importance sampling of {target.name} has an error of {whole.error:.2g} posterior sds")
     return whole
 
 
