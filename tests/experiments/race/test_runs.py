@@ -12,7 +12,7 @@ from tests.support.own import own_target, plain
 KEYS = [
     "method", "seed", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside",
     "mean_error", "sd_ratio_min", "sd_ratio_max", "mode_masses", "density_evaluations",
-    "gradient_evaluations", "seconds",
+    "gradient_evaluations", "seconds", "caveat",
 ]  # fmt: skip
 OF_SOME = ("khat", "ancestors", "rhat", "bulk_ess", "log_z", "log_z_exact", "log_z_error")  # of some methods
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
