@@ -1,7 +1,8 @@
 """Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`. One bench a file of this folder.
 
 A bench module has a one-line docstring and `run(options) -> dict` with its figures; its `OPTIONS`, where it has some,
-are the numbers that one may give it on the command line, with their defaults.
+are the numbers that one may give it on the command line, with their defaults; `IN_PARTS` says that it takes --methods
+and --only.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ NUMBERS = {
     "rows": "how many rows of data",
     "particles": "how many particles",
     "seed": "of what is drawn",
+    "seeds": "how many runs",
+    "count": "how many problems",
+    "jobs": "how many processes",
 }
 
 
@@ -40,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
     parser.add_argument("--checkout", metavar="DIR", help="of another commit, to attack its server as well")
+    parser.add_argument("--methods", metavar="A,B", help="these methods only; for benches that take it")
+    parser.add_argument("--only", metavar="FROM:TO", help="these problems only, from 0; for benches that take it")
     for name, words in NUMBERS.items():
         parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
 
@@ -51,8 +57,9 @@ def main(options: argparse.Namespace) -> None:
     check_text_path(options.json)
     module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
-    if options.checkout is not None and not hasattr(module, "ATTACKED"):
-        raise InputError(f"bench {options.name} takes no --checkout")
+    for name, mark in (("checkout", "ATTACKED"), ("methods", "IN_PARTS"), ("only", "IN_PARTS")):
+        if getattr(options, name) is not None and not hasattr(module, mark):
+            raise InputError(f"bench {options.name} takes no --{name}")
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
     result: dict[str, Any] = {
@@ -68,7 +75,8 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _switches(options: argparse.Namespace) -> list[str]:
-    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None)
+    parts = [f"--{name} {getattr(options, name)}" for name in ("methods", "only") if getattr(options, name) is not None]
+    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None) + parts
 
 
 def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:

@@ -32,7 +32,7 @@ MANY = {
     "mixture, N=10,000": ("mixture", {"num_data": 10_000}),
     "mixture, N=20,000": ("mixture", {"num_data": 20_000}),
 }
-DIMENSIONS = {5: 30_000, 10: 30_000, 20: 30_000}  # data visited
+DIMENSIONS = {5: 30_000, 10: 30_000, 20: 30_000}  # observations used
 OTHERS = ("importance", "smc", "smc_mcmc")  # methods that judge themselves too
 PASSES = 3
 MIN_WEIGHT = 0.3  # of each of two modes

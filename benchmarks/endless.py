@@ -36,7 +36,7 @@ def run(options: Namespace) -> dict[str, Any]:
     with served() as lab, chromium() as browser:
         page = open_page(browser, lab.port)
         await_picture(page)
-        page.get_by_label("Budget (data visited)").select_option("endless")
+        page.get_by_label("Budget (observations used)").select_option("endless")
         page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=120_000)
         hurry(page)
         page.get_by_role("button", name="Play", exact=True).click()

@@ -51,7 +51,7 @@ def run(options: Namespace) -> dict[str, Any]:
     with server(lab_command(port), port) as process, chromium() as browser:
         page = open_page(browser, port)
         await_picture(page)
-        page.get_by_label("Budget (data visited)").select_option("endless")
+        page.get_by_label("Budget (observations used)").select_option("endless")
         hurry(page)
         _played(page, process.pid, 1.0, warm=20)  # the first visitor of a fresh cache waits for the kernels
         figures["frames"] = _frames(page, process.pid, seconds, rounds)

@@ -48,7 +48,7 @@ def run(options: Namespace) -> dict[str, Any]:
 def _playing_page(browser: Any, port: int) -> Any:
     page = open_page(browser, port)
     await_picture(page)
-    page.get_by_label("Budget (data visited)").select_option("endless")
+    page.get_by_label("Budget (observations used)").select_option("endless")
     page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=120_000)
     hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()

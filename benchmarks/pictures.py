@@ -56,7 +56,7 @@ def _film(browser: Any, port: int) -> list[bytes]:
     """Screenshots of a whole run as it plays."""
     page = open_page(browser, port, FILM_SIZE)
     await_picture(page)
-    page.wait_for_function("/exact samples [0-9]/.test(pmdviz.words())", timeout=60_000)
+    page.wait_for_function("/independent draws [0-9]/.test(pmdviz.words())", timeout=60_000)
     shots = [page.screenshot()]
     page.get_by_role("button", name="Play", exact=True).click()
     while page.evaluate("pmdviz.iteration()") < 200 and len(shots) < 120:

@@ -1,4 +1,4 @@
-"""How close default PMD comes to the posterior, beside exact samples: 8 data x 8 run seeds, two mixtures."""
+"""How close default PMD comes to the posterior, beside independent draws: 8 data x 8 run seeds, two mixtures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _of_target(target_options: dict[str, Any], seeds: int) -> dict[str, Any]:
             rows = np.searchsorted(done.history["visited"], VISITED)
             tv[data_seed, seed] = done.history["tv"][rows]
             kl[data_seed, seed] = done.history["kl_forward"][-1]
-        floor[data_seed] = perfect_draws.floor(done.target, 1500, rule=done.final.floor_rule).tv
+        floor[data_seed] = perfect_draws.floor(done.target, 1500, **done.final.drawn_as).tv
     ratio_end, ratio_5k = tv[:, :, -1].mean(axis=1) / floor, tv[:, :, 2].mean(axis=1) / floor
     return {
         "tv_by_visited": {str(v): round(float(tv[:, :, k].mean()), 4) for k, v in enumerate(VISITED)},

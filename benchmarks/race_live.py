@@ -55,7 +55,7 @@ def run(options: Namespace) -> dict[str, Any]:
         await_picture(page)
         page.wait_for_timeout(WARM_UP_S * 1000)
         figures: dict[str, Any] = {"first_picture_s": _first_picture(page), "entrants": _entrants(page)}
-        page.get_by_label("Budget of each (data visited)").select_option("endless")
+        page.get_by_label("Budget of each (observations used)").select_option("endless")
         page.wait_for_function("JSON.parse(pmdviz.model('race-acknowledge').shown).budget === null", timeout=30_000)
         hurry(page)
         page.get_by_role("button", name="Play", exact=True).click()

@@ -76,7 +76,7 @@ def _figures(times: int, empty: str, out: str) -> dict[str, Any]:
         "run_20000_with_floor": medians(times, *module, *whole_run),
         "run_20000_with_floor_without_scipy": medians(times, "-c", WITHOUT_SCIPY, *whole_run),
         "run_20000_with_floor_empty_cache": {"wall_s": round(cold[0], 3), "cpu_s": round(cold[1], 3)},
-        "how": f"medians of {times} new processes, interpreter included; a run is the default one, 20,000 data visited",
+        "how": f"medians of {times} new processes, interpreter included; a run is the default one, 20,000 observations",
     }
 
 

@@ -163,7 +163,7 @@ def run(
     progress: Callable[[Session], None] | None = None,
     **knobs: Any,
 ) -> Run:
-    """Run a recipe until its budget of data is visited.
+    """Run a recipe until its budget of observations is used.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def run(
         Measure every so many iterations; by default at 0, 1, 2, 5, 10, then one in each block of ten at
         a place in it that locks to no period, and the last.
     floor : bool
-        Compute what exact samples would get (metrics floor_tv, floor_kl; once a target and particle count).
+        Compute what independent draws would get (metrics floor_tv, floor_kl; once a target and particle count).
     progress : function of the session, called after every iteration.
 
     Raises
@@ -199,7 +199,7 @@ def run(
         raise InputError(f"run takes a Recipe, the name of a preset, or keywords; given: {shown(recipe)}")
     check_function("progress", progress)
     if recipe.budget is None:
-        raise InputError("run needs a budget of data to visit; this recipe has no end (budget: None)")
+        raise InputError("run needs a budget of observations; this recipe has no end (budget: None)")
     compile_ahead(recipe.kernel_groups)
     session = Session(recipe, metrics_every)
     while not session.done:
@@ -207,7 +207,7 @@ def run(
         if progress is not None:
             progress(session)
     if floor:
-        perfect_draws.floor(session.target, session.frame.num_draws, rule=session.frame.floor_rule)
+        perfect_draws.floor(session.target, session.frame.num_draws, **session.frame.drawn_as)
     return session.run
 
 

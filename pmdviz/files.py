@@ -33,6 +33,11 @@ def file_path(given: Any) -> Path:
     return path
 
 
+def script_json(value: Any) -> str:
+    """JSON that may be written into a script of a page: nothing in it ends the script, or begins a comment there."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
 def real_path(path: Path) -> Path:
     """What a symbolic link names, and any other path as it is."""
     return Path(os.path.realpath(path)) if os.path.islink(path) else path

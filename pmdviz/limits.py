@@ -33,7 +33,7 @@ LIMITS = {
     "max_replay_s": Limit("S", 1, "seconds of computing that the replay of one link may take (default 60)"),
     "spare_pages": Limit("N", 1, "pages that are built before anybody asks for them (default 1)"),
     "max_step_ms": Limit("MS", 1, "milliseconds that one step may take, by the forecast"),
-    "max_experiment_s": Limit("S", 1, "seconds that one experiment may take, by the forecast"),
+    "max_experiment_s": Limit("S", 1, "seconds that one experiment may take, by the forecast (default 600)"),
 }
 
 

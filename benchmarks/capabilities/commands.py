@@ -292,7 +292,7 @@ def sweep_on_dask(desk: Desk) -> None:
         from distributed import Client, LocalCluster
 
         with LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=desk.folder
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=desk.folder
         ) as cluster:
             with Client(cluster) as client, joblib.parallel_config(backend="dask"):
                 there = pmdviz.sweep(ONE_DIM, {"num_particles": [20, 30]}, seeds=1, error=process_id)

@@ -37,7 +37,7 @@ PATIENCE = 300.0  # seconds: a busy machine compiles kernels meanwhile
 # Where things are on the page. A page that changes is met by changing these, and only these.
 STAGE, TRACES, TILES = ".pmdviz-stage", ".pmdviz-traces:not(.pmdviz-hidden)", ".pmdviz-race-tiles"
 TABS = {"lab": "Lab", "lessons": "Lessons", "race": "Race", "theory": "Theory", "geometry": "Geometry"}
-PRESET, TARGET, METHOD, BUDGET, SPEED = "Preset", "Target", "Method", "Budget (data visited)", "Speed"
+PRESET, TARGET, METHOD, BUDGET, SPEED = "Preset", "Target", "Method", "Budget (observations used)", "Speed"
 PICTURE, METRIC, CLOCK, OPTIONS = "Picture", "Traces", "Against", "Data and options of the target"
 KNOB = "#knob-{}"
 FAST, ENDLESS = "as fast as it goes", "endless"
@@ -763,7 +763,7 @@ def other_seeds(stand: Stand) -> None:
         page.type("num_particles", "200")
         page.played(8)
         page.choose("Other seeds", "8")
-        page.press("Is this luck?")
+        page.press("Try other seeds")
         page.said(re.compile("of 8 other seeds"))
         assert page.page.evaluate(BANDS_JS) == 1
 

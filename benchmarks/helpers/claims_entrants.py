@@ -17,7 +17,7 @@ class Entrant(NamedTuple):
 
     method: str
     title: str
-    tried: Settings = ({},)  # knobs, on the clock of data visited; the first is our default
+    tried: Settings = ({},)  # knobs, on the clock of observations used; the first is our default
     more: Settings = ({},)  # what may be added to the best of these where evaluations are counted
     paper: dict[str, Any] | None = None
     paper_passes: int | None = None  # over the data, where the paper's setting asks for more than the common budget

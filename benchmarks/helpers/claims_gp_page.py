@@ -130,7 +130,7 @@ def _figures(entrants: Mapping[str, Any], name: str) -> str:
     problem = PROBLEMS[name]
     title = f"{problem.words[0].upper()}{problem.words[1:]}"
     head = f"\n### {title}\n\nRMSE after so many batches of {problem.batch} data.\n\n"
-    lines = [f"| method | setting | {' | '.join(map(str, problem.steps))} | ± | data visited | seconds |"]
+    lines = [f"| method | setting | {' | '.join(map(str, problem.steps))} | ± | observations used | seconds |"]
     lines.append("|---" * (len(problem.steps) + 5) + "|")
     for one in entrants.values():
         knobs = ", ".join(f"`{knob}` {value:g}" for knob, value in one["knobs"].items()) or "defaults"

@@ -30,14 +30,14 @@ verdicts are on other data (data seeds {held_out}, run seeds {runs}; {slow} for 
 sets. Yes and no ask for a difference of more than {errors:g} standard errors, or the same sign in at least
 {nearly_all:.0%} of the runs and on every data set; TVs within {within:g} count as alike. Everything between is open.
 
-**What a visited row costs.** Data visited are free of particles: a row that PMD visits is one likelihood for each of
+**What an observation costs.** Observations used do not count particles: for PMD each is one likelihood for each of
 its particles. Likelihood evaluations count pairs of a parameter and a row, a gradient as one:
 
 {costs}
 
 ## From Algorithm 1 to our default, one change at a time
 
-TV at {budget:,} data visited with 1,500 particles, mean ± standard error; each line keeps the changes above it.
+TV at {budget:,} observations used with 1,500 particles, mean ± standard error; each line keeps the changes above it.
 
 {ablation}
 
@@ -96,7 +96,7 @@ def _head(found: Mapping[str, Any], verdicts: list[Judged]) -> str:
 
 
 def _clock(problem: Mapping[str, Any]) -> str:
-    return "data visited" if problem["unit"] == "data" else "likelihood evaluations"
+    return "observations used" if problem["unit"] == "data" else "likelihood evaluations"
 
 
 def _costs(entrants: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from benchmarks.search import TARGET as SEPARATED
 PAPERS_DATA = {"num_data": 1000, "sigma_x": 2.5}
 SEARCH_DATA, SEARCH_RUNS = range(1001, 1004), range(100, 102)  # no seed of these judges
 HELD_OUT, RUNS, SLOW_RUNS = range(1011, 1016), range(200, 204), range(200, 202)
-EVALUATIONS = 30_000_000  # of 1,500 particles at 20,000 data visited
+EVALUATIONS = 30_000_000  # of 1,500 particles at 20,000 observations used
 
 
 class Problem(NamedTuple):
@@ -23,7 +23,7 @@ class Problem(NamedTuple):
     @property
     def clock(self) -> str:
         """The clock in words."""
-        return "data visited" if self.unit == "data" else "likelihood evaluations"
+        return "observations used" if self.unit == "data" else "likelihood evaluations"
 
 
 PROBLEMS = {

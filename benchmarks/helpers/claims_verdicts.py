@@ -51,7 +51,7 @@ class Claim(NamedTuple):
 
 
 def _each(rule: Rule, words: str = "", evaluations: bool = False) -> tuple[Case, ...]:
-    """The rule on each data at equal data visited, and where evaluations are asked for at these too."""
+    """The rule on each data at equal observations used, and where evaluations are asked for at these too."""
     clocks = ("", ", evaluations") if evaluations else ("",)
     problems = [f"{data}{clock}" for clock in clocks for data in DATA]
     named = [f"equal {PROBLEMS[problem].clock}" if evaluations else "" for problem in problems]

@@ -119,7 +119,7 @@ def whole_chain() -> Iterator[Contest]:
 
 
 def whole_run() -> Iterator[Contest]:
-    """20,000 data visited by PMD's defaults on the mixture, every metric of its history read."""
+    """20,000 observations used by PMD's defaults on the mixture, every metric of its history read."""
     recipe = Recipe(FIRST, "pmd", budget=20_000)
     untimed = _tv(recipe)
 

@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
     @property
     def budgets(self) -> tuple[int, ...]:
-        """Data visited at the ends of PASSES."""
+        """Observations used at the ends of PASSES."""
         return tuple(round(passes * self.options["num_data"]) for passes in PASSES)
 
 

@@ -13,7 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.files import check_text_path, finite, write_json
 
 METHODS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
-COSTS = {"data": ("visited_mean",), "evaluations": ("density_evaluations_mean", "gradient_evaluations_mean")}
+COSTS = ("visited_mean", "density_evaluations_mean", "gradient_evaluations_mean")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
-    parser.add_argument("--budget", metavar="N", help="data points for each method (default 20,000), or evaluations")
+    parser.add_argument("--budget", metavar="N", help="observations for each method (default 20,000), or evaluations")
     parser.add_argument(
         "--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood"
     )
@@ -130,7 +130,7 @@ def _columns(recipe: Any) -> list[str]:
     """What the table has of the summary."""
     first, *second = (metric.name for metric in recipe.shown)
     measured = [f"{first}_mean", f"{first}_sd", *(f"{name}_mean" for name in second)]
-    return ["runs", *COSTS[recipe.budget_unit], *measured, "runs_in_one_mode", "seconds_mean"]
+    return ["runs", *COSTS, *measured, "runs_in_one_mode", "runs_with_caveat", "seconds_mean"]
 
 
 def _table(recipe: Any, summary: list[dict[str, Any]]) -> str:

@@ -29,7 +29,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe"
     parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
     parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="of the method; repeatable")
     parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
-    parser.add_argument("--budget", metavar="N", help="data to visit (default: what the method needs, see list)")
+    parser.add_argument("--budget", metavar="N", help="observations to use (default: what the method needs, see list)")
     parser.add_argument("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
 
 
@@ -121,10 +121,10 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 
 def run_bar(session: Any) -> None:
     """Progress of a run on a terminal."""
-    from pmdviz.scenes.words import data_visited
+    from pmdviz.scenes.words import observations_used
 
     spent, budget = session.frame.spent, session.recipe.budget
-    draw_bar(spent / budget, data_visited(session.frame), last=session.done)
+    draw_bar(spent / budget, observations_used(session.frame), last=session.done)
 
 
 def race_bar(share: float, words: str) -> None:

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     from pmdviz import api
     from pmdviz.engine.recipe.recipe import versions
     from pmdviz.metrics import perfect_draws
-    from pmdviz.scenes.words import EXACT_SAMPLES
+    from pmdviz.scenes.words import INDEPENDENT_DRAWS
 
     check_text_path(options.json)
     recipe = given_recipe(options)
@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> None:
     made = api.run(recipe, metrics_every=every, progress=bar, floor=False)
     seconds = time.perf_counter() - start
     if bar:
-        print(f"\ncomputing what {EXACT_SAMPLES} would get ...", file=sys.stderr)
-    perfect_draws.floor(made.target, made.final.num_draws, rule=made.final.floor_rule)
+        print(f"\ncomputing what {INDEPENDENT_DRAWS} would get ...", file=sys.stderr)
+    perfect_draws.floor(made.target, made.final.num_draws, **made.final.drawn_as)
     if made.target.no_reference:
         print(made.target.no_reference, file=sys.stderr)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}

@@ -54,7 +54,8 @@ def covariance(
     """
     m, d = particles.shape
     centred = particles - weighted_sum(weights, particles)
-    S = np.einsum("i,ij,ik->jk", weights, centred, centred) if m >= d + 2 else np.diag(scale**2)
+    own = np.diag(own_scale(spread(particles, weights), scale) ** 2)
+    S = np.einsum("i,ij,ik->jk", weights, centred, centred) if m >= d + 2 else own
     return _factor(S, particles, weights, bandwidth, scale, smoothness)
 
 
@@ -99,19 +100,23 @@ def spread(particles: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.sqrt(weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2))
 
 
+def own_scale(sd: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """The particles' sds (d,); along a coordinate without spread, as that of a lone particle, the prior's `scale`."""
+    return np.where(sd > PRIOR_FLOOR * scale, sd, scale)
+
+
 def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Mean weighted covariance (d, d) of the nearest tenth of the particles around 60 stratified centres.
 
     Where the particles around a centre weigh more than others, fewer do: so many as hold a tenth of the weight and 25
     effective particles. A mode then measures the same whether many light or few heavy particles stand for it. With
-    fewer than d + 2 particles nothing local can be measured and the prior's variances are used instead.
+    fewer than d + 2 particles nothing local can be measured and the variances of all are used instead.
     """
     m, d = particles.shape
+    unit = own_scale(spread(particles, weights), scale)
     if m < d + 2:
-        return local_scale(d) * np.diag(scale**2)
+        return local_scale(d) * np.diag(unit**2)
     centres = systematic(weights, NUM_CENTRES, 0.5)
-    sd = spread(particles, weights)
-    unit = np.where(sd > PRIOR_FLOOR * scale, sd, scale)
     num_neighbours = min(m, max(int(np.ceil(NEIGHBOUR_FRACTION * m)), d + 2))
     share, effective = NEIGHBOUR_FRACTION, EFFECTIVE_NEIGHBOURS
     return pooled_local_covariance(particles, weights, centres, unit, num_neighbours, share, effective)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Density(Protocol):
     log_weights: np.ndarray  # (m,) logsumexp 0
 
     @property
+    def few(self) -> bool:
+        """Whether its particles are too few for a shape (m < d + 2): kernels are then a guess, for redraws alone."""
+
+    @property
     def centres(self) -> np.ndarray:
         """The kernels' centres (m, d): as a rule the particles."""
 
@@ -70,7 +74,7 @@ class Density(Protocol):
 
     @property
     def cov(self) -> np.ndarray:
-        """Cov_q theta, (d, d), the kernels' part included."""
+        """Cov_q theta, (d, d), the kernels' part included; that of the particles alone where these are `few`."""
 
     @property
     def kernel_peak(self) -> float:
@@ -101,11 +105,13 @@ class KernelDensity:
     particles : array (m, d)
     log_weights : array (m,), logsumexp 0
     cholesky : array (d, d), lower triangular, in the units of theta
+    few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernel's
     """
 
     particles: np.ndarray
     log_weights: np.ndarray
     cholesky: np.ndarray
+    few: bool = False
 
     @property
     def centres(self) -> np.ndarray:
@@ -148,7 +154,8 @@ class KernelDensity:
     def cov(self) -> np.ndarray:
         """Cov_q theta, (d, d): that of the weighted particles plus the kernel's."""
         centred = self.particles - self.mean
-        return (centred * self.weights[:, None]).T @ centred + self.cholesky @ self.cholesky.T
+        own = (centred * self.weights[:, None]).T @ centred
+        return own if self.few else own + self.cholesky @ self.cholesky.T
 
     @property
     def choleskys(self) -> np.ndarray:
@@ -174,7 +181,7 @@ class KernelDensity:
         """Same density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         values, vectors = np.linalg.eigh(_gram(self.cholesky / unit[:, None]))
         wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
-        return KernelDensity(self.particles, self.log_weights, np.linalg.cholesky(wide) * unit[:, None])
+        return replace(self, cholesky=np.linalg.cholesky(wide) * unit[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +198,7 @@ class GaussianMixture:
     particles: np.ndarray
     log_weights: np.ndarray
     choleskys: np.ndarray
+    few: ClassVar[bool] = False
 
     @property
     def centres(self) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class DiagonalDensity:
     log_weights: np.ndarray
     centres: np.ndarray
     sds: np.ndarray
+    few: ClassVar[bool] = False  # every coordinate has a width of its own
 
     @cached_property
     def weights(self) -> np.ndarray:

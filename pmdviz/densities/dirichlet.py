@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class DirichletMixture:
 
     natural: np.ndarray
     log_weights: np.ndarray
+    few: ClassVar[bool] = False
 
     @cached_property
     def weights(self) -> np.ndarray:

@@ -1,29 +1,34 @@
 """k-hat: how heavy the tail of importance weights is (Vehtari, Simpson, Gelman, Yao, Gabry 2024, section 3).
 
 A generalised Pareto distribution of shape k is fitted to the largest weights, as Zhang and Stephens 2009 do it. Above
-k = 0.7 a mean over the weighted particles is not to be trusted, however many they are.
+`largest_trusted` a mean over the weighted particles is not to be trusted.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-UNTRUSTED = 0.7
-FEWEST = 5  # weights that a tail is fitted to
+FEWEST, FEWEST_POINTS = 5, 25  # weights that a tail is fitted to; all weights: 5 are then the largest fifth
 FAINT = 300.0  # nats below the largest weight from which one does not count
 PRIOR_SHAPE, PRIOR_COUNT = 0.5, 10  # of k: as good as so many more weights
 PRIOR_SCALE = 3.0  # of the fit: as in Zhang and Stephens
+
+
+def largest_trusted(m: int) -> float:
+    """min(1 - 1 / log10 m, 0.7): the largest k-hat of m weights whose mean is to be trusted (the paper's Eq. 13)."""
+    return min(1 - 1 / np.log10(m), 0.7)
 
 
 def k_hat(log_weights: np.ndarray) -> float:
     """The shape of the tail of weights whose logs are (m,), in any order; infinite where too few are left for one.
 
     The tail is the largest fifth, or 3 sqrt(m) weights where these are fewer. Where they are all equal it has none: -1.
+    Fewer than 25 weights have too short a tail for a fit: NaN.
     """
     m = len(log_weights)
+    if m < FEWEST_POINTS:
+        return np.nan
     count = int(min(np.ceil(m / 5), np.ceil(3 * np.sqrt(m))))
-    if count < FEWEST:
-        return -1.0  # too few particles to tell
     top = np.sort(np.partition(log_weights, m - count - 1)[m - count - 1 :]) - log_weights.max()
     excess = np.exp(top[1:]) - np.exp(max(top[0], -FAINT))
     tail = excess[excess > 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ class Points:
 
     particles: np.ndarray
     log_weights: np.ndarray
+    few: ClassVar[bool] = False  # states have no shape
 
     @cached_property
     def weights(self) -> np.ndarray:

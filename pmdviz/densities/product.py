@@ -30,6 +30,11 @@ class ProductDensity:
     parts: tuple[Density, ...]
 
     @property
+    def few(self) -> bool:
+        """Whether the particles of any block are too few for its shape."""
+        return any(part.few for part in self.parts)
+
+    @property
     def dim(self) -> int:
         """d."""
         return sum(map(len, self.blocks))

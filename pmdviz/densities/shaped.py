@@ -7,11 +7,12 @@ Liu and West 2001): h near 1 is a mixture of Gaussians, a small h an ordinary ke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from pmdviz.densities.bandwidth import own_scale
 from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shapes import Shape
@@ -34,6 +35,7 @@ class ShapedDensity:
     labels : array (m,), the clusters
     centres : array (m, d), where the kernels lie: nearer to the cluster's mean than the particles
     factors : array (K, d, d), lower triangular, in the units of theta
+    few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernels'
     """
 
     particles: np.ndarray
@@ -41,6 +43,7 @@ class ShapedDensity:
     labels: np.ndarray
     centres: np.ndarray
     factors: np.ndarray
+    few: bool = False
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -94,7 +97,9 @@ class ShapedDensity:
 
     @property
     def cov(self) -> np.ndarray:
-        """Cov_q theta, (d, d): that of the weighted particles, but for clusters without a shape."""
+        """Cov_q theta, (d, d): that of the weighted particles."""
+        if self.few:
+            return moments(self.particles, self.weights)[1]
         within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
         return moments(self.centres, self.weights)[1] + within
 
@@ -121,7 +126,7 @@ class ShapedDensity:
         """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         kernels = (KernelDensity(self.centres, self.log_weights, factor) for factor in self.factors)
         wide = np.array([kernel.widened(smallest, unit).cholesky for kernel in kernels])
-        return ShapedDensity(self.particles, self.log_weights, self.labels, self.centres, wide)
+        return replace(self, factors=wide)
 
 
 def shaped_density(
@@ -129,19 +134,21 @@ def shaped_density(
 ) -> ShapedDensity:
     """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen, at most WIDEST.
 
-    `scale` (d,) is the prior's sd: it is used where there are fewer than d + 2 particles.
+    Fewer than d + 2 particles have no covariance: their kernels are as wide along each coordinate as the particles are
+    spread. Along a coordinate without spread, as that of a lone particle, `scale` (d,) is used, the prior's sd.
     """
     h = min(shape.width * factor, WIDEST)
     weights, centres = np.exp(log_weights), particles.copy()
     insides = [shape.labels == c for c in range(shape.labels.max() + 1)]
-    found = [_cluster(particles[s], weights[s], scale) for s in insides]
+    few = len(particles) < particles.shape[1] + 2
+    found = [_cluster(particles[s], weights[s], scale, few) for s in insides]
     for inside, (mean, _) in zip(insides, found, strict=True):
         centres[inside] = mean + np.sqrt(1 - h * h) * (particles[inside] - mean)
     covariances = np.array([covariance for _, covariance in found])
     if shape.shared:
         shares = np.bincount(shape.labels, weights)
         covariances[:] = np.einsum("k,kij->ij", shares, covariances)
-    return ShapedDensity(particles, log_weights, shape.labels, centres, h * _factors(covariances))
+    return ShapedDensity(particles, log_weights, shape.labels, centres, h * _factors(covariances), few)
 
 
 def _factors(covariances: np.ndarray) -> np.ndarray:
@@ -152,14 +159,14 @@ def _factors(covariances: np.ndarray) -> np.ndarray:
         return cholesky(covariances + FLAT**2 * covariances * np.eye(covariances.shape[-1]))
 
 
-def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray, few: bool) -> tuple[np.ndarray, np.ndarray]:
     """Mean (d,) and covariance (d, d), which is made solid where there are too few effective particles for one."""
     m, d = particles.shape
     share = weights.sum()
     w = weights / share if share > 0 else np.full(m, 1 / m)
     mean, covariance = moments(particles, w)
-    if m < d + 2:
-        covariance = np.diag(scale**2)
+    if few:
+        covariance = np.diag(own_scale(np.sqrt(np.diag(covariance)), scale) ** 2)
     elif (w * w).sum() * (d + 2) > 1:
         covariance = covariance + np.diag(FLAT**2 * np.diag(covariance))
     return mean, covariance + np.diag((THIN * scale) ** 2)

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.densities.points import Points
 from pmdviz.engine.ancestry import Ancestry
+from pmdviz.engine.judging import Finding, caveat_of, find
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
@@ -20,6 +22,8 @@ from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, pict
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
+from pmdviz.metrics.shift import Shift, importance_shift
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.reference.base import Reference
 
@@ -32,6 +36,10 @@ class Measured(dict[str, Any]):
     def __init__(self, values: dict[str, Any], frame: Frame) -> None:
         super().__init__(values)
         self._frame = frame
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As `metrics[name]`; the default for a name that is no metric."""
+        return self[name] if name in self or name in METRICS else default
 
     def __missing__(self, name: str) -> float | None:
         METRICS[name]  # what is no metric is a KeyError
@@ -51,7 +59,7 @@ class Frame:
     visited : int
         Rows passed to `log_likelihood` so far.
     density_evaluations, gradient_evaluations : int
-        Pairs of particle and datum evaluated so far.
+        Pairs of particle and observation evaluated so far.
     seconds : float
         Time the steps took so far.
     rejuvenations : int
@@ -66,6 +74,8 @@ class Frame:
         Which rows of the data the last step was given; None at iteration 0.
     ancestry : Ancestry or None
         Which particles of iteration 0 those of now descend from; None of methods that do not resample.
+    measured : Frame or None
+        The last measured frame before this one, whose check holds until the next; None where this one is measured.
     """
 
     iteration: int
@@ -84,10 +94,11 @@ class Frame:
     budget_unit: str = "data"
     batch_rows: np.ndarray | slice | None = None
     ancestry: Ancestry | None = None
+    measured: Frame | None = None
 
     @property
     def evaluations(self) -> int:
-        """Evaluations of likelihoods and gradients so far, each pair of particle and datum as one."""
+        """Evaluations of likelihoods and gradients so far, each pair of particle and observation as one."""
         return self.density_evaluations + self.gradient_evaluations
 
     @property
@@ -109,7 +120,7 @@ class Frame:
     def judged_by(self) -> str:
         """Name of the density with the lowest TV, or beyond the plane KL of moments; the usual one without either."""
         names = [*self.densities]
-        if len(names) == 1:
+        if len(names) == 1 or self._primary_density.few:
             return names[0]
         known = [self._distance(name) for name in names]
         return names[int(np.argmin([np.inf if value is None else value for value in known]))]
@@ -125,12 +136,34 @@ class Frame:
         return self.densities[self.judged_by]
 
     @cached_property
-    def caveat(self) -> str:
-        """What one must know to judge the frame, such as a burn-in that is not over or particles that died; "" if none.
+    def checked(self) -> Frame:
+        """The moment with a check of its own, instead of that of the last measured frame."""
+        return self if self.measured is None else self.replaced(measured=None)
 
-        A sentence, and up to its first colon a few words.
+    @cached_property
+    def shift(self) -> Shift | None:
+        """How far importance weights move q; None where it has no density, or its check would cost too much."""
+        return importance_shift(self.density, self.target)
+
+    @cached_property
+    def caveat(self) -> str:
+        """Why the frame is not to be trusted, such as a mean that is far off or particles that died; "" if nothing is.
+
+        A sentence, and up to its first colon a few words. Between measured frames the check of the last one holds.
         """
-        return self.method.caveat(self.state, self.knobs)
+        return caveat_of(self)
+
+    @cached_property
+    def finding(self) -> Finding:
+        """What the check of this very frame has found."""
+        return find(self)
+
+    @cached_property
+    def no_density(self) -> str:
+        """Why figures that need a density (TV, the KLs, marginal TV) are absent; "" where they are not."""
+        if not self.density.few or self.reference is None:
+            return ""
+        return f"fewer than {self.target.dim + 2:,} distinct points: no density, so TV and KL are not known"
 
     @property
     def particles(self) -> np.ndarray:
@@ -165,7 +198,7 @@ class Frame:
         if self.target.exact is None or not self.grids:
             return dict.fromkeys(self.densities)
         return {
-            name: total_variation(pic) if pic.resolved else self._compared(name)["tv"]
+            name: total_variation(pic) if pic.resolved and not self._primary_density.few else self._compared(name)["tv"]
             for name, pic in self.grids.items()
         }
 
@@ -185,7 +218,7 @@ class Frame:
 
     def _compared(self, name: str) -> Mapping[str, float | None]:
         exact = self.target.exact
-        if exact is None or not self.grids:
+        if exact is None or not self.grids or self._primary_density.few:
             return dict.fromkeys(NAMES)
         if name not in self._known:
             self._known[name] = Divergences(self.densities[name], exact, self.grids[name])
@@ -203,8 +236,9 @@ class Frame:
 
     @cached_property
     def draws(self) -> np.ndarray:
-        """1,000 draws (n, d) of q, from a seed of their own: what metrics of draws take."""
-        return self.density.sample(np.random.default_rng(0), NUM_DRAWS)
+        """1,000 draws (n, d) of q, or of particles too `few` for one, from their own stream: for metrics of draws."""
+        q = self.density
+        return (Points(q.particles, q.log_weights) if q.few else q).sample(stream("draws of q"), NUM_DRAWS)
 
     @property
     def chains(self) -> np.ndarray:
@@ -236,13 +270,14 @@ class Frame:
 
     @property
     def num_draws(self) -> int | None:
-        """How many exact samples the floor is of: as many as there are particles; None for other families."""
+        """How many independent draws the floor is of: as many as there are particles; None for other families."""
         return len(self.particles) if self.method.family == "particles" else None
 
     @property
-    def floor_rule(self) -> str:
-        """The rule of `floors.TABLES` by which exact samples are judged beside this frame."""
-        return "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
+    def drawn_as(self) -> dict[str, Any]:
+        """How the independent draws beside this frame are drawn and judged: options of `perfect_draws.floor`."""
+        rule = "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
+        return {"rule": rule, "each": getattr(self.state, "each", 1)}
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -255,8 +290,8 @@ class Frame:
 
     @property
     def floors(self) -> dict[str, float | None]:
-        """What as many exact samples get, with standard errors; None each until it has been computed."""
-        floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
+        """What as many independent draws get, with standard errors; None each until it has been computed."""
+        floor = known_floor(self.target, self.num_draws, **self.drawn_as) if self.num_draws else None
         return {
             "floor_tv": floor.tv if floor else None,
             "floor_tv_se": floor.tv_se if floor else None,
@@ -291,7 +326,7 @@ class Frame:
     def digest(self) -> str:
         """20 hexadecimal digits that tell frames apart.
 
-        The first 12 are a hash of iteration, data visited, and every bit of particles and weights. The other 8 are
+        The first 12 are a hash of iteration, observations used, and every bit of particles and weights. The other 8 are
         `mean_distance` to six digits, which tells rounding from another run.
         """
         found = hashlib.sha256(f"{self.iteration} {self.visited}".encode())

@@ -15,6 +15,7 @@ from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
 from pmdviz.engine.recipe.python import as_python
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, shown
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 MAX_NUMBERS = 20_000_000  # in one array of draws, 160 MB
@@ -74,7 +75,7 @@ class Run:
         most = MAX_NUMBERS // self.target.dim
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= most:
             raise InputError(f"n must be a whole number at least 1 and at most {most:,}; given: {shown(n)}")
-        return self.final.density.sample(np.random.default_rng(checked_whole("seed", seed, 0, MAX_SEED)), int(n))
+        return self.final.density.sample(stream("draws of q", checked_whole("seed", seed, 0, MAX_SEED)), int(n))
 
     def mean(self) -> np.ndarray:
         """E_q theta, (d,)."""
@@ -93,7 +94,7 @@ class Run:
         return pandas.DataFrame(self.history)
 
     def to_recipe(self) -> Recipe:
-        """The recipe of this run as it stands: without later changes, its budget the data visited so far.
+        """The recipe of this run as it stands: without later changes, its budget the observations used so far.
 
         At iteration 0, where nothing has run, with its own budget. Raises InputError where no budget says where the run
         stands: its last step has visited no data.
@@ -115,7 +116,7 @@ class Run:
 
     @property
     def _moved(self) -> bool:
-        """Whether the last step visited data: a budget of all that were visited then ends the run right after it."""
+        """Whether the last step used observations: a budget of all that were used then ends the run right after it."""
         info = self.final.info
         return info is not None and (info.visited if self.recipe.budget_unit == "data" else info.cost.evaluations) > 0
 
@@ -144,4 +145,5 @@ class Run:
         tv = self.final.metrics["tv"]
         ending = "" if tv is None else f", TV {tv:.3g}"
         words = f"{self.recipe.method} on {self.recipe.target}, iteration {self.final.iteration:,}"
-        return f"<Run: {words}, {self.final.visited:,} data visited{ending}>"
+        said = self.final.caveat.partition(":")[0]
+        return f"<Run: {words}, {self.final.visited:,} observations used{ending}{said and f'; {said}'}>"

@@ -98,7 +98,8 @@ class Session:
     @property
     def run(self) -> Run:
         """The run so far, to be read; the present frame is its last measured one, as if the budget ended here."""
-        return Run(self.recipe, self.target, self.frames, self.history.ending_with(self.frame.row()).columns)
+        frames = [*self.frames[:-1], self.frame.checked]
+        return Run(self.recipe, self.target, frames, self.history.ending_with(self.frame.row()).columns)
 
     @property
     def frames(self) -> list[Frame]:
@@ -197,6 +198,7 @@ class Session:
             budget=self.recipe.budget,
             batch_rows=rows if isinstance(rows, slice) else rows.copy(),  # not a view of the whole permutation
             ancestry=after_step(before.ancestry, block.info),
+            measured=before.measured or before,
         )
 
     def _changed_here(self) -> dict[str, Any]:
@@ -218,6 +220,7 @@ class Session:
             self._kept.forget(self.frame.iteration)
 
     def _measure(self) -> None:
+        self.frame = self.frame.checked
         self.history.put(self.frame.row())
         self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
 
@@ -275,7 +278,7 @@ class Session:
         if budget is not None:
             budget = checked_whole("budget", budget, 1, MAX_BUDGET)
             if budget < self.frame.spent:
-                spent = "data visited" if self.recipe.budget_unit == "data" else "evaluations made"
+                spent = "observations used" if self.recipe.budget_unit == "data" else "evaluations made"
                 words = f"budget must be at least the {self.frame.spent:,} {spent}; given: {budget:,}"
                 raise InputError(words)
         self.recipe = self.recipe.limited(budget)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -21,6 +20,7 @@ from pmdviz.essay.drawing import draw, legend
 from pmdviz.essay.mathematics import mathml
 from pmdviz.essay.picture import Picture
 from pmdviz.essay.pictures import PICTURES, kept
+from pmdviz.files import script_json
 from pmdviz.scenes import style
 
 HERE = Path(__file__).parent
@@ -200,10 +200,6 @@ def _static(name: str) -> str:
     return (HERE / "static" / name).read_text(encoding="utf-8")
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
-
-
 @cache
 def page(served: bool = False) -> str:
     """The whole page; `served` beside the app, each picture opens its run there."""
@@ -217,5 +213,5 @@ def page(served: bool = False) -> str:
         script=script,
         home='<a href="./">Open the lab</a>' if served else "",
         body=body,
-        pictures=_json(moving(prose)),
+        pictures=script_json(moving(prose)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ WIDTHS = [0.003, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3
 GAMMAS = [0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0]
 SEEN_GAMMA = GAMMAS.index(0.1)
 BANDWIDTH, PASS = 0.2, 20  # of the picture of its price: h, and N, which is also B
+SELDOM = 0.9  # ESS as a share of m below which the run beside it redraws
 FIRST, MOST_DOTS = 0.7, 400
 THETA = np.linspace(-3.0, 3.0, 241)
 
@@ -31,13 +33,13 @@ def width_recipe() -> Recipe:
     return Recipe("bimodal1d", num_particles=200, bandwidth_rule="isotropic", bandwidth=0.05)
 
 
-def price_recipe(gamma: float, policy: str = "always") -> Recipe:
+def price_recipe(gamma: float, policy: str = "always", **knobs: Any) -> Recipe:
     """All particles redrawn after every step, with all data in each batch: six times the memory 1/gamma."""
     kernel = {"bandwidth_rule": "isotropic", "bandwidth": BANDWIDTH}
     step = {"schedule": "constant", "step_size": gamma, "batch_size": PASS, "step_limit": 0.0}
     steps = round(6 / gamma) + 10
     options = {"dim": 1, "num_data": PASS}
-    return Recipe("gaussian", target_options=options, policy=policy, budget=PASS * steps, **kernel, **step)
+    return Recipe("gaussian", target_options=options, policy=policy, budget=PASS * steps, **kernel, **step, **knobs)
 
 
 def frames_at(recipe: Recipe, iterations: list[int]) -> list[Frame]:
@@ -134,9 +136,9 @@ def bandwidth() -> Found:
     return found((shown, error), {"h": WIDTHS, "tv": tv}, m=len(frame.particles), **best, **ends)
 
 
-def settled(gamma: float, policy: str = "always") -> tuple[Frame, float]:
+def settled(gamma: float, **policy: Any) -> tuple[Frame, float]:
     """The last frame of a run, and the variance of q averaged over its last third."""
-    session, variances = Session(price_recipe(gamma, policy), metrics_every=10**9), []
+    session, variances = Session(price_recipe(gamma, **policy), metrics_every=10**9), []
     while not session.done:
         variances.append(float(session.advance(1).density.cov[0, 0]))
     return session.frame, float(np.mean(variances[2 * len(variances) // 3 :]))
@@ -151,7 +153,7 @@ def fixed_point(gamma: np.ndarray, exact: float, added: float) -> np.ndarray:
 def price() -> Found:
     """Redrawn after every step: where the variance of q settles, measured and by the formula."""
     frames, measured = zip(*map(settled, GAMMAS), strict=True)
-    seldom, once = settled(GAMMAS[SEEN_GAMMA], "ess")
+    seldom, once = settled(GAMMAS[SEEN_GAMMA], policy="ess", ess_threshold=SELDOM)
     exact, added = float(seldom.reference.cov[0, 0]), BANDWIDTH**2
     layers = [exact_curve(seldom), Layer("q", "approximate", [curve(frame) for frame in frames])]
     shown = Panel("Where q settles", Axis("θ", -3.0, 3.0), Axis("density", 0.0, 1.1), layers)
@@ -163,6 +165,7 @@ def price() -> Found:
         "taken": [100 * gamma for gamma in GAMMAS],
     }
     fixed = {"h": BANDWIDTH, "added": added, "exact": exact, "once_gamma": GAMMAS[SEEN_GAMMA]}
+    fixed |= {"once_below": 100 * SELDOM, "once_steps": seldom.iteration}
     panels = shown, variances_of(measured, exact, added)
     return found(panels, rows, once=once, once_draws=seldom.rejuvenations, **fixed)
 

@@ -1,4 +1,4 @@
-"""The last two pictures: a mode that is lost by luck, and what dimension does."""
+"""The last two pictures: a mode that some seeds lose, and what dimension does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIMS = [1, 2, 3, 5, 10, 20]
 SHOWN = {
     "pmd_weights": ("weights alone", "approximate"),
     "pmd": ("with new particles", "particles"),
-    EXACT: ("as many exact draws", "exact"),
+    EXACT: ("as many independent draws", "exact"),
 }
 RUNS, PARTICLES, NUM_DATA = 3, 500, 500
 

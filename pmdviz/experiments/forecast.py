@@ -10,6 +10,7 @@ from pmdviz.errors import InputError
 from pmdviz.limits import limit
 
 MOST_S = 3600.0  # of computing, where nobody says otherwise
+MOST_SERVED_S = 600  # the same where a process serves others
 MOST_OF_MEMORY = 0.5  # share of the free memory that all workers may take together
 
 
@@ -29,13 +30,29 @@ class TooMuch(InputError):
         self.may_insist = may_insist
 
 
+_served = False
+
+
+def forbid_insisting() -> None:
+    """Have nobody insist in this process from now on: it serves others."""
+    global _served
+    _served = True
+
+
+def most_seconds() -> int | float | None:
+    """Seconds that an experiment may take at most; None where a person may insist on more."""
+    asked = limit("max_experiment_s")
+    return MOST_SERVED_S if asked is None and _served else asked
+
+
 def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> None:
     """Raise TooMuch where the cases would take too long, or more memory than there is.
 
-    To insist helps, but not where `max_experiment_s` is set: who serves others says what is too much.
+    To insist helps against time, but not where `max_experiment_s` is set or the process serves others; never against
+    memory.
     """
-    limited = limit("max_experiment_s")
-    if not sizes or (insist and limited is None):
+    limited = most_seconds()
+    if not sizes:
         return
     longest = max(size.seconds for size in sizes)
     seconds = max(sum(size.seconds for size in sizes) / workers, longest)
@@ -44,8 +61,8 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
     free = free_megabytes()
     if free is not None and sum(at_once) > MOST_OF_MEMORY * free:
         words = f"about {in_megabytes(sum(at_once))} of memory, of which {in_megabytes(free)} are free"
-        raise TooMuch(f"this experiment would take {words}", limited is None)
-    if seconds > most:
+        raise TooMuch(f"this experiment would take {words}", False)
+    if seconds > most and not (insist and limited is None):
         words = f"about {in_time(seconds)} on {workers} {'core' if workers == 1 else 'cores'}"
         bound = f"more than {in_time(most)} has to be asked for"
         bound = bound if limited is None else f"{in_time(most)} is the most that is allowed here"

@@ -1,4 +1,4 @@
-"""The same recipe with other seeds: whether a value was luck."""
+"""The same recipe with other seeds: whether a value is typical."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from pmdviz.metrics import METRICS
 
 UNITS = {
     "iteration": "iterations",
-    "visited": "data points",
+    "visited": "observations used",
     "seconds": "seconds of computing",
     "num_particles": "particles",
     "rejuvenations": "since the start",
     "limited_steps": "since the start",
-    "density_evaluations": "pairs of particle and datum",
-    "gradient_evaluations": "pairs of particle and datum",
+    "density_evaluations": "pairs of particle and observation",
+    "gradient_evaluations": "pairs of particle and observation",
     "weight": "share of the mass",
     "log_density": "nats, log of the approximation",
     "seed": "of the run",

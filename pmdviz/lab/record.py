@@ -57,7 +57,7 @@ def _about(run: list[Frame]) -> dict[str, Any]:
     return {
         "recipe": recipe.to_dict(),
         "metrics": run[0].traced_names,
-        "floor": floor(run[0].target, run[0].num_draws, rule=run[0].floor_rule),
+        "floor": floor(run[0].target, run[0].num_draws, **run[0].drawn_as),
         "steps": steps,
         "states": [{name: v for name, v in frame.state._asdict().items() if np.isscalar(v)} for frame in run],
         "caveats": [frame.caveat for frame in run],

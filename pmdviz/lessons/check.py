@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from pmdviz.engine.run import Run
@@ -28,18 +29,19 @@ class Shown:
     plain: Scope
     solved: Scope | None
     run: Run | None  # behind `plain`, where that is a single one
+    hinted: tuple[tuple[Scope, ...], ...] = ()  # of each hint, what its settings show
 
     @property
     def scopes(self) -> list[Scope]:
         """Those that the step's words must go with."""
-        return [self.plain] if self.solved is None else [self.plain, self.solved]
+        return [self.plain] if self.solved is None else [self.plain, self.solved, *chain(*self.hinted)]
 
 
 def check_lesson(lesson: Lesson, player: Player | None = None) -> list[str]:
     """What is wrong with a lesson, one sentence each; [] for nothing.
 
-    Each run is played to the end of its budget, as it is and with the step's solution laid over it; the names,
-    sentences, goals and diagnoses of the step are then held against it.
+    Each run is played to the end of its budget: as it is, with the step's solution laid over it, and with the settings
+    of each hint. The names, sentences, goals and diagnoses of the step are then held against it.
 
     Parameters
     ----------
@@ -91,10 +93,12 @@ def _said(part: Callable[[Step, Shown], Iterator[str]], step: Step, shown: Shown
 
 
 def _faults_of_hints(step: Step) -> Iterator[str]:
-    if any(not hint.strip() for hint in step.hints):
+    if any(not hint.say.strip() for hint in step.hints):
         yield "a hint is empty"
-    if len({hint.strip() for hint in step.hints}) < len(step.hints):
+    if len({hint.say.strip() for hint in step.hints}) < len(step.hints):
         yield "two of its hints are the same"
+    if step.goal is None and any(hint.settings for hint in step.hints):
+        yield "a hint has settings to try, but there is no goal that they would reach"
 
 
 def _faults_of_controls(step: Step, source: Step | None) -> Iterator[str]:
@@ -115,9 +119,12 @@ def _faults_of_controls(step: Step, source: Step | None) -> Iterator[str]:
         for name in step.controls:
             if name not in known:
                 yield f"unknown control {name!r}; this run has {', '.join(sorted(known))}"
-    for name in dict.fromkeys(name for values in step.solution.values() for name in values):
-        if name not in step.controls:
-            yield f"its solution turns {name!r}, which is none of its controls"
+    turned = {"its solution": step.solution.values()}
+    turned |= {f"hint {k}": hint.settings for k, hint in enumerate(step.hints, 1)}
+    for what, changes in turned.items():
+        for name in dict.fromkeys(name for values in changes for name in values):
+            if name not in step.controls:
+                yield f"{what} turns {name!r}, which is none of its controls"
 
 
 def _played(step: Step, source: Step | None, player: Player) -> Shown:
@@ -133,10 +140,12 @@ def _played(step: Step, source: Step | None, player: Player) -> Shown:
         return Shown(scope_of(player.race(source.race)), None, None)
     plain = player.run(source.recipe)
     solved = player.run(source.recipe, step.solution) if step.solution else None
+    hinted = [[player.run(source.recipe, {0: values}) for values in hint.settings] for hint in step.hints]
     if any(name.startswith(FLOOR) for name in _names(step)):
-        for run in filter(None, (plain, solved)):
+        for run in filter(None, (plain, solved, *chain(*hinted))):
             compute_floor(run)
-    return Shown(scope_of(plain), scope_of(solved) if solved else None, plain)
+    scopes = tuple(tuple(map(scope_of, runs)) for runs in hinted)
+    return Shown(scope_of(plain), scope_of(solved) if solved else None, plain, scopes)
 
 
 def _names(step: Step) -> set[str]:
@@ -235,6 +244,9 @@ def _faults_of_goal(step: Step, shown: Shown) -> Iterator[str]:
         yield f"the goal is no goal, as the run reaches it untouched: {step.goal.why(shown.plain)}"
     if not step.goal.holds(shown.solved):
         yield f"the goal cannot be reached by its solution: {step.goal.why(shown.solved)}"
+    for k, scopes in enumerate(shown.hinted, 1):
+        if scopes and not any(map(step.goal.holds, scopes)):
+            yield f"the goal cannot be reached by what hint {k} says: {step.goal.why(scopes[-1])}"
 
 
 def _moments(run: Run) -> Iterator[Scope]:

@@ -61,5 +61,7 @@ def own_folder() -> Path | None:
 
 
 def _files(folder: Traversable) -> dict[str, Traversable]:
-    found = sorted((one for one in folder.iterdir() if one.name.endswith(SUFFIX)), key=lambda one: one.name)
+    found = sorted(
+        (one for one in folder.iterdir() if one.name.endswith(SUFFIX) and one.is_file()), key=lambda one: one.name
+    )
     return {one.name.removesuffix(SUFFIX): one for one in found}

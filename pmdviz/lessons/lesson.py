@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, unknown
@@ -28,6 +28,13 @@ class Race:
     def recipe(self) -> RaceRecipe:
         """Made when it is first asked for. Raises InputError."""
         return RaceRecipe.checked([*self.entrants.values()], **self.parts)
+
+
+class Hint(NamedTuple):
+    """A hint, and the settings that it names: controls and values before the start, tried one after the other."""
+
+    say: str
+    settings: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Step:
         Iteration -> controls and values that reach the goal; those of iteration 0 before the start.
     score : Expression or None
         Of a challenge: a number about the run at the end of its budget; the higher the better.
-    hints : tuple of str
+    hints : tuple of Hint
     reveal : str
         Markdown, shown when the learner asks for it.
     diagnosis : tuple of Diagnosis
@@ -79,7 +86,7 @@ class Step:
     goal: Expression | None = None
     solution: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     score: Expression | None = None
-    hints: tuple[str, ...] = ()
+    hints: tuple[Hint, ...] = ()
     reveal: str = ""
     diagnosis: tuple[Diagnosis, ...] = ()
     trace: str = ""

@@ -74,8 +74,8 @@ def play_experiment(preset: ExperimentPreset) -> Sequence[Mapping[str, Any]]:
 
 
 def compute_floor(run: Run) -> None:
-    """Have what as many exact samples would get known, for expressions with `floor_tv` or `floor_kl`."""
-    perfect_draws.floor(run.target, run.final.num_draws, rule=run.final.floor_rule)
+    """Have what as many independent draws would get known, for expressions with `floor_tv` or `floor_kl`."""
+    perfect_draws.floor(run.target, run.final.num_draws, **run.final.drawn_as)
 
 
 class Player:

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from pmdviz.errors import InputError, shown
 from pmdviz.lessons.blocks import split
-from pmdviz.lessons.lesson import Lesson, Race, Step, check_steps
+from pmdviz.lessons.lesson import Hint, Lesson, Race, Step, check_steps
 from pmdviz.lessons.reading_asks import read_ask
 from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
 from pmdviz.presets.file_values import Block, expression, flag, known_keys, mapping, text, texts, whole
@@ -23,6 +23,7 @@ STEP = (
     *("title", "recipe", "race", "experiment", "controls", "question", "after", "goal", "solution", "score", "hints"),
     *("reveal", "diagnosis", "trace", "skip", "to"),
 )
+HINT = ("say", "try")
 RACE = ("entrants", "target", "target_options", "budget", "seeds")
 SHOWS = ("recipe", "race", "experiment")
 USUAL_MINUTES, USUAL_POSITION = 10, 1000
@@ -90,7 +91,7 @@ def _step(token: Any) -> Step:
         goal=expression(block, "goal", what),
         solution=_solution(block, what),
         score=expression(block, "score", what),
-        hints=texts(block, "hints", what),
+        hints=_hints(block, what),
         reveal=text(block, "reveal", what),
         diagnosis=_diagnosis(block, what),
         trace=text(block, "trace", what),
@@ -108,6 +109,22 @@ def _race(block: Block, what: str) -> Race | None:
     if not isinstance(entrants, Mapping) or not all(isinstance(one, str) and one.isidentifier() for one in entrants):
         raise InputError(f"the race of {what} needs `entrants`: name: method, one each; given: {shown(entrants)}")
     return Race(dict(entrants), told)
+
+
+def _hints(block: Block, what: str) -> tuple[Hint, ...]:
+    given = block.get("hints", [])
+    if not isinstance(given, list) or not all(isinstance(one, (str, Mapping)) for one in given):
+        raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; given: {shown(given)}")
+    return tuple(Hint(one) if isinstance(one, str) else _hint(one, f"a hint of {what}") for one in given)
+
+
+def _hint(one: Block, what: str) -> Hint:
+    known_keys(one, HINT, what)
+    tried = one.get("try", [])
+    settings = tried if isinstance(tried, list) else [tried]
+    if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in settings):
+        raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; given: {shown(tried)}")
+    return Hint(text(one, "say", what, needed=True), tuple(settings))
 
 
 def _solution(block: Block, what: str) -> dict[int, Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size
-from pmdviz.densities.pareto import UNTRUSTED, k_hat
+from pmdviz.densities.pareto import k_hat, largest_trusted
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
 from pmdviz.methods.grammar import Grammar
@@ -16,12 +16,12 @@ from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
 METHODS: dict[str, Method] = {}
-DEFAULT_BUDGET = 20_000  # data to visit
-DEFAULT_STEPS = 500  # of a target without data, whose one row each step visits
+DEFAULT_BUDGET = 20_000  # observations to use
+DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
 
 def usual_rows(target: Target) -> int:
-    """The rows that a run visits where nothing else is needed."""
+    """The rows that a run uses where nothing else is needed."""
     return DEFAULT_STEPS if target.data is None else DEFAULT_BUDGET
 
 
@@ -30,7 +30,7 @@ class Method:
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
-    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, the
+    the state is: weighted particles (which have an ESS and a floor of independent draws), the draws of a chain, the
     parameters of a density, or weighted particles with the parameters of a density each (structured).
     """
 
@@ -55,6 +55,7 @@ class Method:
     clock: ClassVar[str] = ""  # what its traces are drawn against at first; "" for what the budget counts
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
     estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
+    caveat_is_of_q: ClassVar[bool] = True  # whether a check that finds q right overrules `caveat`
     bounds_log_z: ClassVar[bool] = False  # whether `log_z_above` is an upper bound in the mean, where exact draws exist
 
     def __init_subclass__(cls) -> None:
@@ -88,9 +89,9 @@ class Method:
         return getattr(knobs, "num_particles", 1), "particle"
 
     def varies_less(self, knobs: Any) -> str:
-        """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".
+        """What makes its particles vary less than the independent draws that they are compared with.
 
-        "" where nothing does. It explains a TV below that of exact samples.
+        Such as "weights that make errors cancel vary less"; "" where nothing does. It explains a TV below theirs.
         """
         return ""
 
@@ -172,6 +173,13 @@ class Method:
         """
         return state.particles
 
+    def unfinished(self, state: Any, knobs: Any) -> str:
+        """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is.
+
+        A sentence, and up to its first colon a few words.
+        """
+        return ""
+
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.
 
@@ -184,7 +192,7 @@ class Method:
         if len(state.particles) >= d + 2 > ess:
             return f"{ess:.1f} effective particles: too few to have a shape in {d} dimension{'s' * (d > 1)}"
         k = k_hat(state.log_weights)
-        if k > UNTRUSTED:
+        if len(state.log_weights) > 1 and k > largest_trusted(len(state.log_weights)):
             return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
         return ""
 

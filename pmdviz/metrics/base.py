@@ -53,6 +53,10 @@ class Measurable(Protocol):
         """Of p and q on a grid."""
 
     @property
+    def shift(self) -> Any:
+        """How far importance weights move q, a `metrics.shift.Shift`; None where there is no such check."""
+
+    @property
     def reference(self) -> Any:
         """The target's `Reference`, asked only where it has one."""
 
@@ -111,7 +115,7 @@ class Metric:
     ranks : bool
         Whether of two values the lower one is the better: races are ranked by the first such metric.
     baseline : str
-        The key of what exact samples get, if that is known: `floor_tv`.
+        The key of what independent draws get, if that is known: `floor_tv`.
     order : int
         Where it stands in menus and tables.
     """

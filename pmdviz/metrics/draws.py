@@ -13,6 +13,7 @@ import numpy as np
 
 from pmdviz.kernels.chains import uniforms_of
 from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -42,7 +43,7 @@ def once(target: Target, what: object, make: Callable[[], Made]) -> Made:
 
 def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:
     """The n draws (n, d) of the target's reference that every frame is compared with."""
-    return once(target, n, lambda: target.reference().sample(np.random.default_rng(0), n))
+    return once(target, n, lambda: target.reference().sample(stream("draws of the reference"), n))
 
 
 def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -53,7 +54,7 @@ def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def sliced_wasserstein(x: np.ndarray, y: np.ndarray) -> float:
     """Mean over 64 fixed directions of the W1 distance of the projections of as many draws x and y, (n, d) each."""
-    directions = np.random.default_rng(0).standard_normal((x.shape[1], DIRECTIONS))
+    directions = stream("directions").standard_normal((x.shape[1], DIRECTIONS))
     directions /= np.linalg.norm(directions, axis=0)
     projected = (np.sort(np.einsum("nd,dk->nk", draws, directions), axis=0) for draws in (x, y))
     return float(np.abs(np.subtract(*projected)).mean())
@@ -78,7 +79,7 @@ def _of_values(density: Density, target: Target) -> np.ndarray:
 
 def _edges(target: Target) -> np.ndarray:
     """Of the bins, (BINS - 1, d)."""
-    draws = target.reference().sample(np.random.default_rng(0), BIN_DRAWS)
+    draws = target.reference().sample(stream("bins"), BIN_DRAWS)
     return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
 
 
@@ -102,8 +103,8 @@ def _sliced(frame: Measurable) -> float:
     return sliced_wasserstein(frame.draws / units_of(frame), reference_draws(frame.target) / units_of(frame))
 
 
-def _marginal_tv(frame: Measurable) -> float:
-    return marginal_tv(frame.density, frame.target)
+def _marginal_tv(frame: Measurable) -> float | None:
+    return None if frame.density.few else marginal_tv(frame.density, frame.target)
 
 
 Metric(

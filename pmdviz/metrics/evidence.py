@@ -58,7 +58,7 @@ Metric(
     name="log_z_above",
     title="log Z from above",
     unit="nats",
-    about="log Z by the way back from exact samples: at its end an upper bound in the mean",
+    about="log Z by the way back from independent draws: at its end an upper bound in the mean",
     measure=_above,
     applies=_bounded,
     ranks=False,

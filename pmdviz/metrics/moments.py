@@ -37,8 +37,8 @@ def kl_of_moments(mean: np.ndarray, cov: np.ndarray, reference: Reference) -> fl
 
 
 def kl_of_density(density: Density, reference: Reference) -> float | None:
-    """The same for an approximation."""
-    return kl_of_moments(density.mean, density.cov, reference)
+    """The same for an approximation; None of particles too few for a shape."""
+    return None if density.few else kl_of_moments(density.mean, density.cov, reference)
 
 
 def _mean_error(frame: Measurable) -> float:

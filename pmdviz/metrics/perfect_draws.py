@@ -1,6 +1,7 @@
-"""The iid reference ("exact samples"): what iid sampling gets with as many draws as there are particles.
+"""The reference line ("independent draws"): what exact sampling gets with as many draws as there are particles.
 
-iid draws of the exact posterior, judged as the run is: with the `shaped` rule, which has no number of its own, or else
+Draws of the exact posterior, drawn the same way as the method's own particles (thinned from `each` candidates, where
+those are), judged as the run is: with the `shaped` rule, which has no number of its own, or else
 with the `local` rule at the best factor c of a stated table; the mean over 16 seeded sets of draws, with its standard
 error. TV and forward KL each have their own best c.
 """
@@ -20,6 +21,7 @@ from pmdviz.densities.density import Density, KernelDensity
 from pmdviz.densities.shaped import shaped_density
 from pmdviz.densities.shapes import chosen_shape
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.thinning import thinned
 from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import Target
 
@@ -31,7 +33,7 @@ SETS_COST = np.inf  # of judging them, in pairs: always worth several threads
 
 
 class Floor(NamedTuple):
-    """Total variation and KL(p || q) of exact samples, with standard errors and the c that gave them."""
+    """Total variation and KL(p || q) of exact draws, with standard errors and the c that gave them."""
 
     tv: float
     tv_se: float
@@ -45,14 +47,14 @@ _known: dict[tuple, Floor | None] = {}
 _locks: dict[tuple, threading.Lock] = {}
 
 
-def known_floor(target: Target, num_particles: int, rule: str = "local") -> Floor | None:
+def known_floor(target: Target, num_particles: int, rule: str = "local", each: int = 1) -> Floor | None:
     """The floor if it has been computed before in this process, else None."""
-    return _known.get((target.key, num_particles, rule))
+    return _known.get((target.key, num_particles, rule, each))
 
 
-def remember(target: Target, num_particles: int, rule: str, found: Floor) -> None:
+def remember(target: Target, num_particles: int, rule: str, each: int, found: Floor) -> None:
     """Take a floor that another process has computed, unless this one has."""
-    _known.setdefault((target.key, num_particles, rule), found)
+    _known.setdefault((target.key, num_particles, rule, each), found)
 
 
 def floor(
@@ -60,24 +62,26 @@ def floor(
     num_particles: int | None,
     progress: Callable[[int], object] = lambda sets: None,
     rule: str = "local",
+    each: int = 1,
 ) -> Floor | None:
-    """The floor of `num_particles` draws, computed once for each (target, m, rule).
+    """The floor of `num_particles` draws, computed once for each (target, m, rule, each).
 
+    `each`: of how many candidates every draw is chosen, as the method's particles are (`methods.shared.draws`).
     `progress` is told how far it is, in sets of 16. None without an exact posterior, or for a method without particles.
     """
     if num_particles is None or target.planar is None:
         return None
-    key = (target.key, num_particles, rule)
+    key = (target.key, num_particles, rule, each)
     with _locks.setdefault(key, threading.Lock()):  # only those who ask for the same wait for one another
         if key not in _known:
-            _known[key] = _computed(target, num_particles, progress, rule)
+            _known[key] = _computed(target, num_particles, progress, rule, each)
         return _known[key]
 
 
 def _computed(
-    target: Target, num_particles: int, progress: Callable[[int], object] = lambda sets: None, rule: str = "local"
+    target: Target, num_particles: int, progress: Callable[[int], object], rule: str, each: int
 ) -> Floor | None:
-    sets, done = [_drawn(target, num_particles, k, rule) for k in range(NUM_SETS)], count(1)
+    sets, done = [_drawn(target, num_particles, k, rule, each) for k in range(NUM_SETS)], count(1)
     table = TABLES[rule]
 
     @cache
@@ -116,13 +120,15 @@ def _lowest(table: Sequence[float], values: Callable[[int], np.ndarray]) -> tupl
     return float(found.mean()), float(found.std(ddof=1) / np.sqrt(NUM_SETS)), table[place]
 
 
-def _drawn(target: Target, num_particles: int, k: int, rule: str) -> Callable[[float], Density]:
+def _drawn(target: Target, num_particles: int, k: int, rule: str, each: int) -> Callable[[float], Density]:
     """The estimate from the draws of the k-th set, as a function of the factor."""
     rng = np.random.default_rng([num_particles, k])
-    draws = target.exact.sample(rng, num_particles)
+    draws = target.exact.sample(rng, each * num_particles)
+    if each > 1:
+        draws = draws[thinned(draws / draws.std(axis=0), num_particles, rng.random(num_particles))]
     log_weights = np.full(num_particles, -np.log(num_particles))
     if rule == "shaped":
-        shape = chosen_shape(draws, np.exp(log_weights))
+        shape = chosen_shape(draws, np.exp(log_weights), each)
         return lambda factor: shaped_density(draws, log_weights, shape, factor, target.scale)
     one = local(draws, np.exp(log_weights), 1.0, target.scale)
     return lambda factor: KernelDensity(draws, log_weights, factor * one)

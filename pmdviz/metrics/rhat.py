@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from pmdviz.densities.chains import rhat
 from pmdviz.metrics.base import Metric
-from pmdviz.metrics.rank_normal import FEWEST, halves, is_chain, normal_scores, worst
-
-
-def rhat(chains: np.ndarray) -> float | None:
-    """Rank-normalised split R-hat of one coordinate's draws (C, n): the larger of bulk and tail.
-
-    R-hat is sqrt((B/W + n - 1) / n), W the mean variance within the halves of chains and B/n the variance of their
-    means; the bulk's is that of normal scores of the draws, the tail's of their distances from the median. Source:
-    Vehtari et al. 2021, Eq. 1-4, 14 and section 4. None with fewer than 4 draws a chain, or where one never moved.
-    """
-    if chains.shape[1] < FEWEST:
-        return None
-    split = halves(chains)
-    found = [_rhat(normal_scores(values)) for values in (split, np.abs(split - np.median(split)))]
-    return float(max(found)) if np.isfinite(found).all() else None
-
-
-def _rhat(chains: np.ndarray) -> float:
-    n = chains.shape[1]
-    within, between = chains.var(axis=1, ddof=1).mean(), n * chains.mean(axis=1).var(ddof=1)
-    return float(np.sqrt((between / within + n - 1) / n)) if within > 0 else np.nan
-
+from pmdviz.metrics.rank_normal import is_chain, worst
 
 Metric(
     name="rhat",

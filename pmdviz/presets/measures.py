@@ -71,7 +71,7 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "lightest_mode_exact": _of_lightest(1),
     "log_z_above_error": _log_z_above_error,
 }
-FLOOR = "floor_"  # how the names begin of what as many exact samples would get
+FLOOR = "floor_"  # how the names begin of what as many independent draws would get
 CONSTANTS = ("budget", "num_data", "dim", "seed")  # of MEASURES, those that say nothing of a moment
 RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.contours import contour_line, density_levels
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.table_form import SIMULATED
 
@@ -82,7 +83,7 @@ def ground_of(target: Target) -> DataGround:
 def _made_ground(target: Target) -> DataGround:
     points = plane(target, target.data_rows)
     reference = target.reference()
-    draws = None if reference is None else reference.sample(np.random.default_rng(0), DRAWS)
+    draws = None if reference is None else reference.sample(stream("pictures"), DRAWS)
     across = _span(points[:, 0])
     if points.shape[1] == 1:
         edges = np.linspace(points.min(), max(points.max(), points.min() + 1e-9), BINS + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from pmdviz.scenes.words import EXACT_SAMPLES
+from pmdviz.scenes.words import INDEPENDENT_DRAWS
 
 
 class Term(NamedTuple):
@@ -38,8 +38,9 @@ GLOSSARY = {
     "ess": Term(
         "ESS: effective sample size",
         ("ESS", "effective sample size"),
-        "How many particles of equal weight carry as much information as these weighted ones: m if all weights are "
-        "equal, 1 if one particle has all the weight.",
+        "A rough count of how many weights matter: m if all weights are equal, 1 if one particle has all the weight. "
+        "It does not compare the particles with the posterior: a high ESS does not mean that they are in the right "
+        "place.",
         "ESS = 1 / Σ wᵢ²",
         "docs/metrics.md",
     ),
@@ -67,11 +68,11 @@ GLOSSARY = {
         "aᵢ(t+1) = a of the parent of particle i",
         "docs/inside-a-step.md",
     ),
-    "exact-samples": Term(
-        "Exact samples",
-        (EXACT_SAMPLES, EXACT_SAMPLES.capitalize()),
-        "A reference: the TV you would get with the same number of independent samples from the exact posterior. "
-        "Particles that vary less than independent samples can do better.",
+    "independent-draws": Term(
+        "Independent draws",
+        (INDEPENDENT_DRAWS, INDEPENDENT_DRAWS.capitalize()),
+        "A reference: the TV you would get with the same number of draws from the exact posterior, drawn the same "
+        "way as the method's own particles: thinned from 16 candidates each where those are.",
         "θᵢ ~ p independently, i = 1 … m",
         "docs/metrics.md",
     ),
@@ -101,7 +102,7 @@ GLOSSARY = {
         "docs/stein.md",
     ),
 }
-IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "exact-samples")  # those of the usual legends
+IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # those of the usual legends
 KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
 _FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")
 

@@ -31,13 +31,14 @@ def title(method: Any, target: Any) -> str:
 
 
 def sentence(method: Any, knobs: Any, target: Any) -> str:
-    """What one sees and what should come of it, such as "1,500 particles start where we know nothing (prior) ..."."""
+    """What one sees and what should come of it, such as "1,500 particles start at what is known before ..."."""
     number, noun = method.who(knobs)
     subject = f"One {noun} starts" if number == 1 else f"{count(number)} {noun}s start"
     if target.data is None:
         said = f"{subject} at random and should {method.goal} where the target's density is high."
         return f"{said} {target.no_reference}".rstrip()
-    return f"{subject} where we know nothing (prior) and should {method.goal} where the data point (posterior)."
+    end = "where prior and data together point (posterior)"
+    return f"{subject} at what is known before the data (prior) and should {method.goal} {end}."
 
 
 def explanation(method: Any, target: Any) -> Explanation:

@@ -43,7 +43,7 @@ class Tile(NamedTuple):
 
     @property
     def visited(self) -> int:
-        """Data visited so far."""
+        """Observations used so far."""
         return self.row["visited"]
 
     @property
@@ -77,7 +77,7 @@ class RaceScene(NamedTuple):
     recipe: RaceRecipe
     budget: int | None  # the recipe's, or what it was extended to
     tiles: tuple[Tile, ...]
-    floors: Mapping[str, float | None]  # what exact samples get, by metric
+    floors: Mapping[str, float | None]  # what independent draws get, by metric
     done: bool
     scene: Scene  # of every tile
     pair: Pair
@@ -184,7 +184,7 @@ def tiles_legend(scene: Scene) -> dict[str, str]:
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:
-    """The first frame with particles: what exact samples get is said of as many as it has."""
+    """The first frame with particles: what independent draws get is said of as many as it has."""
     return next((frame for frame in frames if frame.num_draws), None)
 
 
@@ -212,7 +212,7 @@ def best(rows: Sequence[tuple[str, Mapping[str, Any]]], metric: Metric) -> str:
 
 
 def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, unit: str = DATA) -> str:
-    """One line: "iteration 420, 2,000 of 20,000 data visited by each, leading: PMD (TV 0.12)".
+    """One line: "iteration 420, 2,000 of 20,000 observations each, leading: PMD (TV 0.12)".
 
     `spent` is what those who race have spent of the budget, `first` what `best` says.
     """
@@ -221,5 +221,5 @@ def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, 
     within = budget is not None and high <= budget
     of = f" of {count(budget or 0)}" if within else ""
     beyond = "" if within or budget is None else f" (budget {count(budget)})"
-    words = f"iteration {count(iteration)}, {each}{of} {DONE[unit]} by each{beyond}"
+    words = f"iteration {count(iteration)}, {each}{of} {DONE[unit]} each{beyond}"
     return words + (f", leading: {first}" if first else "")

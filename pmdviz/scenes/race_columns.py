@@ -17,8 +17,8 @@ from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
 
 CLOCKS = {
     "visited": OF_RUNS["visited"],
-    "gradient_evaluations": "gradient evaluations (pairs of θ and datum)",
-    "density_evaluations": "density evaluations (pairs of θ and datum)",
+    "gradient_evaluations": "gradient evaluations (pairs of θ and observation)",
+    "density_evaluations": "density evaluations (pairs of θ and observation)",
     "evaluations": OF_RUNS["evaluations"],
     "seconds": "computing time of the steps (seconds)",
 }
@@ -113,7 +113,7 @@ def span(metric: Metric, values: Sequence[np.ndarray]) -> tuple[float, float]:
 def spans(
     metrics: Iterable[Metric], rows: Sequence[Columns], floors: Mapping[str, float | None]
 ) -> dict[str, tuple[float, float]]:
-    """The `span` of each metric that holds the rows of all entrants and what exact samples get."""
+    """The `span` of each metric that holds the rows of all entrants and what independent draws get."""
     return {
         metric.name: span(metric, [*(one[metric.name] for one in rows), np.array([floors[metric.name] or np.nan])])
         for metric in metrics

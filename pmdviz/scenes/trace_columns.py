@@ -12,12 +12,12 @@ import numpy as np
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
-from pmdviz.scenes.words import EXACT_SAMPLES, SHARE, number
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, number
 
 MAX_POINTS = 2_000
 CLOCKS = {
-    "visited": "data visited (data points)",
-    "evaluations": "all evaluations (pairs of θ and datum)",
+    "visited": "observations used",
+    "evaluations": "likelihood evaluations (pairs of θ and observation)",
     "iteration": "iteration",
     "seconds": "computing time (seconds)",
 }
@@ -179,11 +179,11 @@ def log_ticks(low: float, high: float) -> np.ndarray:
 
 
 def floor_words(group: Group, known: Mapping[str, float]) -> str:
-    """The lines of exact samples in the legend, with their values: beside the lines the traces would cross them."""
+    """The lines of independent draws in the legend, with their values: beside the lines the traces would cross them."""
     if len(group.metrics) == 1:
-        return ", ".join(f"{EXACT_SAMPLES}: {number(value)}" for value in known.values())
+        return ", ".join(f"{INDEPENDENT_DRAWS}: {number(value)}" for value in known.values())
     said = (f"{group.metrics[group.floors[name]].title} {number(value)}" for name, value in known.items())
-    return f"{EXACT_SAMPLES}: {', '.join(said)}" if known else ""
+    return f"{INDEPENDENT_DRAWS}: {', '.join(said)}" if known else ""
 
 
 def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:

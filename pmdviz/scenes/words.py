@@ -12,10 +12,10 @@ from pmdviz.metrics.perfect_draws import NUM_SETS
 
 NO_JUDGEMENT = ("ess", "ancestors", "khat")  # of weights and descent: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
-EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
+INDEPENDENT_DRAWS = "independent draws"  # the reference, wherever it is read: on a page, in a film, on a terminal
 SHARE = "share"  # unit of what is at most 1
 UNSPOKEN = ("0 to 1", SHARE)  # not read after a number
-NOISE = 2.0  # standard deviations of one set of exact samples that are called its noise
+NOISE = 2.0  # standard deviations of one set of independent draws that are called its noise
 
 
 SET_LOW_OR_HIGH = re.compile(r"([_^])(?:\{([^}]*)\}|([\w.−/+-]*\w))")  # "_t", "^{t+1}", "^−1/2"
@@ -54,13 +54,13 @@ def short(value: float) -> str:
 
 
 def state(frame: Any, unknown: str = UNKNOWN) -> str:
-    """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, exact samples 0.088"."""
-    parts = [f"iteration {count(frame.iteration)}", data_visited(frame), *headline(frame, unknown=unknown)]
+    """One line: "iteration 120, 12,000 of 20,000 observations used, TV 0.087, independent draws 0.088"."""
+    parts = [f"iteration {count(frame.iteration)}", observations_used(frame), *headline(frame, unknown=unknown)]
     return ", ".join([*parts, frame.caveat] if frame.caveat else parts)
 
 
-def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNKNOWN) -> list[str]:
-    """The first available metric, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
+def headline(frame: Any, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str = UNKNOWN) -> list[str]:
+    """The first available metric, with the reference: ["TV 0.087, independent draws 0.088"]; [] for none."""
     tv = frame.metric("tv")
     if tv is not None:
         return [f"TV {number(tv)}{floor(frame, before, unknown)}"]
@@ -71,21 +71,22 @@ def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNK
     return []
 
 
-def data_visited(frame: Any) -> str:
-    """How far the budget is used up, such as "12,000 of 20,000 data visited"; beyond it both numbers, and why."""
+def observations_used(frame: Any) -> str:
+    """How far the budget is used up, such as "12,000 of 20,000 observations used"; beyond it both numbers, and why."""
     spent, budget = frame.spent, frame.budget
-    unit, done = ("data", "visited") if frame.budget_unit == "data" else ("evaluations", "made")
-    said = f"{unit} {done}" if unit == "data" else unit
+    data = frame.budget_unit == "data"
+    unit, done = ("observations", "used") if data else ("evaluations", "made")
+    said = f"{unit} {done}" if data else unit
     if budget is None:
         return f"{count(spent)} {said}"
     if spent <= budget:
         return f"{count(spent)} of {count(budget)} {said}"
-    took = count(frame.info.visited if unit == "data" else frame.info.cost.evaluations)
+    took = count(frame.info.visited if data else frame.info.cost.evaluations)
     return f"{count(budget)} {unit} asked for, {count(spent)} {done} (the last step took {took})"
 
 
 def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
-    """What as many exact samples get, after `before`; `unknown` while that is not known.
+    """What as many independent draws get, after `before`; `unknown` while that is not known.
 
     "" for a method without particles.
     """
@@ -96,14 +97,14 @@ def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
 
 
 def below_words(frame: Any) -> str:
-    """Why the TV of a run may be below that of as many exact samples; "" where it is not, or unexplained."""
+    """Why the TV of a run may be below that of as many independent draws; "" where it is not, or unexplained."""
     tv, reference, error = frame.metric("tv"), frame.floors["floor_tv"], frame.floors["floor_tv_se"]
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
     if reason := frame.method.varies_less(frame.knobs):
-        return f"Lower than {EXACT_SAMPLES}: {reason}"
+        return f"Lower than {INDEPENDENT_DRAWS}: {reason}"
     within = error is not None and reference - tv <= NOISE * error * math.sqrt(NUM_SETS)
-    return f"Lower than {EXACT_SAMPLES}, but within noise" if within else ""
+    return f"Lower than {INDEPENDENT_DRAWS}, but within noise" if within else ""
 
 
 def duration(seconds: float) -> str:

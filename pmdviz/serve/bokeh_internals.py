@@ -1,9 +1,9 @@
 """Every private part of Bokeh that the served app asks for, tried with Bokeh 3.9 and 3.10: it needs bokeh>=3.9,<3.11.
 
 `Server._tornado` and `_http`, `ServerSession._token` and `_current_patch_connection`, `ServerConnection._session`,
-`WSHandler._receive`, `_handle` and `_protocol_error`, `ApplicationContext._discard_session`,
-`PropertyDescriptor._get_default`, `__themed_values__` of a model, the list `per_app_patterns`, and the form of a token
-(JSON in base64, its payload packed by zlib).
+`WSHandler._receive` and `_async_open`, `ApplicationContext._sessions` and `_discard_session`,
+`DocumentModelManager._models` and `_new_models`, `PropertyDescriptor._get_default`, `__themed_values__` of a model, and
+the form of a token (JSON in base64, its payload packed by zlib).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import base64
 import json
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from bokeh.core.property.descriptors import PropertyDescriptor
-from bokeh.server.urls import per_app_patterns
-from bokeh.util.token import generate_jwt_token
+from bokeh.util.token import generate_jwt_token, get_session_id
 
 PACKED = "__bk__zlib_"  # the name of what is packed in a token
 
@@ -34,8 +34,23 @@ def http_server(server: Any) -> Any:
 
 
 def use_handlers(ours: Mapping[type, type]) -> None:
-    """Have servers that are made from now on serve pages by these handlers in the place of others."""
-    per_app_patterns[:] = [(path, ours.get(kind, kind)) for path, kind in per_app_patterns]
+    """Have pages served by these handlers in the place of others, also by servers that run already."""
+    for kind, own in ours.items():
+        kind.__new__ = partial(_instead, kind, own)  # type: ignore[method-assign]
+
+
+def _instead(kind: type, own: type, wanted: type, *args: Any, **kwargs: Any) -> Any:
+    return object.__new__(own if wanted is kind else wanted)
+
+
+def is_synced(models: Any, model: Any) -> bool:
+    """Whether a document's models have this one, and its browser too."""
+    return models._models.get(model.id) is model and model not in models._new_models
+
+
+def session_of(context: Any, session_id: str) -> Any:
+    """The session of that name, None where there is none."""
+    return context._sessions.get(session_id)
 
 
 def sign_again(session: Any, **signing: Any) -> None:
@@ -90,23 +105,18 @@ def replace_default_of(look_up: Callable[[Any, Any], Any]) -> None:
     PropertyDescriptor._get_default = look_up
 
 
-class MessageHooks:
-    """For a handler of the websocket, in front of Bokeh's: public names for what becomes of a message."""
+class SocketHooks:
+    """For a handler of the websocket, in front of Bokeh's: public names for what becomes of it and of a message."""
 
     async def receive_part(self, part: str | bytes) -> Any:
         """The message that a part completes, None while others are missing."""
         return await super()._receive(part)  # type: ignore[misc]
 
-    async def answer(self, message: Any) -> Any:
-        """Do what a message asks for."""
-        return await super()._handle(message)  # type: ignore[misc]
-
-    def end(self, words: str) -> None:
-        """Close the connection: what came is no message."""
-        self._protocol_error(words)  # type: ignore[attr-defined]
-
     async def _receive(self, fragment: str | bytes) -> Any:
         return await self.receive_part(fragment)
 
-    async def _handle(self, message: Any) -> Any:
-        return await self.answer(message)
+    async def _async_open(self, token: str) -> None:
+        if self.may_open(get_session_id(token)):  # type: ignore[attr-defined]
+            await super()._async_open(token)  # type: ignore[misc]
+        else:
+            self.close()  # type: ignore[attr-defined]

@@ -11,7 +11,6 @@ from typing import Any
 from tornado.web import RequestHandler
 
 from pmdviz.errors import words_of
-from pmdviz.serve.bokeh_internals import application
 
 LOGGERS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.reactive", "tornado.application")
 HERE = str(Path(__file__).parents[1])
@@ -89,9 +88,9 @@ class NoSuchAddress(RequestHandler):
         self.finish("There is nothing at this address.")
 
 
-def reject_bad_addresses(server: Any) -> None:
+def reject_bad_addresses(application: Any) -> None:
     """Keep addresses with a zero byte, which no file system takes, from the handlers of files."""
-    application(server).add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])
+    application.add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])
 
 
 def one_question_mark(uri: str) -> str:

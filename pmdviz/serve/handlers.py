@@ -1,42 +1,92 @@
-"""Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports."""
+"""Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports.
+
+A page, its script and its websocket are the three doors to a session. Pages and scripts wait in one queue. A websocket
+opens a session that is there, and no other.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
+import time
+from functools import partial
 from typing import Any
 from urllib.parse import urlparse
+from weakref import WeakKeyDictionary, WeakSet
 
 from bokeh.server.util import check_allowlist
 from bokeh.util.token import check_token_signature
 from panel.io.server import AutoloadJsHandler, DocHandler, WSHandler
-from tornado.web import HTTPError
+from tornado.web import Finish, HTTPError
 
+from pmdviz.lab.loop import limits
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
-from pmdviz.serve.bokeh_internals import token_content, use_handlers
+from pmdviz.serve import guards, turns
+from pmdviz.serve.bokeh_internals import session_of, token_content, use_handlers
 from pmdviz.serve.browser_messages import CheckedMessages
-from pmdviz.serve.tornado_internals import is_finished
+from pmdviz.serve.bucket import Bucket
+from pmdviz.serve.headers import SecurityHeaders
+from pmdviz.serve.tornado_internals import has_hung_up, is_finished
 
 FAMILY = ("panel", "panel_material_ui", "pmdviz")  # whose loaded modules may show their style sheets
 CHOOSES = ("bokeh-session-id", "bokeh-token")  # arguments by which Bokeh lets an address name a session
 MAX_TOKEN = 16_384  # characters; ours have some hundred
 MAX_PAYLOAD = 262_144  # bytes of what is packed in a token, unpacked
+MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
+APP_PATH = re.compile(r"[A-Za-z0-9/_.-]{1,200}")
+MAX_SOCKETS = 2  # of a session: a browser that lost one opens another before the server has noticed
+REOPENED = (0.2, 6)  # websockets of one session: a second, and at once
+AT_ONCE_S = 8.0  # a page that was closed within it was wanted by nobody
+RETRY_S = 10
 
 log = logging.getLogger(__name__)
+_guarded: WeakSet[Any] = WeakSet()  # applications
+_places: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()  # session -> what is open of it
 
 
-def _refuse(handler: Any, status: int, words: str) -> None:
+class Place:
+    """The websockets of a session, and its page as the queue sees it."""
+
+    def __init__(self, page: turns.Built) -> None:
+        self.open: WeakSet[Any] = WeakSet()
+        self.opened, self.page, self._began = Bucket(*REOPENED), page, time.monotonic()
+
+    def enter(self, socket: Any) -> None:
+        """A browser has it."""
+        self.open.add(socket)
+        self.page.wanted = True
+
+    def leave(self, socket: Any) -> None:
+        """A connection is gone; a page that was closed at once was wanted by nobody."""
+        self.open.discard(socket)
+        if not self.open and time.monotonic() - self._began < AT_ONCE_S:
+            self.page.wanted = False
+
+
+def _refuse(handler: Any, status: int, words: str, **headers: Any) -> None:
     handler.set_status(status)
     handler.set_header("Content-Type", "text/plain; charset=utf-8")
+    for name, value in headers.items():
+        handler.set_header(name.replace("_", "-"), value)
     handler.finish(words)
 
 
+def guard(application: Any) -> None:
+    """Headers on every answer, and no address with a zero byte. Twice does no harm."""
+    if application not in _guarded:
+        _guarded.add(application)
+        application.add_transform(SecurityHeaders)
+        guards.reject_bad_addresses(application)
+
+
 class OwnSessions:
-    """For the handlers of pages: the server alone chooses a session's name."""
+    """For the handlers of all doors: the server alone chooses a session's name."""
 
     async def prepare(self) -> None:
         """Before any method."""
         await super().prepare()  # type: ignore[misc]
+        guard(self.application)  # type: ignore[attr-defined]
         if is_finished(self):
             return
         request = self.request  # type: ignore[attr-defined]
@@ -44,19 +94,55 @@ class OwnSessions:
             _refuse(self, 400, "The server names its sessions itself: leave bokeh-session-id and bokeh-token out.\n")
 
 
-class PageHandler(OwnSessions, DocHandler):
+class Queued(OwnSessions):
+    """For the doors that build sessions: one queue, bounded, and only for a sender who is still there."""
+
+    async def get_session(self) -> Any:
+        """A session, in turn."""
+        return self.claimed(await self.in_turn(super().get_session))  # type: ignore[misc]
+
+    async def in_turn(self, make: Any) -> Any:
+        """What `make()` gives, once the turn has come. Raises Finish where it does not come."""
+        try:
+            async with turns.turn(partial(has_hung_up, self), bounded=True):
+                return await make()
+        except turns.Full:
+            _refuse(self, 503, "Too many pages are asked for at once; try again soon.\n", Retry_After=RETRY_S)
+            raise Finish from None
+        except turns.Gone:
+            raise Finish from None
+
+    def claimed(self, session: Any) -> Any:
+        """The session, which waits for its browser from now on."""
+        _places[session] = Place(turns.built())
+        return session
+
+
+class PageHandler(Queued, DocHandler):
     """The handler of a page."""
 
 
-class ScriptHandler(OwnSessions, AutoloadJsHandler):
+class ScriptHandler(Queued, AutoloadJsHandler):
     """The handler of autoload.js: other sites may read it where their pages may open a websocket."""
+
+    async def prepare(self) -> None:
+        """Before any method; an app's path is written into the script, where Panel does not escape it."""
+        await super().prepare()
+        path = self.get_argument("bokeh-app-path", "/")
+        if (
+            not is_finished(self)
+            and not path.replace("/", "").replace("-", "").replace("_", "").isalnum()
+            and path != "/"
+        ):
+            _refuse(self, 400, "bokeh-app-path must be a path of letters, digits, - and _.\n")
 
     def set_default_headers(self) -> None:
         """Only for origins that are let in; nothing that a browser sends by itself (cookies) is asked for."""
         origin = self.request.headers.get("Origin", "")
-        if origin and check_allowlist(urlparse(origin).netloc.lower(), list(self.application.websocket_origins)):
-            self.set_header("Access-Control-Allow-Origin", origin)
-            self.set_header("Access-Control-Allow-Headers", "*")
+        if 0 < len(origin) <= MAX_ORIGIN:
+            if check_allowlist(urlparse(origin).netloc.lower(), list(self.application.websocket_origins)):
+                self.set_header("Access-Control-Allow-Origin", origin)
+                self.set_header("Access-Control-Allow-Headers", "*")
         self.set_header("Vary", "Origin")
 
     async def options(self, *args: Any, **kwargs: Any) -> None:
@@ -66,20 +152,64 @@ class ScriptHandler(OwnSessions, AutoloadJsHandler):
 
 
 class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
-    """The handler of the websocket: it looks at origin and token before it says yes."""
+    """The handler of the websocket: it looks at origin, token and session before it says yes."""
+
+    _place: Place | None = None
 
     async def prepare(self) -> None:
         """Before the handshake."""
         await super().prepare()
         if is_finished(self):
             return
-        if "Origin" not in self.request.headers:  # every browser sends it; who does not is none
+        origin = self.request.headers.get("Origin", "")
+        if not 0 < len(origin) <= MAX_ORIGIN:  # every browser sends it; who does not is none
             _refuse(self, 403, "A websocket needs the Origin of its page.\n")
             return
-        words = token_fault(_token(self.request.headers), self.application.secret_key, self.application.sign_sessions)
+        words, session_id = token_fault(
+            _token(self.request.headers), self.application.secret_key, self.application.sign_sessions
+        )
+        words = words or self._session_fault(session_id)
         if words:
             log.warning("a websocket was refused: %s", words)
             _refuse(self, 403, f"The websocket was refused: {words}.\n")
+
+    def _session_fault(self, session_id: str) -> str:
+        """Why nobody is let into the session of that name, "" for somebody who is."""
+        session = session_of(self.application_context, session_id)
+        if session is None:
+            return "its session has ended"
+        place = _places.setdefault(session, Place(turns.Built()))
+        if len(place.open) >= MAX_SOCKETS:
+            return f"its session has {MAX_SOCKETS} open"
+        if not place.opened.take():
+            return "its session was opened again too often"
+        place.enter(self)
+        self._place = place
+        return ""
+
+    @property
+    def max_message_size(self) -> int:
+        """Bytes, whatever the server was started with."""
+        return limits.longest_message()
+
+    def may_open(self, session_id: str) -> bool:
+        """Whether the session is still there after the handshake: Bokeh makes another one where it is not."""
+        return session_of(self.application_context, session_id) is not None
+
+    def on_finish(self) -> None:
+        """The request is answered; one that became no websocket takes no place."""
+        if self.get_status() != 101:
+            self._leave()
+        super().on_finish()
+
+    def on_close(self) -> None:
+        """The connection is gone."""
+        self._leave()
+        super().on_close()
+
+    def _leave(self) -> None:
+        if self._place is not None:
+            self._place.leave(self)
 
 
 def _token(headers: Any) -> str:
@@ -88,25 +218,26 @@ def _token(headers: Any) -> str:
     return offered[1] if len(offered) == 2 and offered[0] == "bokeh" else ""
 
 
-def token_fault(token: str, secret_key: bytes | None, signed: bool) -> str:
-    """What is wrong with a token, "" if nothing is; the payload of one that is not ours is never unpacked."""
+def token_fault(token: str, secret_key: bytes | None, signed: bool) -> tuple[str, str]:
+    """What is wrong with a token, "" if nothing is, and its session; one that is not ours is never unpacked."""
     if not token:
-        return "no token"
+        return "no token", ""
     if len(token) > MAX_TOKEN:
-        return f"a token of {len(token):,} characters"
+        return f"a token of {len(token):,} characters", ""
     try:
         if not check_token_signature(token, secret_key, signed):
-            return "the token is not of this server"
+            return "the token is not of this server", ""
         content, too_large = token_content(token, MAX_PAYLOAD)
         if too_large:
-            return "a token that is large when unpacked"
-        return "" if content["session_id"] else "a token without a session"
+            return "a token that is large when unpacked", ""
+        session = content["session_id"]
+        return ("", session) if session and isinstance(session, str) else ("a token without a session", "")
     except Exception:  # whatever else it is, it is no token
-        return "the token cannot be read"
+        return "the token cannot be read", ""
 
 
 def install(page: type = PageHandler) -> None:
-    """Put these handlers in the place of Panel's; before the server is made. Twice does no harm."""
+    """Have these handlers answer in the place of Panel's, of servers that run already too. Twice does no harm."""
     use_handlers({DocHandler: page, AutoloadJsHandler: ScriptHandler, WSHandler: SocketHandler})
     replace_parse_component_path(_parse_component_path)
 

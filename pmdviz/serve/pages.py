@@ -36,7 +36,7 @@ from pmdviz.lab.pages.methods import MethodsPage
 from pmdviz.lab.panels.lesson.guide import Guide
 from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.limits import check_limits, limit
-from pmdviz.serve import guards, handlers, memory
+from pmdviz.serve import guards, handlers, logs, memory, patches
 from pmdviz.serve.essay import essay_address
 from pmdviz.serve.lesson_beside import LessonBeside
 from pmdviz.serve.material_internals import page_script
@@ -277,14 +277,18 @@ def is_full() -> bool:
 
 def serve_lab() -> None:
     """What the served script calls."""
-    handlers.install()  # /components/ is guarded even without the plugin, if only from here on
+    handlers.install()  # also into the server that runs already
     guards.install()
+    logs.install()
+    patches.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")
 
 
 def _scripted_page() -> pmui.Page:
     """A session's page; a sentence in place of it where a limit of the environment cannot be used."""
+    if pn.state.session_args.keys() & {*handlers.CHOOSES}:  # the first page of a server, which Panel's handler let in
+        return _sentence_page("The server names its sessions itself: open the address without its arguments.")
     try:
         check_limits()
     except InputError as error:

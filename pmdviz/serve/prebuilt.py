@@ -14,13 +14,15 @@ from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import limit
 from pmdviz.serve import bokeh_internals, handlers, pages
 from pmdviz.serve.guards import one_question_mark
-from pmdviz.serve.turns import GAP_S, REST_S, turn
+from pmdviz.serve.tornado_internals import has_hung_up
+from pmdviz.serve.turns import GAP_S, turn
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
 
 log = logging.getLogger(__name__)
 _spares: list[Any] = []  # sessions that nobody has
+_filling = asyncio.Lock()
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
 
 
@@ -36,23 +38,17 @@ class SpareHandler(handlers.PageHandler):
         link = await pages.read_ahead(arguments) if {"run", "preset", "race"} & arguments.keys() else None
         usual = (link is not None or arguments.keys() <= pages.OF_THE_TABS) and not pages.is_phone(self.request.headers)
         async with _changing:
-            session = _take() if usual else None
+            session = _take() if usual and not has_hung_up(self) else None
             if session is None and pages.is_full():
                 await _make_room(self.application_context)
             if session is not None:
                 await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: whoever plays gets frames in between
-        if session is None:
-            session = await self._built()
-        else:
-            await self._hand_out(session, link)
-        loop.call_later(HELD_S, session.unblock_expiration)
-        return session
-
-    async def _built(self) -> Any:
-        """A page of one's own, in turn."""
-        async with turn():  # a class that comes at once is served one by one, not built in one go with nobody connected
+        if session is None:  # a class that comes at once is served one by one, not in one go with nobody connected
             session = await super().get_session()
             session.block_expiration()
+        else:
+            await self._hand_out(self.claimed(session), link)
+        loop.call_later(HELD_S, session.unblock_expiration)
         return session
 
     async def _hand_out(self, session: Any, link: Link | None) -> None:
@@ -69,11 +65,13 @@ def install() -> None:
 
 async def fill(application: Any, context: Any) -> None:
     """Build spare pages as long as one is missing and a place is left; while somebody is there one is enough."""
-    while _is_wanted():
-        async with _changing:
-            if _is_wanted():
-                _spares.append(await _another(application, context))
-        await asyncio.sleep(REST_S)
+    if _filling.locked():
+        return
+    async with _filling:
+        while _is_wanted():
+            async with turn(), _changing:
+                if _is_wanted():
+                    _spares.append(await _another(application, context))
 
 
 async def _another(application: Any, context: Any) -> Any:

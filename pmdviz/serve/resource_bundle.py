@@ -11,6 +11,8 @@ from panel.io import state
 
 from pmdviz.lab.panel_internals import bundle_resources, replace_bundle_resources
 
+MOST_KEPT = 16  # places; who asks names them (a proxy's prefix), so they could be any number
+
 _known: dict[tuple[Any, ...], Any] = {}
 
 
@@ -18,6 +20,8 @@ def _bundle_resources(roots: Any, resources: Any) -> Any:
     """Panel's own, once for each place of the server."""
     key = (resources.mode, resources.absolute, resources.root_url, state.rel_path, state.base_url)
     if key not in _known:
+        if len(_known) >= MOST_KEPT:
+            _known.clear()
         _known[key] = bundle_resources(roots, resources)
     return _known[key]
 

@@ -77,16 +77,14 @@ def serve(options: argparse.Namespace) -> int:
     server = _server(options, port, above.key if above else new_key())
     gc.collect()
     gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
-    from pmdviz.serve import bokeh_internals, connections, guards, prebuilt
-    from pmdviz.serve.headers import SecurityHeaders
+    from pmdviz.serve import bokeh_internals, connections, handlers, prebuilt
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
     url = f"http://{shown_at}:{port}/"
     connections.raise_file_limit()
     connections.accept_patiently(server)
-    guards.reject_bad_addresses(server)
     app = bokeh_internals.application(server)
-    app.add_transform(SecurityHeaders)
+    handlers.guard(app)
     server.start()
     server.io_loop.add_callback(prebuilt.fill, app, app.applications["/"])
     if above:
@@ -174,21 +172,23 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     from threadpoolctl import threadpool_limits
 
     from pmdviz.lab.loop import limits, temporary
-    from pmdviz.serve import connections, guards, model_defaults, prebuilt, resource_bundle
+    from pmdviz.serve import connections, guards, logs, model_defaults, patches, prebuilt, resource_bundle
     from pmdviz.serve.essay import essay_routes
     from pmdviz.serve.pages import session_page
 
     limits.enforce()
     temporary.remove_stale()
     guards.install()
+    logs.install()
     threadpool_limits(1, "blas")
     prebuilt.install()
     model_defaults.install()
+    patches.install()
     resource_bundle.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]
-    longest = 2 * limits.upload_bytes()  # as it comes: in base64, with words around it
+    longest = limits.longest_message()
     try:
         return get_server(
             {"/": session_page},

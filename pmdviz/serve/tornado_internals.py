@@ -20,6 +20,11 @@ def is_finished(handler: Any) -> bool:
     return handler._finished
 
 
+def has_hung_up(handler: Any) -> bool:
+    """Whether who sent a request is no longer there to read the answer."""
+    return handler.request.connection.stream.closed()
+
+
 def listen_by(http: Any, listener: Callable[[socket.socket, Callable[[socket.socket, Any], None]], Any]) -> None:
     """Have connections of a server taken by others: `listener(socket, take)` listens, and has a `close`."""
     for number, listening in http._sockets.items():
@@ -27,17 +32,27 @@ def listen_by(http: Any, listener: Callable[[socket.socket, Callable[[socket.soc
         http._handlers[number] = listener(listening, http._handle_connection).close
 
 
-def gather_writes(connection: Any) -> None:
-    """Have what a websocket sends within one turn of the loop go out in one call: a frame has five parts or more."""
-    connection.stream = GatheredWrites(connection.stream)
+def pace(connection: Any, owed: Callable[[int], float]) -> None:
+    """Have what a websocket sends within one turn of the loop go out in one call: a frame has five parts or more.
+
+    `owed(number)` says for how many seconds nothing is read after so many bytes.
+    """
+    connection.stream = PacedStream(connection.stream, owed)
 
 
-class GatheredWrites:
-    """A tornado stream that keeps what is written until the turn of the loop is over; all else is the stream's own."""
+class PacedStream:
+    """A tornado stream that is read as fast as allowed, and that keeps what is written until the turn of the loop."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, owed: Callable[[int], float]) -> None:
+        self._stream, self._owed = stream, owed
         self._parts: list[bytes] = []
+
+    async def read_bytes(self, number: int) -> bytes:
+        """So many bytes; whoever sends faster than allowed waits."""
+        found = await self._stream.read_bytes(number)
+        if wait := self._owed(number):
+            await asyncio.sleep(wait)
+        return found
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -1,21 +1,94 @@
-"""Pages are built one at a time, with the event loop free between them: who plays gets frames, who came connects."""
+"""Pages are built one at a time, with the event loop free between them: who plays gets frames, who came connects.
+
+The queue is bounded, and senders who have hung up lose their turn. As long as no browser has the pages of late, the
+loop rests longer after each, so that those who play keep four fifths of it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 REST_S = 0.1  # after a page
+LOOK_S = 0.05
 GAP_S = 0.03  # between two parts of one: about a frame
+MOST_WAITING = 40  # a class comes at once
+RECENT = 6  # pages by which it is judged whether anybody wants them
+SPARED = 1  # of these that may be on their way, or be closed at once
+IN_VAIN = 4.0  # times as long as a page took the loop rests, where no browser has any of these
+LONGEST_REST_S = 4.0
 
-_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+class Full(Exception):
+    """As many wait as may."""
+
+
+class Gone(Exception):
+    """Who waited has hung up."""
+
+
+class Built:
+    """A page that was handed out; `wanted`: a browser has it."""
+
+    wanted = False
+
+
+class _Queue:
+    def __init__(self) -> None:
+        self.lock, self.waiting = asyncio.Lock(), 0
+        self.recent: deque[Built] = deque(maxlen=RECENT)
+
+    def rest(self, took: float) -> float:
+        """Seconds after a page that took so many seconds of the loop's thread."""
+        vain = sum(not page.wanted for page in self.recent)
+        return min(max(REST_S, IN_VAIN * took * max(0, vain - SPARED) / (RECENT - SPARED)), LONGEST_REST_S)
+
+    async def release(self, took: float) -> None:
+        """Let the next one build, in a while; sooner where browsers come."""
+        began = time.monotonic()
+        while time.monotonic() - began < self.rest(took):
+            await asyncio.sleep(min(REST_S, LOOK_S))
+        self.lock.release()
+
+
+_tasks: set[asyncio.Task] = set()
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+
+
+def _queue() -> _Queue:
+    return _queues.setdefault(asyncio.get_running_loop(), _Queue())
 
 
 @asynccontextmanager
-async def turn() -> AsyncIterator[None]:
-    """Wait until nobody else on this loop builds a page; the next one waits until a while after."""
-    async with _locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+async def turn(gone: Callable[[], bool] = lambda: False, bounded: bool = False) -> AsyncIterator[None]:
+    """Wait until nobody else on this loop builds a page; the next one waits until a while after.
+
+    Raises Full where it is `bounded` and too many wait, and Gone where the sender has hung up meanwhile.
+    """
+    queue = _queue()
+    if bounded and queue.waiting >= MOST_WAITING:
+        raise Full
+    queue.waiting += 1
+    try:
+        await queue.lock.acquire()
+    finally:
+        queue.waiting -= 1
+    if gone():
+        queue.lock.release()
+        raise Gone
+    began = time.thread_time()
+    try:
         yield
-        await asyncio.sleep(REST_S)
+    finally:
+        _tasks.add(task := asyncio.ensure_future(queue.release(time.thread_time() - began)))
+        task.add_done_callback(_tasks.discard)
+
+
+def built() -> Built:
+    """A page is handed out."""
+    _queue().recent.append(page := Built())
+    return page

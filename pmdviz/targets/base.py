@@ -16,13 +16,14 @@ from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
 from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.handles import Handle
+from pmdviz.targets.modes import find_modes
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
 from pmdviz.targets.space import Discrete, Reals, Space
 from pmdviz.targets.table_form import TableForm, as_source
 
 if TYPE_CHECKING:
-    from pmdviz.densities.density import Density
+    from pmdviz.densities.density import Density, GaussianMixture
 
 TARGETS: dict[str, type[Target]] = {}
 
@@ -215,6 +216,11 @@ class Target:
     def planar(self) -> Exact | None:
         """The exact posterior where a grid can hold it, in one or two real coordinates; None elsewhere."""
         return self.exact if self.dim <= 2 and "reals" in self.offers else None
+
+    @cached_property
+    def modes(self) -> GaussianMixture | None:
+        """Gaussians where the posterior has its mass, for checks of an approximation; None where none were searched."""
+        return find_modes(self)
 
     def handles(self) -> tuple[Handle, ...]:
         """What a person can take hold of in the picture of the first two coordinates; nothing of data as they are."""

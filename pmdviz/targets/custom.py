@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from pmdviz.data.arrays import as_array, first_nan
+from pmdviz.densities.chains import bulk_ess, rhat
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.knobs import Knobs
+from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from pmdviz.targets.reference.base import DrawsReference
@@ -26,6 +28,7 @@ BOX_MARGIN = 0.25  # of the draws' range, on each side
 MAX_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
 FEW_VALUES = 16  # of thousands of draws: these are states, not real numbers
 PIECES = 10  # of one chain of reference draws
+MOST_RHAT, FEWEST_DRAWS = 1.05, 100  # R-hat and bulk ESS that reference draws must have
 MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
@@ -59,12 +62,14 @@ class CustomTarget(InBlocks, Target):
         default each coordinate is a block of its own.
     reference_draws : array (k, n, d) or (n, d), optional
         Draws of the posterior that you trust, of k independent chains or of one: runs are judged by them, also where
-        the posterior would be computed on a grid. One chain is cut into 10 pieces, whose means tell their error.
+        the posterior would be computed on a grid. One chain is cut into 10 pieces, whose means tell their error. Every
+        coordinate needs R-hat up to 1.05 and a bulk ESS of 100 (Vehtari et al. 2021).
 
     Raises
     ------
     InputError
-        Wrong arguments; a log prior that is not finite at its own draws; batches that do not add up to the whole.
+        Wrong arguments; a log prior that is not finite at its own draws; batches that do not add up to the whole;
+        reference draws whose chains disagree.
     TargetError
         A function that raises, or gives a wrong shape.
     """
@@ -122,7 +127,7 @@ class CustomTarget(InBlocks, Target):
 
     def build(self) -> None:
         """Find the box and the scale, and try the functions on prior draws."""
-        draws = self.sample_prior(np.random.default_rng(0), BOX_DRAWS)
+        draws = self.sample_prior(stream("box"), BOX_DRAWS)
         self._check_space(draws)
         self.scale = np.maximum(draws.std(axis=0), 1e-12)
         self.view_box = _checked_box(self._bounds, self.dim) if self._bounds is not None else _box_of(draws)
@@ -383,8 +388,21 @@ def _checked_draws(draws: object, dim: int) -> np.ndarray:
         raise InputError(f"reference_draws must be an array of shape {words}; given: {shown(draws)}")
     if not np.isfinite(chains).all():
         raise InputError("reference_draws must be finite; a value is NaN or infinite")
+    _check_agreement(chains)
     chains.flags.writeable = False
     return chains
+
+
+def _check_agreement(chains: np.ndarray) -> None:
+    """Raise InputError where chains (k, n, d) disagree or are worth few draws; a constant coordinate is not judged."""
+    for j, coordinate in enumerate(np.moveaxis(chains, 2, 0), 1):
+        found, ess = rhat(coordinate), bulk_ess(coordinate)
+        if found is not None and found > MOST_RHAT:
+            said = f"R-hat at most {MOST_RHAT}, that is, chains that agree; coordinate {j} has {found:.3g}"
+            raise InputError(f"reference_draws must have {said}. Leave out the burn-in, or run the chains for longer")
+        if ess is not None and ess < FEWEST_DRAWS:
+            said = f"a bulk ESS of at least {FEWEST_DRAWS}; coordinate {j} has {ess:.3g} from {coordinate.size:,} draws"
+            raise InputError(f"reference_draws must have {said}. Run the chains for longer")
 
 
 def _checked_box(bounds: Any, dim: int) -> tuple[tuple[float, float], ...]:

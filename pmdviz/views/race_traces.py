@@ -1,4 +1,4 @@
-"""The traces of a race: two metrics of every method against a clock, exact samples, and bands over seeds."""
+"""The traces of a race: two metrics of every method against a clock, independent draws, and bands over seeds."""
 
 from __future__ import annotations
 
@@ -141,7 +141,9 @@ class _Panel:
         f.add_layout(self.legend, "above")
         figures.fold_legend(f, self.legend)
         figures.float_above(f, [*self.lines, self.marks])
-        f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{slot}{{0.000}}")], attachment="vertical"))
+        counted = [("observations used", "@visited{0,0}"), ("likelihood evaluations", "@evaluations{0,0}")]
+        tooltips = [("", f"@{slot}{{0.000}}"), *counted]
+        f.add_tools(HoverTool(renderers=self.lines, tooltips=tooltips, attachment="vertical"))
         self._span_x: tuple[float, float] | None = None
         self._dark = False
         f.on_event("doubletap", lambda event: self._follow())
@@ -182,7 +184,7 @@ class _Panel:
 
     def _name_floor(self, known: Sequence[float]) -> None:
         """In the legend: beside its line the traces would cross it."""
-        said = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
+        said = [f"{words.INDEPENDENT_DRAWS}: {words.number(value)}" for value in known]
         if said != [item.label.value for item in self.legend.items]:
             self.legend.items = [LegendItem(label=each, renderers=[self.floor_key]) for each in said]
 

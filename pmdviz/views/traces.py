@@ -1,4 +1,4 @@
-"""The traces: how far the approximation is from the exact posterior, against the data visited."""
+"""The traces: how far the approximation is from the exact posterior, against the observations used."""
 
 from __future__ import annotations
 
@@ -182,7 +182,11 @@ class TracesView:
     def _set_hover(self, chosen: Any) -> None:
         first = next(iter(chosen.metrics))
         self.hover.renderers = [self.lines[first]]
-        counted = [("data visited", "visited"), ("evaluations", "evaluations"), ("iteration", "iteration")]
+        counted = [
+            ("observations used", "visited"),
+            ("likelihood evaluations", "evaluations"),
+            ("iteration", "iteration"),
+        ]
         self.hover.tooltips = [(words, f"@{clock}{{0,0}}") for words, clock in counted] + [
             (each.title, f"@{name}{{custom}}") for name, each in chosen.metrics.items()
         ]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import outside
 from benchmarks.helpers import (
     claims_gp_page,
     claims_page,
@@ -53,6 +54,7 @@ def test_a_page_is_what_was_measured(name):
 
 def test_tables_and_figures_are_what_was_measured():
     assert costs_table.table(read("costs.json")) in (DOCS / "theory.md").read_text(encoding="utf-8")
+    assert outside.table(read("outside.json")["figures"]) in (DOCS / "baselines.md").read_text(encoding="utf-8")
     drawn = dimension_figure.drawn(read("dimension.json")["figures"])
     assert (ROOT / "assets/dimension.svg").read_text(encoding="utf-8") == drawn
 

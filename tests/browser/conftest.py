@@ -184,8 +184,8 @@ class Lab:
         return stood
 
     def endless(self) -> None:
-        self.page.get_by_label("Budget (data visited)").select_option("endless")
-        self.wait("/^iteration [\\d,]+, [\\d,]+ data visited/.test(pmdviz.words())")
+        self.page.get_by_label("Budget (observations used)").select_option("endless")
+        self.wait("/^iteration [\\d,]+, [\\d,]+ observations used/.test(pmdviz.words())")
 
     def knob(self, name: str) -> object:
         return self.page.locator(f"input#knob-{name}, select#knob-{name}")

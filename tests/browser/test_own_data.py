@@ -23,7 +23,7 @@ def test_from_a_csv_to_a_film_of_its_posterior(lab, tmp_path):
     page.wait_for_function("(button) => !button.disabled", arg=use.element_handle())
     use.click()
     page.get_by_role("dialog", name="Your own data").wait_for(state="hidden")
-    page.get_by_text("passes over 30 data points").wait_for(timeout=60_000)
+    page.get_by_text("passes over 30 observations").wait_for(timeout=60_000)
     lab.press("Play")
     lab.reach(2)
     page.get_by_text("Export: film, page, picture, table").locator("visible=true").click()

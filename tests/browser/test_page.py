@@ -11,8 +11,8 @@ SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
 
 
 def without_floor(lab):
-    """Iteration, data visited and TV; how far the floor is depends on the moment."""
-    return lab.words().partition(", exact samples")[0]
+    """Iteration, observations used and TV; how far the floor is depends on the moment."""
+    return lab.words().partition(", independent draws")[0]
 
 
 def test_a_page_plays_and_its_settings_act(lab):
@@ -86,7 +86,7 @@ def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
 
 @pytest.mark.ci
 def test_the_end_says_the_result_continue_goes_on_and_other_traces_can_be_chosen(lab):
-    lab.page.get_by_label("Budget (data visited)").select_option("2,000")
+    lab.page.get_by_label("Budget (observations used)").select_option("2,000")
     lab.wait("pmdviz.words().includes('of 2,000')")
     lab.hurry()
     lab.press("Play")

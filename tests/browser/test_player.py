@@ -79,7 +79,7 @@ def words(frame):
 
 def test_scrubbing_changes_the_picture_and_play_shows_every_frame_to_the_end(opened):
     _, frame = opened(framed=True)
-    assert words(frame).startswith("iteration 0, 0 of 1,100 data visited, TV")
+    assert words(frame).startswith("iteration 0, 0 of 1,100 observations used, TV")
     seen = {}
     for k in (0, 6, FRAMES - 1, 0):
         scrub(frame, k)
@@ -135,7 +135,7 @@ def test_a_race_in_a_frame(opened, tmp_path):
     frame.wait_for_function("document.getElementById('shown').textContent === '11 of 11'")
     frame.get_by_role("button", name="Play", exact=True).wait_for()
     painted(frame)
-    assert words(frame).startswith("iteration 20, 1,000 of 1,000 data visited by each, leading: ")
+    assert words(frame).startswith("iteration 20, 1,000 of 1,000 observations each, leading: ")
     assert frame.evaluate(PICTURE_JS) == seen[10]
     page.set_viewport_size({"width": 390, "height": 844})
     assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")

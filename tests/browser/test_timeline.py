@@ -55,7 +55,7 @@ def test_going_back_and_forth_and_a_branch_with_its_ghost(open_lab):
     page.mouse.click(*on.x_of(30))
     on.stands_at(30)
     assert on.said().startswith("iteration 30 of 60") and not look_alike(stage_pixels(page), end)
-    assert page.evaluate(CURSOR_JS) == 3_000  # data visited; the traces stay whole
+    assert page.evaluate(CURSOR_JS) == 3_000  # observations used; the traces stay whole
     assert page.evaluate(VISITED_JS) == 6_000
 
     page.mouse.move(*on.x_of(30))
@@ -123,4 +123,4 @@ def test_going_back_and_forth_and_a_branch_with_its_ghost(open_lab):
 
     again = open_lab(f"/?{urlsplit(address).query}")
     again.wait("pmdviz.iteration() === 41", 60)
-    assert again.words().partition(", exact samples")[0] == here.partition(", exact samples")[0]
+    assert again.words().partition(", independent draws")[0] == here.partition(", independent draws")[0]

@@ -64,7 +64,7 @@ def test_a_recipe_from_standard_input_and_tables(capsys, tmp_path, monkeypatch):
 def test_a_terminal_gets_bars(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     status, _, err = called(capsys, "export", tmp_path / "x.gif", *RUN, "--size", "160x160", "--frames", "3")
-    assert status == 0 and "300 of 300 data" in err and "3 of 3 frames" in err and err.endswith("\n")
+    assert status == 0 and "300 of 300 observations" in err and "3 of 3 frames" in err and err.endswith("\n")
 
 
 def test_a_race_as_json_has_rows_summary_and_modes(capsys):
@@ -87,8 +87,9 @@ def test_the_table_of_a_race_begins_with_the_best_and_has_the_metrics_that_all_h
     linear = ["race", "--target", "linear", "--target-option", "dim=5", "--budget", "40000", "--clock", "evaluations"]
     head, *lines = called(capsys, *linear, "--methods", "pmd:num_particles=50,svi")[1].splitlines()
     assert head.split() == [
-        *("method", "runs", "density_evaluations_mean", "gradient_evaluations_mean"),
-        *("mean_error_mean", "mean_error_sd", "kl_moments_mean", "runs_in_one_mode", "seconds_mean"),
+        *("method", "runs", "visited_mean", "density_evaluations_mean", "gradient_evaluations_mean"),
+        *("mean_error_mean", "mean_error_sd", "kl_moments_mean"),
+        *("runs_in_one_mode", "runs_with_caveat", "seconds_mean"),
     ]
     assert {line.split()[0] for line in lines} == {"pmd:num_particles=50", "svi"}
 

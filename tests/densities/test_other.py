@@ -11,7 +11,7 @@ from pmdviz.densities.diagonal import diagonal_density
 from pmdviz.densities.dirichlet import DirichletMixture
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
-from pmdviz.densities.pareto import k_hat
+from pmdviz.densities.pareto import k_hat, largest_trusted
 from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import shaped_density
 from pmdviz.densities.shapes import chosen_shape
@@ -141,9 +141,15 @@ def test_neither_order_nor_scale_nor_weights_of_zero_matter():
     assert k_hat(values[::-1] + 700.0) == pytest.approx(expected, rel=1e-9)
     values[np.argsort(values)[:500]] = -np.inf
     assert k_hat(values) == pytest.approx(expected, rel=1e-9)
-    assert k_hat(np.zeros(1500)) == k_hat(np.zeros(3)) == -1.0
+    assert k_hat(np.zeros(1500)) == k_hat(np.zeros(25)) == -1.0 and np.isnan(k_hat(np.zeros(24)))
     values[np.argsort(values)[:-3]] = -np.inf
     assert k_hat(values) == np.inf == k_hat(np.linspace(-1e6, 0.0, 1500)), "few have all the weight"
+
+
+def test_fewer_weights_are_trusted_up_to_a_smaller_shape():
+    """min(1 - 1 / log10 m, 0.7): 0.5 for 100, 0.6 for 300, 0.69 for 1,500 and 0.7 from 2,155 on."""
+    known = {100: 0.5, 300: 0.5963, 1500: 0.6851, 2200: 0.7, 10**6: 0.7}
+    assert {m: round(largest_trusted(m), 4) for m in known} == known
 
 
 @pytest.mark.parametrize("m, close", [(1600, 1e-9), (100, 1e-9), (1500, 0.05)])

@@ -10,7 +10,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
-from pmdviz.scenes.words import data_visited
+from pmdviz.scenes.words import observations_used
 from tests.support.engine import digest
 from tests.support.tables import looped
 
@@ -74,10 +74,10 @@ def test_a_target_without_data_counts_evaluations():
     recipe = Recipe("ising", "gibbs")
     assert recipe.budget_unit == "evaluations"
     session = ended(recipe.replaced(budget=100))
-    assert session.frame.iteration == 100 and data_visited(session.frame) == "100 of 100 evaluations"
+    assert session.frame.iteration == 100 and observations_used(session.frame) == "100 of 100 evaluations"
     assert recipe.replaced(target="mixture").budget_unit == "data"
     assert Recipe("mixture", "gibbs").replaced(target="ising").budget_unit == "evaluations"
-    with pytest.raises(InputError, match="'ising' has no data to visit"):
+    with pytest.raises(InputError, match="'ising' has no data"):
         Recipe("ising", "gibbs", budget_unit="data")
 
 

@@ -88,7 +88,7 @@ def test_axes_words_legend_and_traces_are_the_pages(run):
     assert len(traces.marks[KINDS["knob"]].get_xdata()) == 1
     assert set(traces.floors) == {"floor_tv"}
     said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
-    assert said[0] == "TV" and said[1].startswith("exact samples: 0.") and "setting changed" in said
+    assert said[0] == "TV" and said[1].startswith("independent draws: 0.") and "setting changed" in said
 
 
 def test_a_trace_that_the_run_has_not_is_not_in_the_legend():
@@ -148,7 +148,9 @@ def test_other_dimensions(dim):
         assert np.trapezoid(y, x) == pytest.approx(1, abs=0.02)
         assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
     else:
-        assert picture.traces.axes.get_ylabel() == "ESS, ancestors (particles)"  # nothing to compare with
+        assert (
+            picture.traces.axes.get_ylabel() == "importance shift (posterior sds)"
+        )  # there is nothing to compare with
 
 
 def test_the_paths_of_a_method_are_drawn():
@@ -186,6 +188,6 @@ def test_the_same_run_gives_the_same_bytes_in_the_form_of_its_kind(run, tmp_path
     if suffix == ".svg":
         root = ElementTree.fromstring(raw.decode())
         assert root.tag.endswith("svg")
-        assert "iteration 12, 1,200 of 1,200 data visited" in " ".join(root.itertext())
+        assert "iteration 12, 1,200 of 1,200 observations used" in " ".join(root.itertext())
         (dots,) = [each for each in root.iter() if each.get("id", "").startswith("PathCollection")]
         assert sum(each.tag.endswith(("path", "use")) for each in dots.iter()) >= len(run.weights)

@@ -91,12 +91,14 @@ def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_no
     importlib.import_module("panel_material_ui")  # as in the app: Panel adds scripts of its own to Bokeh's
     text = page(run, scenes).html()
     assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
-    assert "import pmdviz" in text and "iteration 0, 0 of 1,200 data visited" in text
+    assert "import pmdviz" in text and "iteration 0, 0 of 1,200 observations used" in text
     film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
     assert json.loads(film)["fps"] == 20
-    odd = [scene._replace(words="</script><b>", note="</script>") for scene in scenes]
+    odd = [scene._replace(words="</script><b>", note="<!--<script>") for scene in scenes]
     text = page(run, odd).html()
     assert text.count("</script><b>") == 0
+    film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
+    assert "<" not in film and "<!--<script>" in str(json.loads(film))
     assert "&lt;/script&gt;&lt;b&gt;" in text
 
 

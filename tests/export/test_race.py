@@ -74,10 +74,10 @@ def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
             page = tile_columns(session.frame, 4, SCENES["posterior"], (0, 1))
             for mine, theirs in zip(tile.columns[:3], page[:3], strict=True):
                 assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in theirs)
-            assert tile.state.endswith(f", {session.frame.visited:,} data")
+            assert tile.state.endswith(f"{session.frame.visited:,} obs.")
             assert tile.row["tv"] == session.frame.metrics["tv"]
     assert all(len(tile.trace["visited"]) == 1 for tile in scenes[0].tiles)
-    assert scenes[0].words.startswith("iteration 0, 0 of 900 data visited by each")
+    assert scenes[0].words.startswith("iteration 0, 0 of 900 observations each")
     last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
     assert [tile.trace["tv"][-1] for tile in scenes[-1].tiles] == [*last.values()]
     assert scenes[-1].tiles[1].note == "finished: one pass only"

@@ -106,6 +106,6 @@ def test_two_methods_have_their_difference_in_place_of_the_second_trace():
     assert lower.object is screen.traces.panels[SLOTS[1]].figure
     screen.second.value = "difference"
     screen.clock.value = "evaluations"
-    assert screen.difference.figure.xaxis[0].axis_label.startswith("all evaluations")
+    assert screen.difference.figure.xaxis[0].axis_label.startswith("likelihood evaluations")
     screen.show(scene_of("pmd,smc,svi", 1), False, {})
     assert not screen.second.visible and lower.object is screen.traces.panels[SLOTS[1]].figure

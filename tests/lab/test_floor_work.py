@@ -1,4 +1,4 @@
-"""What exact samples get is computed in the background, told on the way, and let go when nobody wants it."""
+"""What independent draws get is computed in the background, told on the way, and let go when nobody wants it."""
 
 import threading
 
@@ -24,7 +24,7 @@ async def test_it_is_computed_once_and_told_at_the_end():
     assert work.running and work.words.startswith("being computed")
     await until(lambda: told and told[-1] is False)
     assert told.count(False) == 1
-    assert known_floor(asked.target, 30) is not None and work.sets_done == NUM_SETS
+    assert known_floor(asked.target, 30, **asked.drawn_as) is not None and work.sets_done == NUM_SETS
 
 
 async def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch, gate):
@@ -47,10 +47,12 @@ async def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch
     work.cancel()
     await until(lambda: not work.running)
     gate.set()
-    assert work.cancelled and work.words == "not computed" and known_floor(asked.target, 400) is None
+    assert work.cancelled and work.words == "not computed" and known_floor(asked.target, 400, **asked.drawn_as) is None
     work.ask(asked)
     assert not work.running
     work.forget()
     work.ask(asked)
     await until(lambda: not work.running)
-    assert known_floor(asked.target, 400) is not None and len(calls) > 3 * perfect_draws.USUAL_PLACES + 1
+    assert (
+        known_floor(asked.target, 400, **asked.drawn_as) is not None and len(calls) > 3 * perfect_draws.USUAL_PLACES + 1
+    )

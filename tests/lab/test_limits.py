@@ -9,6 +9,7 @@ from pmdviz.engine.recipe import parts
 from pmdviz.engine.recipe.parts import MAX_CHANGES
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments import forecast
 from pmdviz.lab.controls.problem import BUDGETS
 from pmdviz.lab.loop import limits, replay
 from pmdviz.lab.loop.runner import Runner
@@ -75,6 +76,7 @@ def nothing_stays_in_force(monkeypatch):
     monkeypatch.setattr(parts, "_most_changes", MAX_CHANGES)
     monkeypatch.setattr(replay, "_most_seconds", math.inf)
     monkeypatch.setattr(data_files, "_forbidden", False)
+    monkeypatch.setattr(forecast, "_served", False)
 
 
 def test_changes(allow):
@@ -95,6 +97,19 @@ def test_changes(allow):
     runner.restart()
     runner.advance(1)
     assert runner.set({"eta": 9.0}).in_force["eta"] == 9.0
+
+
+def test_nobody_insists_on_a_server_and_memory_is_always_looked_at(monkeypatch):
+    monkeypatch.setattr(forecast, "free_megabytes", lambda: 100.0)
+    slow, wide = [forecast.Size(4000.0, 1.0)], [forecast.Size(1.0, 80.0)]
+    forecast.check_size(slow, 1, insist=True)
+    for sizes, insist in ((slow, False), (wide, False), (wide, True)):
+        with pytest.raises(forecast.TooMuch):
+            forecast.check_size(sizes, 1, insist)
+    limits.enforce()
+    with pytest.raises(forecast.TooMuch, match="10 minutes is the most that is allowed here") as refused:
+        forecast.check_size(slow, 1, insist=True)
+    assert not refused.value.may_insist
 
 
 def test_the_page_that_opens_fits_the_server(allow):

@@ -120,6 +120,7 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
         ("1.!!!!", "cut short"),
         (Recipe(seed=5).to_link()[:-4], "cut short"),
         (Recipe(seed=5).to_link() + "AAAA", "cut short"),
+        (f"{FORMAT}." + "A" * 1_000_000, "at most 1,000,000 characters; this one has 1,000,002"),
     ],
 )
 def test_what_is_no_link_gives_a_sentence(text, words):

@@ -1,4 +1,4 @@
-"""Is this luck? What is run, shown, said, cancelled, refused and let go of."""
+"""Other seeds: what is run, shown, said, cancelled, refused and let go of."""
 
 import threading
 
@@ -83,10 +83,11 @@ def test_a_verdict_is_in_words_and_an_endless_run_goes_as_far_as_it_has_come():
     frame = runner.session.advance(3)
     assert ending(endless, frame).budget == 30 and ending(RECIPE, frame) is RECIPE
     found = SeedRuns([_made(seed, value) for seed, value in enumerate((1.0, 2, 3))]).judge(_made(9, 0.5)[1], "tv", True)
-    assert Verdict(found, "TV", True).brief == "Lucky: 0 of 3 other seeds are lower"
+    assert Verdict(found, "TV", True).brief == "Better than most: 0 of 3 other seeds are lower"
     assert Verdict(found, "ESS", False).brief.startswith("Unusually low")
     assert Verdict(found._replace(value=9, lower=1), "TV", True).sentence == (
-        "Unlucky: 1 of 3 other seeds is lower. TV is 9.00 at iteration 0; the middle 80\u00a0% of them: 1.20 to 2.80."
+        "Worse than most: 1 of 3 other seeds is lower. "
+        "TV is 9.00 at iteration 0; the middle 80\u00a0% of them: 1.20 to 2.80."
     )
 
 

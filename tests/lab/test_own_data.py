@@ -22,7 +22,8 @@ def data_of(lab):
 
 async def brought(lab, what, value):
     if what in ("file", "text"):
-        name, content = (value["name"], value["content"]) if what == "file" else ("", value)
+        pasted = {"name": "", "content": base64.b64encode(value.encode()).decode()} if what == "text" else value
+        name, content = pasted["name"], pasted["content"]
         lab.own.dialog.view.upload = f"1\n{name}\n{content}"
         assert lab.own.dialog.view.upload == ""  # it is kept no longer
     else:

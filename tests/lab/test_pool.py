@@ -69,3 +69,29 @@ def test_long_work_has_no_helpers_while_short_steps_are_made(three_threads, monk
     monkeypatch.setattr(lanes, "QUIET_S", 60.0)
     pool_for(0.0).submit(pow, 2, 3).result()
     assert pool_for(10 * QUICK_S).submit(at_work, 1).result()[1] == 1
+
+
+def test_long_work_goes_round_in_slices(monkeypatch):
+    """A short piece that comes last is not the last to end, and at any time one piece runs."""
+    monkeypatch.setattr(lanes, "SLICE_S", 0.0)
+    shared, gate, order, running = lanes.Slices("test"), threading.Event(), [], []
+
+    def work(name, parts):
+        for part in range(parts):
+            running.append(name)
+            assert len(running) == 1
+            order.append((name, part))
+            gate.wait(30)
+            running.remove(name)
+            shared.rest()
+        return name
+
+    pieces = {name: shared.submit(work, name, parts) for name, parts in (("long", 40), ("wide", 40), ("short", 2))}
+    while len(shared._line) < 2:
+        time.sleep(0.005)
+    gate.set()
+    assert [piece.result(30) for piece in pieces.values()] == [*pieces]
+    assert order.index(("short", 1)) < order.index(("long", 5))
+    with pytest.raises(ZeroDivisionError):
+        shared.submit(lambda: 1 / 0).result(30)
+    assert shared.submit(pow, 2, 3).result(30) == 8  # an error keeps nobody's turn

@@ -105,7 +105,7 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         await until(lambda: page._last.recipe.budget_unit == "evaluations")
         assert page._last.budget == 80 * 20_000 and page.screen.traces.clock == "evaluations"
         assert page.setup.budget.label == "Budget of each (likelihood evaluations)"
-        assert "of 1,600,000 likelihood evaluations by each" in page._last.words
+        assert "of 1,600,000 likelihood evaluations each" in page._last.words
         page.setup.target.value = "linear"
         await until(lambda: page._last.recipe.target.name == "linear")
         page.setup.target.value = "ising"
@@ -113,7 +113,8 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         page.setup._add()
         await until(lambda: len(page._last.tiles) == 1)
         assert [*page.setup.clock.options.values()] == ["evaluations"]
-        assert [column[1] for column in page.screen.table.columns[2:4]] == [
+        assert [column[1] for column in page.screen.table.columns[2:5]] == [
+            "likelihood evaluations",
             "error of the mean (posterior sds)",
             "marginal TV (0 to 1)",
         ]

@@ -31,7 +31,7 @@ def test_the_end_is_said_beside_the_floor(runner):
         snapshot = runner.advance(5)
     assert snapshot.done and snapshot.frame.iteration == 10
     said = result_words(snapshot)
-    assert re.fullmatch(r"Done: 1,000 data points visited\. TV 0\.\d+; exact samples: [\w. ]+", said), said
+    assert re.fullmatch(r"Done: 1,000 observations used\. TV 0\.\d+; independent draws: [\w. ]+", said), said
     snapshot = runner.proceed()
     assert not snapshot.done and snapshot.recipe.budget == 2_000
 
@@ -137,5 +137,5 @@ def test_another_picture_of_the_same_moment_moves_nothing():
     before = runner.advance(3)
     after = runner.look_at(SceneChoice("posterior", (2, 0)))
     assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
-    assert after.frame is before.frame
+    assert after.frame.state is before.frame.state
     np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))

@@ -15,6 +15,8 @@ def faults(*pairs):
 
 def test_nothing_is_wrong_with_the_small_lesson():
     assert check_lesson(lesson_of(SMALL), PLAYER) == []
+    tried = "hints: [{say: 'Try 60, then 2,000.', try: [{num_particles: 60}, {num_particles: 2000}]}]"
+    assert faults(("hints: [More of them.]", tried)) == [], "one of them reaches it"
 
 
 PLANTED = {
@@ -50,6 +52,18 @@ PLANTED = {
     "an unknown trace": ([("trace: ess", "trace: es")], "unknown trace 'es'; this run has .*ess"),
     "an unknown term": ([("The text of", "The {term}`EES` of")], "{term}`EES`: no word of the glossary"),
     "an empty hint": ([("hints: [Think., Count.]", 'hints: [Think., ""]')], "a hint is empty"),
+    "a hint that leads nowhere": (
+        [("hints: [More of them.]", "hints: [{say: Take 60., try: [{num_particles: 55}, {num_particles: 60}]}]")],
+        r"step 'second': the goal cannot be reached by what hint 1 says: tv < 0.05 \(tv = ",
+    ),
+    "a hint that turns what is no control": (
+        [("hints: [More of them.]", "hints: [{say: Wider., try: {bandwidth: 2.0}}]")],
+        "hint 1 turns 'bandwidth', which is none of its controls",
+    ),
+    "a hint without a goal": (
+        [("hints: [Think., Count.]", "hints: [{say: Take 2000., try: {num_particles: 2000}}]")],
+        "a hint has settings to try, but there is no goal",
+    ),
     "a hint twice": ([("hints: [Think., Count.]", "hints: [Think., Think.]")], "two of its hints are the same"),
     "no option that is right": ([("right: ess < 0.5", "right: ess > 0.8")], "`question`: none of its options is right"),
     "all options right": ([("right: ess > 0.9", "right: ess < 0.9")], "`question`: all of its options are right"),

@@ -3,6 +3,8 @@
 Two are played by default, a few more before a change lands, all at night; `pmdviz lessons check` does the same.
 """
 
+import re
+
 import pytest
 
 from pmdviz.errors import InputError
@@ -16,6 +18,7 @@ TIERS = {
     **dict.fromkeys(("ancestors", "which_distance", "evidence"), pytest.mark.ci),
 }
 PLAYER = Player()
+NAMES_A_SETTING = re.compile(r"""\b(?:set|try|take|such as)\b[^.?]*(?:["“]|\d)""", re.I)  # the check has to follow it
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=TIERS.get(name, pytest.mark.nightly)) for name in LESSONS])
@@ -30,6 +33,8 @@ def test_a_lesson_asks_first_and_has_something_to_work_for():
         assert lesson.is_challenge or (lesson.question and lesson.text and lesson.steps[0].question is not None), name
         for step in lesson.steps:
             assert step.hints and step.text and (step.question or step.goal), (name, step.name)
+            for hint in step.hints if step.goal else ():
+                assert hint.settings or not NAMES_A_SETTING.search(hint.say), (name, step.name, hint.say)
             assert step.score is None or "seed" not in step.controls, "the seed of a score is given"
     with pytest.raises(InputError, match="unknown lesson 'one_stop'; did you mean 'one_step'"):
         find_lesson("one_stop")

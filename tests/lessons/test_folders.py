@@ -1,6 +1,7 @@
 """Lessons of one's own stand beside ours; one that is none is left out, with a sentence, and breaks nothing."""
 
 import logging
+import os
 from argparse import ArgumentParser
 
 import pytest
@@ -18,6 +19,7 @@ def folder(tmp_path):
     (tmp_path / "one_step.md").write_text(SMALL, encoding="utf-8")
     (tmp_path / "broken.md").write_text("no lesson", encoding="utf-8")
     (tmp_path / "picture.md").write_bytes(b"\xff\xfe\x00")
+    os.mkfifo(tmp_path / "pipe.md")  # to be read, it would be waited for without end
     (tmp_path / "notes.txt").write_text("not looked at", encoding="utf-8")
     return tmp_path
 

@@ -25,7 +25,11 @@ def test_a_file_becomes_the_lesson_that_it_says():
     assert (first.name, first.text, first.reveal) == ("first", "The text of the first step.", "So it is.")
     assert first.question.confidence and [*first.question.options] == ["a", "b"]
     assert first.question.options["a"].to == "detour" and first.question.options["a"].when.text.startswith("ess >")
-    assert (first.after.number.tolerance, first.hints, first.trace) == (0.1, ("Think.", "Count."), "ess")
+    assert (first.after.number.tolerance, [one.say for one in first.hints], first.trace) == (
+        0.1,
+        ["Think.", "Count."],
+        "ess",
+    )
     assert detour.skip and detour.run is None and lesson.recipe_at(detour) == first.recipe
     assert (second.controls, second.solution) == (("num_particles", "step_size"), {0: {"num_particles": 2000}})
     assert [*third.race.entrants] == ["few", "many"] and third.race.recipe.budget == 20
@@ -59,6 +63,11 @@ WRONG = {
     "two things shown": (
         [("title: A goal", "title: A goal\nexperiment: x")],
         "step 'second' may have one of recipe, race",
+    ),
+    "a hint of another kind": ([("hints: [Think", "hints: [3, Think")], "is a list of texts, or of `say` and `try`"),
+    "settings of a hint that are none": (
+        [("hints: [Think", "hints: [{say: A, try: 3}, Think")],
+        "`try` of a hint of .* is {control: value}, or a list of these; given: 3",
     ),
     "a key of no step": ([("hints: [Think", "hint: [Think")], f"unknown key of {STEP} 'hint'; did you mean 'hints'"),
     "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': this is no expression: 'tv <'"),

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, position
+from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, num_distinct, position
 from pmdviz.methods.mcmc.sgld import SGLDState
 from tests.support.chains import all_draws
 from tests.support.engine import advanced
@@ -38,7 +38,7 @@ def test_after_the_burn_in_only_later_draws_are_judged(method):
     frame = session.advance(3)
     draws = all_draws(session)
     assert np.array_equal(frame.particles, draws[5:])
-    assert frame.caveat == ""
+    assert ("no density" in frame.caveat) == (num_distinct(draws[5:]) < 4) and "burn-in" not in frame.caveat
     frame = session.set(thinning=3)
     assert np.array_equal(frame.particles, draws[[5, 8]]), "at once, also while paused"
     assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
@@ -50,7 +50,7 @@ def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
     session = advanced(method, 0, burn_in=0.4)
     for t in range(1, 12):
         frame, draws = session.advance(), all_draws(session)
-        assert np.array_equal(frame.particles, draws[2 * t // 5 :]) and frame.caveat == ""
+        assert np.array_equal(frame.particles, draws[2 * t // 5 :]) and frame.caveat == frame.no_density
     assert np.array_equal(session.set(burn_in=0.99).particles, draws[10:]), "at once; the last draw always stays"
     assert np.array_equal(session.set(burn_in=1).particles, draws[1:]), "from 1 on it is their number"
     assert np.array_equal(session.set(burn_in=0.5, thinning=2).particles, draws[5::2])
@@ -81,11 +81,15 @@ def test_the_kernel_is_a_tenth_of_the_median_distance(num, dim):
 
 
 @pytest.mark.parametrize("num", [1, 2, 3])
-def test_too_few_draws_for_a_covariance_have_the_prior_s(num):
+def test_too_few_draws_for_a_covariance_have_no_other_width_than_theirs(num):
     draws, scale = np.random.default_rng(0).normal(size=(num, 2)), np.array([2.0, 3.0])
-    np.testing.assert_allclose(gaussian_of(draws, scale).cov, np.diag(scale**2))
+    own = np.cov(draws.T) if num > 1 else np.zeros((2, 2))
+    np.testing.assert_allclose(gaussian_of(draws, scale).cov, own, atol=1e-8)
+    kde = kde_of(draws, scale)
+    assert kde.few and not kde_of(np.random.default_rng(0).normal(size=(4, 2)), scale).few
+    np.testing.assert_allclose(kde.cov, own * (num - 1) / num, atol=1e-12)
     assert kde_of(draws[:1], scale).cholesky[0, 0] == pytest.approx(0.1 * 2.5)
     draws = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 20, axis=0)  # refused proposals are no further ones
-    np.testing.assert_allclose(gaussian_of(draws, UNIT).cov, np.eye(2))
+    assert kde_of(draws, UNIT).few
     assert kde_of(draws[:20], UNIT).cholesky[0, 0] == pytest.approx(0.1)
     assert kde_of(draws[:23], UNIT).cholesky[0, 0] > 0, "most pairs coincide"

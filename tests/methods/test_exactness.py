@@ -82,7 +82,8 @@ def tempering(shape: str) -> Move:
     def transition(rng, target, points, data):
         m = len(points)
         known = checked_log_prior(target, points), checked_log_likelihood(target, points, data)
-        state = tempered.TemperingState(points, equal_log_weights(m), *known, np.arange(m), 1.0, 1, 0, 0, 0.0)
+        moves = (1.0, 1, 0, 0, points, 0, 0.0)
+        state = tempered.TemperingState(points, equal_log_weights(m), *known, np.arange(m), *moves)
         for _ in range(TRANSITIONS):
             state, *_ = tempered.moved(rng, state, target, data, knobs)
         return state.particles

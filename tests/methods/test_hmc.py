@@ -87,4 +87,4 @@ def test_a_trajectory_that_diverges_is_refused_and_said():
     session = advanced("hmc", 3, tune=False, time_step=1000.0, leapfrog_steps=50)
     assert len(np.unique(all_draws(session), axis=0)) == 1
     assert session.frame.info.words.startswith("rejected (the trajectory diverged); 0% of 3 proposals accepted so far")
-    assert np.isfinite(session.frame.metrics["tv"])
+    assert np.isfinite(session.frame.metrics["mean_error"])

@@ -82,4 +82,4 @@ def test_a_step_that_is_too_large_is_an_error_in_words():
     session = Session(Recipe("gaussian", "sgld", a=100.0, budget=None, **CONSTANT))
     with pytest.raises(TargetError, match="the chain diverged on target 'gaussian'.* use a step size smaller than 100"):
         session.advance(100)
-    assert np.isfinite(session.frame.metrics["tv"])
+    assert np.isfinite(session.frame.metrics["mean_error"])

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.cli.main import main
 from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.export.film.film import Film
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky
+from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky, resampled
+from pmdviz.scenes import words
 from pmdviz.targets import make_target
+from tests.export.test_film import look
 from tests.support.engine import advanced, errors_from
 
 TEMPERING = METHODS["smc_mcmc"]
@@ -42,7 +46,7 @@ def test_the_fixed_ladder_is_the_one_that_its_knobs_say():
     found = []
     while not session.done:
         found.append(session.advance().state.beta)
-    np.testing.assert_allclose(found, [1 / 16, 1 / 4, 9 / 16, 1.0, 1.0])
+    np.testing.assert_allclose(found, [1 / 16, 1 / 4, 9 / 16] + [1.0] * (len(found) - 3))
 
 
 def test_one_particle_with_all_the_weight_still_goes_on():
@@ -79,13 +83,54 @@ def test_moves_leave_prior_times_power_of_the_likelihood_as_it_is(beta=0.3):
 @pytest.mark.parametrize("moves", [1, 4])
 def test_each_move_visits_all_data_and_it_ends_at_temperature_one(moves):
     session = run(num_particles=100, num_moves=moves, target_options={"num_data": 37})
-    frame = session.frame
-    assert frame.state.beta == 1.0 and frame.state.moves == moves
-    assert frame.iteration == 1 + moves * frame.state.num_temperatures and frame.visited == 37 * frame.iteration
+    frame, last = session.frame, session.frame.state.moves
+    assert frame.state.beta == 1.0 and last > moves
+    assert frame.iteration == 1 + moves * (frame.state.num_temperatures - 1) + last
+    assert frame.visited == 37 * frame.iteration
     assert session.ended == "temperature 1 reached"
-    session.set(num_moves=moves + 2)
+    session.set(num_moves=last + 2)
     assert not session.done, "more moves at the posterior can be asked for"
     assert session.advance(9).iteration == frame.iteration + 2
+
+
+def test_the_last_moves_go_on_until_particles_have_left_where_they_arrived_and_then_as_many_again():
+    session = start("linear", target_options={"dim": 4, "num_data": 100}, num_particles=1000)
+    while session.frame.state.beta < 1:
+        session.advance()
+    found, arrived = [], None
+    while not session.done:
+        frame = session.advance()
+        arrived = frame.state.starts if arrived is None else arrived
+        assert frame.state.starts is arrived and frame.state.moves == len(found) + 1
+        pairs = zip(frame.particles.T, arrived.T, strict=True)
+        found.append(max(np.corrcoef(now, then)[0, 1] for now, then in pairs))
+    first = int(np.argmax(np.array(found) < 0.1)) + 1
+    assert 3 < first and len(found) == 2 * first == session.frame.state.enough
+    assert abs(found[-1]) < 4 / np.sqrt(1000), "0.01 is left, besides Monte Carlo noise"
+    copies = resampled(np.random.default_rng(0), session.frame.state, 700)[0]
+    assert copies.moves == copies.enough == 0 and not TEMPERING.ended(copies, session.knobs, session.target)
+
+
+def test_few_families_are_named_until_their_moves_have_made_up_for_that():
+    state = run(num_particles=100).frame.state
+    knobs = TEMPERING.Knobs.checked({"num_particles": 100})
+    for families, enough, said in ((1, 0, "one draw"), (9, 0, "9 draws"), (10, 0, ""), (1, 20, "")):
+        given = state._replace(ancestors=np.arange(100) % families, enough=enough)
+        start = f"all descend from {said} of the prior: " if said else ""
+        assert TEMPERING.caveat(given, knobs).startswith(start) and bool(TEMPERING.caveat(given, knobs)) == bool(said)
+    on = TEMPERING.unfinished(state._replace(beta=0.25), knobs)
+    assert on.startswith("temperature 0.25") and TEMPERING.caveat(state._replace(beta=0.25), knobs) == on
+
+
+def test_a_ladder_that_its_budget_ends_says_so_wherever_the_run_is_read(capsys):
+    made = pmdviz.run(target="mixture", method="smc_mcmc", budget=5000, num_particles=200, floor=False)
+    said = f"temperature {made.final.state.beta:.2g}"
+    assert 0 < made.final.state.beta < 1 and made.final.caveat.startswith(said)
+    assert repr(made).endswith(f"; {said}>") and said in words.state(made.final)
+    assert said in Film(made, look()).last_scene().words
+    options = "--target mixture --method smc_mcmc --budget 5000 --knob num_particles=200"
+    for more in ("", " --json -"):
+        assert not main(f"run {options}{more}".split()) and said in capsys.readouterr().out
 
 
 def bounded_target(log_likelihood):

@@ -73,9 +73,53 @@ def test_the_width_decides_how_much_of_the_variance_is_kept(rule, dim, low, high
     frame = run(300, "gmm", batch_size=1, target_options=options, num_particles=100, length_scale_rule=rule).frame
     ratio = frame.particles.var(axis=0).mean()
     assert low < ratio < high
-    assert ("of the posterior's" in frame.caveat) == (ratio < 0.25)
+    assert ("of the posterior's" in frame.caveat) == (ratio < 0.5)
     kept = kept_variance(frame.particles, frame.state.h)
-    assert kept == pytest.approx(ratio, rel=0.15)
+    assert kept == pytest.approx(ratio, rel=0.03)
+
+
+def at_rest(m, d, steps, pace=0.5):
+    """Of m particles on N(0, I) under exp(-|x-y|^2 / med^2), in plain NumPy: where the Stein force is 0, (m, d)."""
+    x = np.random.default_rng(0).standard_normal((m, d))
+    for _ in range(steps):
+        squared = (x**2).sum(axis=1)
+        r = squared[:, None] + squared - 2 * x @ x.T
+        h = np.median(r[np.triu_indices(m, 1)])
+        k = np.exp(-r / h)
+        near = k.sum(axis=1)
+        x = x + pace / near.mean() * (2 / h * (x * near[:, None] - k @ x) - k @ x)
+    return x, h
+
+
+@looped("m, d, sd", [(100, 10, 0.950), (100, 100, 0.759), (50, 100, 0.534)])
+def test_the_number_of_particles_for_each_dimension_decides_as_well_and_what_is_shown_is_theirs(m, d, sd):
+    """Ba et al. 2021. A density that falls back on the prior's width would show 0.98 of the last two, or 1.91."""
+    x, h = at_rest(m, d, 800)
+    assert np.sqrt(x.var(axis=0).mean()) == pytest.approx(sd, abs=0.005)
+    assert kept_variance(x, h) == pytest.approx(x.var(axis=0).mean(), rel=0.01)
+    for q0_sd in (1.0, 2.0):
+        knobs = {"num_particles": m, "length_scale_rule": "median", "bandwidth_rule": "shaped"}
+        frame = run(50, "gmm", batch_size=1, target_options={**ROUND, "dim": d, "q0_sd": q0_sd}, **knobs).frame
+        own = frame.particles.std(axis=0)
+        shown = [frame.metric(name) for name in ("sd_ratio_min", "sd_ratio_max")]
+        np.testing.assert_allclose(shown, [own.min(), own.max()], rtol=1e-6)
+        assert frame.metric("mean_error") == pytest.approx(np.abs(frame.particles.mean(axis=0)).max())
+        few = m < d + 2
+        assert [frame.metric(name) is None for name in ("kl_moments", "marginal_tv")] == [few, few]
+        assert bool(frame.no_density) == few and (frame.caveat != "") >= few
+        assert not few or {*map(tuple, frame.draws)} <= {*map(tuple, frame.particles)}
+
+
+@looped("rule", ["local", "covariance", "median", "shaped"])
+@looped("method", ["pmd", "importance", "svgd", "hmc"])
+def test_too_few_points_for_a_density_have_widths_of_their_own_and_no_distance(method, rule):
+    knobs = {"burn_in": 0} if method == "hmc" else {"num_particles": 3, "bandwidth_rule": rule}
+    frame = advanced(method, 2 if method == "hmc" else 3, "gaussian", {"num_data": 20}, **knobs).frame
+    x, w = frame.particles, frame.weights
+    centred = x - w @ x
+    np.testing.assert_allclose(frame.density.cov, (centred * w[:, None]).T @ centred, atol=1e-12)
+    assert [frame.metric(name) for name in ("tv", "kl_forward", "kl_reverse", "cross_entropy")] == [None] * 4
+    assert "no density" in frame.no_density
 
 
 def test_a_step_of_the_inverse_multiquadric_follows_its_force_and_so_do_its_arrows():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from pmdviz.methods import METHODS
 from tests.support.engine import advanced, errors_from
 from tests.support.topics import (
     enumerate_all,
@@ -57,6 +58,20 @@ def test_one_topic_is_known_on_paper_to_every_method():
     moments = np.array([exact / total, exact * (exact + 1) / (total * (total + 1))])
     errors = np.abs(means.mean(axis=0) - moments) - 4.5 * means.std(axis=0, ddof=1) / np.sqrt(len(means))
     assert (errors < 0.003).all()  # of the step size: 0.02
+
+
+def test_a_langevin_step_of_one_topic_is_its_formula():
+    """theta' = abs(theta + eps/2 (beta - theta + N/B (n - n_total theta / sum theta)) + sqrt(eps theta) xi)."""
+    options = {"num_topics": 1, "num_data": 4, "length": 5, "beta": 0.5}
+    session = session_of("sgrld", 3, options, batch_size=2, a=0.02, g=0.0)
+    state, target, batch = session.frame.state, session.target, session.target.data_rows[:2]
+    after, info = METHODS["sgrld"].move(np.random.default_rng(8), state, target, batch, session.knobs)
+    theta, noise = state.expanded, np.random.default_rng(8).standard_normal(state.expanded.shape)
+    counts = np.bincount(np.concatenate(tokens_of(target)[:2]), minlength=3).reshape(theta.shape)
+    drift = 0.5 - theta + 4 / 2 * (counts - counts.sum() * theta / theta.sum())
+    step_size = info.scalars["step_size"]
+    expected = np.abs(theta + step_size / 2 * drift + np.sqrt(step_size * theta) * noise)
+    np.testing.assert_allclose(after.expanded, expected, rtol=1e-12)
 
 
 def test_langevin_draws_of_two_topics_have_the_posteriors_means():

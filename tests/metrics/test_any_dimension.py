@@ -1,5 +1,7 @@
 """Metrics above the plane, against closed forms and plain loops; and where each of them is to be had."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm, wasserstein_distance
@@ -12,8 +14,10 @@ from pmdviz.methods import METHODS
 from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, sliced_wasserstein
 from pmdviz.metrics.mmd import differing, hamming_mmd, mmd
 from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
-from pmdviz.metrics.stein import ksd
+from pmdviz.metrics.stein import _measured, squared_ksd
+from pmdviz.streams import stream
 from pmdviz.targets import make_target
+from pmdviz.targets.linear import Linear
 from tests.support.tables import looped
 
 ALWAYS = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside", "ess"}
@@ -71,7 +75,7 @@ def test_mmd_of_discrete_states_against_loops():
 def test_sliced_wasserstein_against_scipy():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 4)), 1 + 2 * rng.normal(size=(40, 4))
-    directions = np.random.default_rng(0).standard_normal((4, DIRECTIONS))
+    directions = stream("directions").standard_normal((4, DIRECTIONS))
     directions /= np.linalg.norm(directions, axis=0)
     naive = np.mean([wasserstein_distance(x @ u, y @ u) for u in directions.T])
     assert sliced_wasserstein(x, y) == pytest.approx(naive, rel=1e-10)
@@ -92,8 +96,31 @@ def test_ksd_against_loops():
         both = [(k(a + e, b + e) - k(a + e, b - e) - k(a - e, b + e) + k(a - e, b - e)) / (4 * h * h) for e in eye]
         return s @ t * k(a, b) + s @ by_b + t @ by_a + sum(both)
 
-    naive = np.mean([[stein(x[i], x[j], score[i], score[j]) for j in range(6)] for i in range(6)])
-    assert naive > 0 and ksd(x, score) == pytest.approx(np.sqrt(naive), rel=1e-6)
+    for other in (score, rng.normal(size=(6, 2))):
+        pairs = np.array([stein(x[i], x[j], score[i], other[j]) for j in range(6) for i in range(6) if i != j])
+        value, noise = squared_ksd(x, score, other)
+        assert value == pytest.approx(pairs.mean(), rel=1e-6)
+        assert noise == pytest.approx(np.sqrt(2 / 30 * (pairs**2).mean()), rel=1e-6)
+
+
+def test_the_ksd_is_near_0_for_draws_of_the_posterior_alone_and_never_costs_more_rows_than_2000():
+    """In posterior units: all points at the mean, or draws twice too wide, are far above the noise of exact draws."""
+    asked = []
+
+    class Counting(Linear):
+        def _grad_log_likelihood(self, theta, batch):
+            asked.append((len(theta), len(batch)))
+            return super()._grad_log_likelihood(theta, batch)
+
+    for num_data in (400, 20_000):
+        target = Counting(dim=3, num_data=num_data, data_seed=5)
+        exact = target.reference()
+        draws = exact.sample(np.random.default_rng(3), 500)
+        clouds = {"exact": draws, "wide": 2 * draws - exact.mean, "point": np.tile(exact.mean, (500, 1))}
+        found = {name: _measured(SimpleNamespace(target=target, draws=cloud)) for name, cloud in clouds.items()}
+        for name, (value, noise) in found.items():
+            assert (abs(value) < 4 * noise) == (name == "exact"), (num_data, name, value, noise)
+        assert max(rows for points, rows in asked if points > 1) <= 2000
 
 
 @pytest.mark.parametrize("dim", [2, 8])

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
+from pmdviz.densities.chains import bulk_ess, normal_scores, rhat
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.metrics.bulk_ess import bulk_ess
-from pmdviz.metrics.rank_normal import normal_scores
-from pmdviz.metrics.rhat import rhat
 from tests.support.engine import advanced
 from tests.support.tables import looped
 

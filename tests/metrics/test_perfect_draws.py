@@ -1,4 +1,4 @@
-"""The floor: exact samples at their best width, with a standard error, computed once."""
+"""The floor: independent draws at their best width, with a standard error, computed once."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from pmdviz.densities.shaped import shaped_density
 from pmdviz.densities.shapes import chosen_shape
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.kernels.thinning import thinned
 from pmdviz.metrics import perfect_draws
 from pmdviz.metrics.divergences import compare, picture
 from pmdviz.metrics.perfect_draws import floor, known_floor
@@ -16,16 +17,20 @@ from pmdviz.targets import make_target
 from tests.support.tables import looped
 from tests.targets.test_custom import custom, sample_prior
 
+SEPARATE = {"num_data": 400, "sigma_x": 1.5}
 
-@looped("rule, options", [("local", {}), ("shaped", {"num_data": 400, "sigma_x": 1.5})])
-def test_other_draws_agree_within_their_error(rule, options):
+
+@looped("rule, options, each", [("local", {}, 1), ("shaped", SEPARATE, 1), ("shaped", SEPARATE, 16), ("local", {}, 16)])
+def test_other_draws_agree_within_their_error(rule, options, each):
     """The mean over draws of another generator, at the width that was found best; a shaped one has none to search."""
     target, weights, tvs = make_target("mixture", **options), np.full(300, 1 / 300), []
-    found = floor(target, 300, rule=rule)
+    found = floor(target, 300, rule=rule, each=each)
     for seed in range(16):
-        draws = target.exact.sample(np.random.default_rng([99, seed]), 300)
+        rng = np.random.default_rng([99, seed])
+        draws = target.exact.sample(rng, 300 * each)
+        draws = draws[thinned(draws, 300, rng.random(300))]  # of one candidate each: all of them
         if rule == "shaped":
-            q = shaped_density(draws, np.log(weights), chosen_shape(draws, weights), 1.0, target.scale)
+            q = shaped_density(draws, np.log(weights), chosen_shape(draws, weights, each), 1.0, target.scale)
         else:
             q = KernelDensity(draws, np.log(weights), local(draws, weights, found.tv_factor, target.scale))
         tvs.append(compare(picture(q, target.exact, target.view_box))["tv"])
@@ -33,10 +38,20 @@ def test_other_draws_agree_within_their_error(rule, options):
     assert found.tv_se == pytest.approx(np.std(tvs, ddof=1) / 4, rel=0.8)
     if rule == "shaped":
         assert found.tv_factor == found.kl_factor == 1.0
-        assert known_floor(target, 300, "shaped") is found and known_floor(target, 300) is None
-        session = Session(Recipe("mixture", target_options=options, num_particles=300, budget=100, bandwidth_rule=rule))
+        assert known_floor(target, 300, "shaped", each) is found and known_floor(target, 300, "shaped", 7) is None
+        way = {"bandwidth_rule": rule, "draws": "balanced" if each == 16 else "independent"}
+        session = Session(Recipe("mixture", target_options=options, num_particles=300, budget=100, **way))
         assert session.advance().metrics["floor_tv"] == found.tv
-        assert session.set(bandwidth_rule="local").metrics["floor_tv"] is None
+        assert session.set(bandwidth_rule="isotropic").drawn_as == {"rule": "local", "each": each}
+
+
+@pytest.mark.ci
+def test_draws_thinned_as_the_methods_are_have_the_known_tv():
+    """Known from a review's own sets: 0.0242 on the mixture, 0.0587 on the banana, 0.0072 on a Gaussian."""
+    for name, tv in {"mixture": 0.0242, "banana": 0.0587, "gaussian": 0.0072}.items():
+        frame = Session(Recipe(name)).frame
+        found = floor(frame.target, frame.num_draws, **frame.drawn_as)
+        assert abs(found.tv - tv) < 4 * found.tv_se and found.tv < 0.7 * floor(frame.target, 1500, rule="shaped").tv
 
 
 def test_more_draws_are_nearer():
@@ -61,5 +76,5 @@ def test_frames_show_it_once_it_is_known_and_none_before():
     session = Session(Recipe("gaussian", target_options={"data_seed": 123}, num_particles=21, budget=50))
     frame = session.advance()
     assert frame.metrics["floor_tv"] is None and frame.metrics["floor_kl"] is None
-    found = floor(session.target, 21, rule=frame.floor_rule)
+    found = floor(session.target, 21, **frame.drawn_as)
     assert (frame.metrics["floor_tv"], frame.metrics["floor_kl"]) == (found.tv, found.kl)

@@ -24,7 +24,7 @@ def within(columns, x, y):
 
 
 def test_points_and_bands_lie_within_the_axes_and_what_has_no_place_is_left_out():
-    columns = chart_columns(chart(power_law(-0.5), power_law(-0.25, 3.0), levels=[("exact samples", 1e-3)]))
+    columns = chart_columns(chart(power_law(-0.5), power_law(-0.25, 3.0), levels=[("independent draws", 1e-3)]))
     for lines in columns.series:
         assert within(columns, lines.points["x"], lines.points["y"])
         assert within(columns, lines.band["x"], lines.band["low"]) and within(

@@ -38,7 +38,7 @@ def test_nothing_of_it_runs_or_asks_another_server(given):
     "goal, words",
     [
         ("tv < 0.08", "TV below 0.08"),
-        ("tv < 0.2 before visited 3000", "TV below 0.2 before 3,000 data points are visited"),
+        ("tv < 0.2 before visited 3000", "TV below 0.2 before 3,000 observations are used"),
         ("ess > 0.4 * num_particles and tv < .1", "ESS above 0.4 × number of particles and TV below .1"),
         ("lowest(tv) <= 0.1", "lowest TV at most 0.1"),
         ("plain.tv < bold_one.tv", "plain: TV below bold one: TV"),

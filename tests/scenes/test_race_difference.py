@@ -29,9 +29,9 @@ def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer(scene):
     found = difference_of(scene)
     lower = [tile.row["tv"] for tile in scene.tiles]
     assert found.closer == found.titles[int(lower[1] < lower[0])]
-    assert found.closer in found.words and found.words.endswith("(at 120 data)")
+    assert found.closer in found.words and found.words.endswith("(at 120 observations)")
     same = Difference(np.array([0.0, 5]), np.zeros(2), found.metric, found.titles, "data")
-    assert same.words == "TV is the same at 5 data" and same.reach == 1.0
+    assert same.words == "TV is the same at 5 observations" and same.reach == 1.0
     nothing = Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data")
     assert nothing.words == nothing.closer == "" and nothing.reach == 1.0
     view, found = RaceDifference(), difference_of(scene)

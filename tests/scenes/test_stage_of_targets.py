@@ -121,7 +121,7 @@ def test_the_bands_are_quantiles_also_of_a_file_without_a_true_path_and_of_draws
     np.testing.assert_allclose(found.prior["y"], target.true_path, atol=1e-6)
     np.testing.assert_array_equal(found.prior["x"], np.arange(1, 13))
     path = tmp_path / "returns.csv"
-    path.write_text("".join(f"{k},{y}\n" for k, y in enumerate((0.5, -1.0, 2.0, 0.25))))
+    path.write_text("".join(f"{y}\n" for y in (0.5, -1.0, 2.0, 0.25)))
     found = SCENES["hidden_path"].columns(of_path(data=str(path), num_data=4), (0, 1))
     assert not len(found.prior["y"]) and curves(found.exact, 4).shape == (3, 4)
     frame = of_path("npv", 1)

@@ -35,14 +35,14 @@ def test_counts_and_times_and_the_state_of_a_run_in_one_line():
     assert [short(v) for v in (0.05, 2.0, 1500.0, 0.75)] == ["0.05", "2", "1,500", "0.75"]
     assert [duration(s) for s in (0.42, 12.2, 600)] == ["0.4 s", "12 s", "10 min"]
     frame = Moment()
-    assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, exact samples 0.0884"
+    assert state(frame) == "iteration 120, 12,000 of 20,000 observations used, TV 0.0871, independent draws 0.0884"
     frame.budget, frame.metrics = None, {"tv": 0.5, "floor_tv": None}
-    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, exact samples: being computed"
+    assert state(frame) == "iteration 120, 12,000 observations used, TV 0.500, independent draws: being computed"
     frame.metrics = {"tv": None, "floor_tv": None}
-    assert state(frame) == "iteration 120, 12,000 data visited"
+    assert state(frame) == "iteration 120, 12,000 observations used"
     frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
-    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
+    assert state(frame) == "iteration 120, 12,000 observations used, TV 0.500, burn-in (3 of 5 draws)"
 
 
 class Moment:
@@ -56,8 +56,7 @@ class Moment:
 @looped(
     "method, knobs, tv, words",
     [
-        ("pmd", {}, 0.05, "Lower than exact samples: balanced draws and full passes vary less"),
-        ("pmd", {"batches": "replacement"}, 0.05, "exact samples: balanced draws vary less"),
+        ("pmd", {}, 0.05, ""),  # the reference is drawn the same way
         ("pmd", {"draws": "independent"}, 0.0799, "within noise"),
         ("pmd", {"draws": "independent"}, 0.05, ""),  # six standard deviations: neither noise nor a reason of ours
         ("pmd", {}, 0.081, ""),
@@ -91,9 +90,9 @@ def test_formulas_are_set_and_the_rest_is_text(text, made):
 
 
 def test_words_of_the_glossary_become_buttons_and_all_else_stays():
-    said = marked(html.escape("iteration 3, TV 0.087 < 1, exact samples 0.088, forward KL 2"))
+    said = marked(html.escape("iteration 3, TV 0.087 < 1, independent draws 0.088, forward KL 2"))
     assert said == (
-        f"iteration 3, {button('TV', 'tv')} 0.087 &lt; 1, {button('exact samples', 'exact-samples')} 0.088, "
+        f"iteration 3, {button('TV', 'tv')} 0.087 &lt; 1, {button('independent draws', 'independent-draws')} 0.088, "
         f"{button('forward KL', 'kl')} 2"
     )
     assert marked("ESSEX, TVs, batch of 100") == "ESSEX, TVs, batch of 100"
@@ -105,13 +104,17 @@ MIXTURE = make_target("mixture")
 @looped(
     "method, knobs, said",
     [
-        ("pmd", {}, "1,500 particles start where we know nothing (prior) and should end where the data point"),
-        ("pmd", {"num_particles": 1}, "One particle starts where"),
-        ("gibbs", {}, "One point starts where"),
-        ("sgld", {"num_chains": 4}, "4 points start where"),
-        ("svi", {}, "One Gaussian starts where"),
-        ("npv", {"num_components": 20}, "20 Gaussians start where"),
-        ("importance", {}, "should count most where the data point (posterior)."),
+        (
+            "pmd",
+            {},
+            "1,500 particles start at what is known before the data (prior) and should end where prior and",
+        ),
+        ("pmd", {"num_particles": 1}, "One particle starts at what is known before the data"),
+        ("gibbs", {}, "One point starts at what is known before the data"),
+        ("sgld", {"num_chains": 4}, "4 points start at what is known before the data"),
+        ("svi", {}, "One Gaussian starts at what is known before the data"),
+        ("npv", {"num_components": 20}, "20 Gaussians start at what is known before the data"),
+        ("importance", {}, "should count most where prior and data together point (posterior)."),
     ],
 )
 def test_the_sentence_says_what_starts_and_where_it_should_end(method, knobs, said):

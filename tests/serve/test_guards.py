@@ -5,7 +5,8 @@ import logging
 import pytest
 
 from pmdviz.knobs import Knobs
-from pmdviz.serve import guards
+from pmdviz.serve import bucket, guards, logs
+from pmdviz.serve.bucket import Bucket
 from tests.support.tables import looped
 
 
@@ -44,3 +45,42 @@ def test_a_traceback_that_is_written_into_a_record_is_one_line_too(caplog, name)
     assert caplog.messages[-1].startswith("a message was refused: ValueError: xxx") and len(caplog.messages[-1]) < 300
     logging.getLogger(name).error(text.format(f"{guards.HERE}/lab/live.py"))
     assert caplog.messages[-1].count("\n") == 3
+
+
+def test_a_log_has_short_records_and_few_lines(monkeypatch):
+    written = []
+
+    class Kept(logging.Handler):
+        def emit(self, record):
+            written.append(self.format(record))
+
+    kept, bounded = Kept(), logs.BoundedLog()
+    kept.addFilter(bounded)
+    logger = logging.Logger("attacked")
+    for handler in (kept, kept):
+        logger.addHandler(handler)
+    logger.error("Refusing websocket connection from Origin '%s'", "x" * 60_000)
+    assert len(written) == 1 and len(written[0]) < 700 and "60," in written[0]
+    try:
+        raise ValueError("y" * 10**6)
+    except ValueError:
+        logger.exception("it failed")
+    assert len(written[1]) < 1500 and "ValueError: yyy" in written[1]
+    for k in range(1000):
+        logger.warning("%s\n" * 3, k, k, k)
+    assert sum(text.count("\n") + 1 for text in written) <= logs.LINES_A_MINUTE
+    monkeypatch.setattr(bounded, "_lines", Bucket(1, 10))
+    logger.warning("later")
+    assert "later (" in written[-1] and "left out" in written[-1]
+
+
+def test_a_bucket_gives_what_it_has_and_asks_to_wait_for_the_rest(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(bucket.time, "monotonic", lambda: now[0])
+    one = Bucket(2.0, 4.0)
+    assert [one.take() for _ in range(5)] == [True] * 4 + [False]
+    now[0] = 1.0
+    assert one.take(2.0) and not one.take(0.1)
+    assert one.owed(1.0) == 0.5 and one.owed(1.0) == 1.0
+    now[0] = 100.0
+    assert one.owed(4.0) == 0.0 and one.owed(1.0) == 0.5

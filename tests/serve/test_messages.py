@@ -1,48 +1,18 @@
-"""What a patch from a browser may hold, and how long a browser that does not read is waited for."""
+"""How long a browser that does not read is waited for, and the short way of an acknowledgement."""
+
+import json
+from types import SimpleNamespace
+
+from bokeh.document import Document
+from bokeh.models import Row
 
 from pmdviz.lab.loop.acknowledge import Acknowledge
-from pmdviz.serve.browser_messages import FULL, LOOKS, SMALL, CheckedMessages, frame_drawn, patch_fault
+from pmdviz.serve import browser_messages
+from pmdviz.serve.browser_messages import COST, FULL, LOOKS, MAX_PULLS, MAX_READY, CheckedMessages, frame_drawn
+from pmdviz.serve.bucket import Bucket
+from pmdviz.serve.tornado_internals import PacedStream
+from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
-
-MODELS = {"p1": "ReactiveESM", "p2": "FileInput", "p4": "OwnDataView1"}
-
-
-def fault(*events, size=100):
-    return patch_fault({"events": list(events)}, size, lambda name: MODELS.get(name, ""))
-
-
-def changed(model, new):
-    return {"kind": "ModelChanged", "model": {"id": model}, "attr": "value", "new": new}
-
-
-def described(name, kind="panel.models.esm.ReactiveESM"):
-    return {"type": "object", "name": kind, "id": name, "attributes": {}}
-
-
-def event(model):
-    values = {"type": "map", "entries": [["model", model], ["data", {"type": "map", "entries": [["name", "frames"]]}]]}
-    return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": {"type": "event", "values": values}}
-
-
-def test_what_a_page_sends_is_taken_and_a_long_message_is_an_upload():
-    assert fault() == fault(changed("p1", [1, {"a": 2}]), event({"id": "p1"})) == ""
-    assert fault(event(described("p1"))) == ""  # of a form that came after the page a browser sends all it knows
-    assert fault(changed("p1", [described("new", "ImportedStyleSheet")])) == ""
-    assert fault(changed("p2", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a file
-    assert fault(changed("p4", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a person's table
-    long = changed("p1", "x")
-    for size, refused in ((SMALL, False), (SMALL + 1, True)):
-        assert bool(fault(long, size=size)) is refused
-        assert bool(fault(changed("p2", "x"), long, size=size)) is refused
-
-
-@looped(
-    "one",
-    [event(described("p3")), changed("p1", {"type": "map", "entries": [["a", [described("p3", "Div")]]]}),
-     {"kind": "RootAdded", "model": described("p3")}, {"kind": "RootRemoved", "model": {"id": "p1"}}, {}],
-)  # fmt: skip
-def test_what_no_page_sends_is_named(one):
-    assert fault(changed("p1", 1), one).startswith("a page ")
 
 
 class Stream:
@@ -84,3 +54,98 @@ def test_an_acknowledgement_alone_takes_the_short_way():
                    [drawn(kind="MessageSent")], [drawn(model=5)], [], "x"):  # fmt: skip
         assert frame_drawn({"events": events}, model_of) is None
     assert frame_drawn([], model_of) is None
+
+
+class Below:
+    """What Bokeh has below: it is given whole messages in three parts."""
+
+    max_message_size = 100_000
+
+    def __init__(self):
+        self.taken, self.closed = [], []
+        document = Document()
+        document.add_root(Row(name="r"))
+        document.roots[0].tags = [Acknowledge(name="ack")]
+        self.connection = SimpleNamespace(session=SimpleNamespace(document=document))
+
+    async def _receive(self, part):
+        self.taken.append(part)
+        return "message" if len(self.taken) % 3 == 0 else None
+
+    def close(self, code, words):
+        self.closed.append((code, words))
+
+
+class Socket(CheckedMessages, Below):
+    """A handler without a server."""
+
+    def __init__(self):
+        super().__init__()
+        self._messages = Bucket(1e6, 1e6)
+
+    async def say(self, kind, content):
+        for part in ({"msgid": "c1", "msgtype": kind}, {}, content):
+            found = await self.receive_part(json.dumps(part))
+        return found
+
+
+def ready():
+    data = {"type": "event", "name": "document_ready", "values": {"type": "map"}}
+    return {"events": [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data}]}
+
+
+@looped(
+    "kind, content, often",
+    [
+        ("PATCH-DOC", {"events": [{"kind": "RootAdded"}]}, 0),
+        ("PUSH-DOC", {}, 0),
+        ("PATCH-DOC", ready(), MAX_READY),
+        ("PULL-DOC-REQ", {}, MAX_PULLS),
+    ],
+)
+def test_a_message_reaches_bokeh_whole_or_ends_the_connection(kind, content, often):
+    async def scene():
+        socket = Socket()
+        for _ in range(often):
+            assert await socket.say(kind, content) == "message"
+        assert len(socket.taken) == 3 * often and not socket.closed
+        assert await socket.say(kind, content) is None
+        assert await socket.say("PULL-DOC-REQ", {}) is None  # nothing more is listened to
+        assert len(socket.taken) == 3 * often
+        assert [code for code, _ in socket.closed] == [1008] and len(
+            socket.closed[0][1]
+        ) < 120  # as the protocol has it
+
+    in_a_thread(scene)
+
+
+def test_a_part_that_is_too_long_is_not_waited_for():
+    async def scene():
+        socket = Socket()
+        await socket.receive_part("x" * 2_000)
+        assert socket.closed and not socket.taken
+
+    in_a_thread(scene)
+
+
+def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    async def scene():
+        socket = Socket()
+        socket._messages = Bucket(100.0, 2 * COST)
+        for _ in range(4):
+            await socket.say("PATCH-DOC", {"events": []})
+        assert len(slept) == 2 and slept[1] > slept[0] > 0.9 * COST / 100
+        slept.clear()
+        stream = PacedStream(SimpleNamespace(read_bytes=read), lambda number: number / 10)
+        assert await stream.read_bytes(5) == b"xxxxx" and slept == [0.5]
+
+    async def read(number):
+        return b"x" * number
+
+    monkeypatch.setattr(browser_messages.asyncio, "sleep", sleep)
+    in_a_thread(scene)

@@ -17,7 +17,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
-from pmdviz.serve import pages, prebuilt
+from pmdviz.serve import pages, prebuilt, turns
 from pmdviz.serve.pages import lab_page
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
@@ -31,11 +31,18 @@ def a_request(query):
     handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
     handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
     handler.application_context = None
+    handler.request.connection = SimpleNamespace(stream=SimpleNamespace(closed=lambda: False))
     return handler
 
 
+class Session(SimpleNamespace):
+    """Unlike its base it can be a key of a weak dictionary."""
+
+    __hash__ = object.__hash__
+
+
 def a_session(shows=None):
-    return SimpleNamespace(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
+    return Session(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
 
 
 @pytest.fixture
@@ -46,7 +53,7 @@ def stock(monkeypatch):
     async def page(handler):
         return a_session("own page")
 
-    spares = [SimpleNamespace(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
+    spares = [Session(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
     monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
     monkeypatch.setattr(prebuilt, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
     monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
@@ -86,7 +93,7 @@ async def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_th
         return object()
 
     monkeypatch.setattr(prebuilt, "_another", another)
-    monkeypatch.setattr(prebuilt, "REST_S", 0.0)
+    monkeypatch.setattr(turns, "REST_S", 0.0)
     monkeypatch.setattr(prebuilt, "_spares", [])
     monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
     monkeypatch.setattr(prebuilt, "limit", {"spare_pages": 3}.get)

@@ -159,7 +159,7 @@ def test_columns_are_taken_by_name_and_words_become_columns_of_0_and_1(tmp_path)
     with pytest.raises(InputError, match="city' has 'Rome' in line 2, where a number is needed"):
         pmdviz.read_table(path, "linear", inputs=["height"], outcome="city")
     with pytest.raises(InputError, match="did you mean 'height'"):
-        pmdviz.read_table(path, "linear", inputs=["heighty"])
+        pmdviz.read_table(path, "linear", inputs=["heights"])
 
 
 def test_python_copied_from_the_page_runs_beside_the_original_file(tmp_path, monkeypatch):

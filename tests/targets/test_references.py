@@ -60,6 +60,21 @@ def test_runs_are_judged_by_the_draws():
     assert run.final.metrics["mean_error"] > 0.5 and made().reference() is None
 
 
+def test_draws_whose_chains_disagree_or_are_worth_little_are_refused():
+    apart, walk = DRAWS.copy(), np.cumsum(DRAWS, axis=1)
+    apart[0, :, 1] += 20 * DRAWS[..., 1].std()
+    stuck = np.repeat(np.arange(5.0)[:, None, None], 400, axis=1) * np.ones(3)
+    for draws, said in (
+        (apart, "R-hat at most 1.05.*coordinate 2 has"),
+        (walk[:1].repeat(5, axis=0), "R-hat at most 1.05.*burn-in"),
+        (DRAWS[:, :8], "bulk ESS of at least 100; coordinate 1 has .* from 40 draws"),
+        (stuck, "R-hat at most 1.05"),
+    ):
+        with pytest.raises(pmdviz.InputError, match=said):
+            made(reference_draws=draws)
+    assert made(reference_draws=DRAWS.reshape(-1, 3)).reference() is not None, "one chain, cut into pieces"
+
+
 def test_draws_are_used_also_where_a_grid_would_do_and_are_a_copy_that_tells_targets_apart():
     own = DRAWS[:, :, :1].copy()
     target, plain = made(dim=1, reference_draws=own), made(dim=1)

@@ -107,12 +107,12 @@ def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_th
         Mark(5, 500, 5000, 0.2, "knob", "bandwidth"),
     ]
     view.show(history(), {"floor_tv": 0.2, "floor_kl": 0.02}, marks, 20_000)
-    assert legend(view) == ["TV", "exact samples: 0.200", "new particles", "setting changed"]
+    assert legend(view) == ["TV", "independent draws: 0.200", "new particles", "setting changed"]
     assert view.marks.data["x"] == [300, 500]
     assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
     assert view.middle.data["text"] == view.over.data["text"] == [""]
     view.choose("kl")
-    assert legend(view)[:3] == ["forward KL", "reverse KL", "exact samples: forward KL 0.0200"]
+    assert legend(view)[:3] == ["forward KL", "reverse KL", "independent draws: forward KL 0.0200"]
     view.show(history(), NO_FLOORS, marks[:1])
     assert legend(view) == ["forward KL", "reverse KL", "new particles"]
     assert columns.floor_words(columns.GROUPS["tv"], {}) == ""

@@ -207,8 +207,8 @@ def json_value(text: str | bytes) -> Any:
     try:
         if isinstance(text, bytes):  # `json` would guess where there is no byte order mark
             text = text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
-        plain = text.removeprefix("\ufeff") if isinstance(text, str) else text
-        return json.loads(plain, parse_constant=no_constant, object_pairs_hook=_object)
+        text = text.removeprefix("\ufeff") if isinstance(text, str) else text
+        return json.loads(text, parse_constant=no_constant, object_pairs_hook=_object)
     except InputError:
         raise
     except (ValueError, TypeError, RecursionError) as error:

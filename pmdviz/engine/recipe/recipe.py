@@ -61,11 +61,11 @@ KEYS = (
 class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
-    Keyword arguments that are not named are knobs of the method. `budget` is the number of data to visit (None: no
-    end; by default what the method needs, `default_budget`). With `budget_unit` "evaluations" it counts evaluations of
-    likelihoods and gradients instead, each pair of particle and datum as one; a target without data has no other unit.
-    `changes` are pairs (iteration, {knob: value}): after that
-    iteration the knob took that value. Raises InputError for anything that cannot be used.
+    Keyword arguments that are not named are knobs of the method. `budget` is the number of observations to use (None:
+    no end; by default what the method needs, `default_budget`). With `budget_unit` "evaluations" it counts evaluations
+    of likelihoods and gradients instead, each pair of particle and observation as one; a target without
+    data has no other unit. `changes` are pairs (iteration, {knob: value}): after that iteration the knob took that
+    value. Raises InputError for anything that cannot be used.
     """
 
     target: str
@@ -314,7 +314,7 @@ def checked_unit(unit: Any, target: Target, name: str = "budget_unit") -> str:
     if unit not in UNITS:
         raise InputError(f"{name} must be one of {', '.join(UNITS)}; given: {shown(unit)}", "budget_unit")
     if target.data is None and unit == "data":
-        raise InputError(f"target {target.name!r} has no data to visit: its budget counts evaluations", "budget_unit")
+        raise InputError(f"target {target.name!r} has no data: its budget counts evaluations", "budget_unit")
     return unit
 
 

@@ -1,4 +1,4 @@
-"""What dimension does: the error of methods against d, beside that of as many exact draws."""
+"""What dimension does: the error of methods against d, beside that of as many independent draws."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 
 DIMS = (1, 2, 3, 5, 10, 20, 50, 100)
-EXACT, EXACT_TITLE = "exact", "as many exact draws"
+EXACT, EXACT_TITLE = "exact", "as many independent draws"
 EXACT_SIZE = Size(0.1, 200.0)
 
 
@@ -58,7 +58,7 @@ class DimensionKnobs(Knobs):
         bounds=(10, 100_000),
         log=True,
         label="Particles m",
-        doc="Of every method that has particles, and how many exact draws stand beside them.",
+        doc="Of every method that has particles, and how many independent draws are compared with them.",
     )
     num_data = Whole(500, bounds=(1, 100_000), log=True, label="Data points N", doc="The same number at every d.")
     budget = Choice(

@@ -22,6 +22,7 @@ class Moments(NamedTuple):
 
     mean: np.ndarray  # (d,)
     cov: np.ndarray  # (d, d)
+    few: bool  # whether the draws are fewer than a covariance takes
 
 
 class ExactDraws(NamedTuple):
@@ -39,10 +40,10 @@ def of_frame(frame: Frame) -> dict[str, float]:
 
 
 def of_exact_draws(target: Target, num: int, seed: int) -> dict[str, float]:
-    """The same of `num` iid draws of the reference, at least d + 2: what no method with as many particles beats."""
+    """The same of `num` iid draws of the reference: what no method with as many particles beats."""
     reference, rng = target.reference(), np.random.default_rng([seed, num])
     draws = reference.sample(rng, num)
-    density = Moments(draws.mean(axis=0), np.cov(draws.T).reshape(target.dim, target.dim))
+    density = Moments(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), num < target.dim + 2)
     shown: Any = ExactDraws(target, reference, density, reference.sample(rng, NUM_DRAWS))
     found = {name: _number(METRICS[name].measure(shown)) for name in OF_ANY}
     return {**found, **dict.fromkeys(OF_WEIGHTS, np.nan), "ess": float(num)}

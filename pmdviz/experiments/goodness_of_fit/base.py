@@ -15,6 +15,7 @@ from pmdviz.experiments.goodness_of_fit.bootstrap import (
     quadratic_forms,
 )
 from pmdviz.experiments.goodness_of_fit.states import enumerated
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -140,7 +141,7 @@ class StateTest(KernelTest):
         By a visit of all states. Raises InputError where there are more than 4,096.
         """
         states, p = enumerated(target)
-        matrix = self.kernels(np.random.default_rng(0), target, states).matrix(h)
+        matrix = self.kernels(stream("rows"), target, states).matrix(h)
         return float(np.einsum("i,ij,j->", p, matrix, p) / np.abs(matrix).max())
 
 

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.chains import FEWEST as FEWEST_DRAWS
+from pmdviz.densities.chains import correlation_time, halves, normal_scores
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.metrics.bulk_ess import correlation_time
-from pmdviz.metrics.rank_normal import FEWEST as FEWEST_DRAWS
-from pmdviz.metrics.rank_normal import halves, normal_scores
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 

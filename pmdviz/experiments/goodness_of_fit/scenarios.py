@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
 from pmdviz.targets.reference.enumeration import Enumeration
 from pmdviz.targets.without_data.categorical import TABLES
@@ -62,7 +63,7 @@ def perturbed_machine(level: float) -> Draws:
     """W + N(0, level^2), always by the same normals."""
     p = machine()
     q = copy.copy(p)
-    q.weights = p.weights + level * np.random.default_rng(0).standard_normal(p.weights.shape)
+    q.weights = p.weights + level * stream("perturbation").standard_normal(p.weights.shape)
     return Enumeration(q.space, q.log_joint).sample
 
 

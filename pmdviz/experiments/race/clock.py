@@ -1,4 +1,4 @@
-"""What a race counts against its budget: data visited, or evaluations of the likelihood and its gradient."""
+"""What a race counts against its budget: observations used, or evaluations of the likelihood and its gradient."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from pmdviz.engine.recipe.recipe import UNITS, Recipe
 
 DATA = UNITS[0]
-SHORT = {"data": "data", "evaluations": "evaluations"}
-BRIEF = {"data": "data", "evaluations": "eval."}  # on a tile
-DONE = {"data": "data visited", "evaluations": "likelihood evaluations"}
+SHORT = {"data": "observations", "evaluations": "evaluations"}
+BRIEF = {"data": "obs.", "evaluations": "eval."}  # on a tile
+DONE = {"data": "observations", "evaluations": "likelihood evaluations"}
 
 
 def evaluations(columns: Mapping[str, Any]) -> Any:

@@ -35,12 +35,12 @@ class Race:
 
     @property
     def visited(self) -> list[int]:
-        """Data visited by each entrant."""
+        """Observations used by each entrant."""
         return [session.frame.visited for session in self.sessions]
 
     @property
     def spent(self) -> list[int]:
-        """What each entrant has used of its budget: data visited, or evaluations."""
+        """What each entrant has used of its budget: observations used, or evaluations."""
         return [session.frame.spent for session in self.sessions]
 
     @property

@@ -46,6 +46,7 @@ def row(
         "density_evaluations": frame.density_evaluations,
         "gradient_evaluations": frame.gradient_evaluations,
         "seconds": frame.seconds,
+        "caveat": frame.caveat,
     }
 
 
@@ -55,6 +56,7 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
     (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the mass
     that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
+    `runs_with_caveat`: how many runs are not to be trusted, by `Frame.caveat`.
     """
     labels = dict.fromkeys(one["method"] for one in rows)
     return [_summed(label, [one for one in rows if one["method"] == label]) for label in labels]
@@ -68,6 +70,7 @@ def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         found[f"{name}_mean"] = float(np.mean(values)) if known else None
         found[f"{name}_sd"] = float(np.std(values, ddof=1)) if known and len(values) > 1 else None
     found["runs_in_one_mode"] = _in_one_mode([one["mode_masses"] for one in rows])
+    found["runs_with_caveat"] = sum(bool(one["caveat"]) for one in rows)
     return found
 
 

@@ -49,7 +49,7 @@ def race(
         About how many frames of each run are measured into the histories, evenly by what is spent; by default the
         first and the last one alone.
     clock : "data" or "evaluations"
-        What the budget counts: data visited, or evaluations of the likelihood and its gradient, each pair of θ and
+        What the budget counts: observations used, or evaluations of the likelihood and its gradient, each pair of θ and
         datum as one. By default data; a target without data has evaluations alone.
     progress : function of the share done in [0, 1] and what is being run, called after every iteration.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density
 from pmdviz.experiments.pictures import Ellipses, Group
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 POINTS = 500  # draws of the posterior
@@ -20,7 +21,7 @@ def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]
     names = whole.parameter_names
     groups = [Group("subposteriors", *_moments(parts))]
     groups += [Group(title, *_shape(density), bold=True) for title, density in made.items()]
-    points = whole.reference().sample(np.random.default_rng(0), POINTS)[:, FIRST]
+    points = whole.reference().sample(stream("pictures"), POINTS)[:, FIRST]
     return Ellipses(groups, points, names[0], names[1], f"{len(parts)} shards; the dots are draws of the posterior")
 
 

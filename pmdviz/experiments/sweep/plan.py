@@ -54,7 +54,7 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Any]], seeds: Any, toget
 
 def _seeded(recipe: Recipe, seeds: Sequence[int]) -> list[Recipe]:
     if recipe.budget is None:
-        raise InputError("sweep needs a budget of data to visit; this recipe has no end (budget: None)")
+        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
     return [recipe.replaced(seed=seed) for seed in seeds]
 
 

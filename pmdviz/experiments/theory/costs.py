@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pmdviz.engine.frame import OVERHEAD
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -18,6 +16,7 @@ from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.experiments.sweep.fits import fitted
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.methods import METHODS
+from pmdviz.streams import stream
 from pmdviz.targets import make_target
 
 MANY, FEW = (4000, 16_000, 64_000), (1000, 3000, 9000)  # particles of methods whose step takes O(m), O(m²)
@@ -118,7 +117,7 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     session = Session(Recipe(TARGET, line.method, target_options=options, budget=None, **knobs), 10**9)
     frame, target = session.advance(1), session.target
     rows = frame.method.batch_size(frame.state, frame.knobs, size.num_data)
-    batch, rng = target.data_rows[:rows], np.random.default_rng(0)
+    batch, rng = target.data_rows[:rows], stream("rows")
 
     def step() -> object:
         return frame.method.step(rng, frame.state, target, batch, frame.knobs)

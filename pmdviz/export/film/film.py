@@ -75,7 +75,7 @@ class Film:
 
     run: Run
     look: Look
-    all_floors: bool = True  # compute what exact samples get where that is not known; it may take seconds
+    all_floors: bool = True  # compute what independent draws get where that is not known; it may take seconds
 
     @cached_property
     def iterations(self) -> list[int]:
@@ -104,7 +104,7 @@ class Film:
 
     @property
     def floors(self) -> dict[str, float | None]:
-        """What exact samples get: floor_tv and floor_kl of the last frame, computed where they are not known."""
+        """What independent draws get: floor_tv and floor_kl of the last frame, computed where they are not known."""
         if self.all_floors:
             know_floor(self.run.final)
         return {name: self.run.final.metrics[name] for name in ("floor_tv", "floor_kl")}
@@ -197,7 +197,7 @@ def with_rows(history: Mapping[str, np.ndarray], rows: Mapping[int, Mapping[str,
 
 
 def know_floor(frame: Frame) -> None:
-    """Compute what exact samples get, once a target and particle count: a film never says "being computed"."""
+    """Compute what independent draws get, once a target and particle count: a film never says "being computed"."""
     metrics = frame.metrics
     if metrics["tv"] is not None and metrics["floor_tv"] is None and frame.num_draws:
-        perfect_draws.floor(frame.target, frame.num_draws, rule=frame.floor_rule)
+        perfect_draws.floor(frame.target, frame.num_draws, **frame.drawn_as)

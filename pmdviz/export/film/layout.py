@@ -24,7 +24,7 @@ FONT = "DejaVu Sans"  # comes with matplotlib: the same film on every machine
 BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes, larger ones in proportion
 TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
 LINE = 1.5  # a line of the title, in its own size
-ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), 0.95  # sizes of a legend's letters, as shares of the usual one
+ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), (0.95, 0.85)  # sizes of a legend's letters, as shares of the usual one
 BELOW = (0.75, 0.65)  # further ones
 WIDE = 1.5  # width over height from which the traces stand beside the stage
 DOT_IN_LEGEND = 5.5  # px
@@ -131,7 +131,11 @@ class FigureLayout:
             made = self._legend(axes, handles, labels, len(labels), size, below)
             if made.get_window_extent().width <= room:
                 return made
-        return self._legend(axes, handles, labels, -(-len(labels) // 2), TWO_LINES, below)
+        for size in TWO_LINES:
+            made = self._legend(axes, handles, labels, -(-len(labels) // 2), size, below)
+            if made.get_window_extent().width <= room:
+                break
+        return made
 
     def _legend(
         self, axes: Axes, handles: list[Any], labels: list[str], columns: int, share: float, below: bool

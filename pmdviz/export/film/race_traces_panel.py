@@ -61,7 +61,7 @@ class RaceTracesPanel:
         self.axes.axhline(floor, **look, zorder=3)
         place = {"textcoords": "offset points", "xytext": (6, 3), "va": "bottom", "zorder": 5}
         font = {"fontsize": self.paper.text_px, "fontfamily": FONT, "color": self.paper.colours.muted}
-        self.axes.annotate(f"{words.EXACT_SAMPLES}: {words.number(floor)}", (0, floor), **place, **font)
+        self.axes.annotate(f"{words.INDEPENDENT_DRAWS}: {words.number(floor)}", (0, floor), **place, **font)
 
     def _add_lines(self, entrants: int) -> None:
         colours, width = style.entrant_colours(self.paper.look.dark), style.LINE_WIDTH

@@ -65,7 +65,7 @@ class TracesPanel:
         self.paper.label(self.axes, CLOCKS[self.clock], self.group.axis_label)
 
     def _draw_floors(self) -> None:
-        """The dashed lines of exact samples; they do not move."""
+        """The dashed lines of independent draws; they do not move."""
         look = {"color": self.paper.colours.layers["floor"], "linewidth": 1.5, "linestyle": dash("floor", 1.5)}
         for value in self.floors.values():
             self.floor_line = self.axes.axhline(value, **look, zorder=3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pmdviz.export.film.film import Film, Scene
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, shown_group
 from pmdviz.export.player.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
+from pmdviz.files import script_json
 from pmdviz.scenes import style
 from pmdviz.scenes.inside import Inside, inside
 from pmdviz.scenes.stage import LAYERS
@@ -70,7 +70,7 @@ class Player:
             template_variables={
                 **{"css": css, "js": js, "inside": bool(self.insides)},
                 "bokeh": "\n".join(PLOTS.js_raw),
-                "film": json.dumps(film, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+                "film": script_json(film),
                 "words": html.escape(self.scenes[0].words),
                 "python": html.escape(self.film.python()),
                 "colours": style.theme(self.look.dark),

@@ -24,7 +24,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.offered import choice_of
 from pmdviz.views.race_tiles import MOST
 
-CLOCK_MENU = {"data visited": "data", "likelihood evaluations": "evaluations"}
+CLOCK_MENU = {"observations used": "data", "likelihood evaluations": "evaluations"}
 BUDGET_OF = {unit: f"Budget of each ({words})" for words, unit in CLOCK_MENU.items()}
 DEFAULT_ENTRANTS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 

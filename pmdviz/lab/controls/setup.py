@@ -25,7 +25,7 @@ from pmdviz.scenes.glossary import marked
 from pmdviz.targets import TARGETS
 
 OWN = "Custom"
-BUDGET_OF = {"data": "Budget (data visited)", "evaluations": "Budget (likelihood evaluations)"}
+BUDGET_OF = {"data": "Budget (observations used)", "evaluations": "Budget (likelihood evaluations)"}
 RUN = (*PROBLEM, "knobs", "seed")
 
 

@@ -26,9 +26,11 @@ class Background:
         self.done = self.total = 0
         self._made = time.monotonic()
         self._future: Future | None = None
+        self._rest: Callable[[], None] = lambda: None  # gives way to others, where the pool shares its time out
 
     def begin(self, pool: Executor, act: Callable[[Tell], Any]) -> Self:
         """Have `act(tell)` done by a thread of `pool`; `tell(done, total)` raises Cancelled once nobody wants it."""
+        self._rest = getattr(pool, "rest", self._rest)
         self._future = pool.submit(self._do, act)
         self._future.add_done_callback(lambda future: self.ended())
         return self
@@ -48,6 +50,8 @@ class Background:
         """Note how far it is. Raises Cancelled."""
         self.watch.check(0.0)
         self.done, self.total = done, total
+        self._rest()
+        self.watch.check(0.0)
 
     @property
     def over(self) -> bool:

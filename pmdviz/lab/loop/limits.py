@@ -12,6 +12,7 @@ from pmdviz.densities.grid import keep_sides
 from pmdviz.engine.recipe.parts import keep_changes
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments.forecast import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, most_within, step_seconds
@@ -28,6 +29,7 @@ DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some 
 def enforce() -> None:
     """Put into force what holds for the whole process: no files, changes of a recipe, replays of links, finest grid."""
     forbid_reading()
+    forbid_insisting()
     keep_changes(limit("max_changes") or DEFAULT_CHANGES)
     keep_seconds(limit("max_replay_s") or DEFAULT_SECONDS)
     side = limit("max_grid")
@@ -38,6 +40,11 @@ def enforce() -> None:
 def upload_bytes() -> int:
     """The most that a browser may send at once."""
     return limit("max_upload") or DEFAULT_UPLOAD
+
+
+def longest_message() -> int:
+    """Characters of the longest message: a file in base64, with words around it."""
+    return upload_bytes() * 4 // 3 + 2_000
 
 
 def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:

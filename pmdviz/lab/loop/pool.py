@@ -12,6 +12,7 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from pmdviz.kernels.pool import helped_when, priority, set_priority
 
 GIVES_WAY = 10  # niceness of the patient lane: a tenth of the share of others where all cores are busy
 QUICK_S = 0.15  # CPU seconds; what takes longer goes where it is in nobody's way
+SLICE_S = 0.5  # of long work, before somebody else's goes on
+MOST_BEGUN = 8  # pieces of long work: each holds its memory meanwhile
 Work = tuple[Future, Callable[..., Any], tuple, dict[str, Any]]
 QUIET_S = 1.0  # without a short step, after which long ones have helpers
 
@@ -104,6 +107,54 @@ class DaemonPool(Executor):
             self._later.put(work)
         else:
             made.after.add_done_callback(lambda over: self._later.put(work))
+
+
+class Slices(Executor):
+    """Long work of many people, one piece at a time: after a slice it lets those go on who have waited longer.
+
+    The work calls `rest` on its way. At most `MOST_BEGUN` pieces are begun; further ones wait until one is over.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._pool = DaemonPool(MOST_BEGUN, name, GIVES_WAY)
+        self._lock, self._taken = threading.Lock(), False
+        self._line: deque[threading.Event] = deque()  # of those who wait for their next slice
+        self._own = threading.local()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """Have `fn(*args, **kwargs)` done, in slices."""
+        return self._pool.submit(self._whole, fn, args, kwargs)
+
+    def rest(self) -> None:
+        """Give way to those who wait, where the slice is over; called by the work itself."""
+        if self._line and time.monotonic() - self._own.began >= SLICE_S:
+            self._give()
+            self._take()
+
+    def _whole(self, fn: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        self._take()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            self._give()
+
+    def _take(self) -> None:
+        turn = threading.Event()
+        with self._lock:
+            if self._taken:
+                self._line.append(turn)
+            else:
+                self._taken = True
+                turn.set()
+        turn.wait()
+        self._own.began = time.monotonic()
+
+    def _give(self) -> None:
+        with self._lock:
+            if self._line:
+                self._line.popleft().set()
+            else:
+                self._taken = False
 
 
 _patient = DaemonPool(max(2, os.cpu_count() or 1), "pmdviz-patient", GIVES_WAY)

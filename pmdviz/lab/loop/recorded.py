@@ -169,7 +169,8 @@ class Recording:
         exact = RecordedExact(series, made.view_box, mean, np.array(cov))
         made.make_reference = lambda: exact
         knobs = self.recipe.start_knobs()
-        remember(made, knobs.num_particles, knobs.bandwidth_rule, Floor(*self.about["floor"]))
+        each = self.about["states"][0]["each"]
+        remember(made, knobs.num_particles, knobs.bandwidth_rule, each, Floor(*self.about["floor"]))
         made.log_likelihood = made.grad_log_likelihood = needs_kernels
         return made
 

@@ -141,12 +141,14 @@ class Runner:
     def snapshot(self, before: Frame | None = None) -> Snapshot:
         """The present moment, with everything heavy computed; `before` is the frame that it follows, where it plays."""
         session = self.session
-        frame = session.frame
+        playing = before is not None and self.wanted.is_set() and not session.done
+        frame = session.frame if playing else session.frame.checked
+        _ = frame.caveat  # computed here, not by the event loop
         traces = self.traces or first_group(GROUPS.of(frame.target, frame.method))
         line, branch = self.past.line, self.past.branch
         points = line.points(columns_due(GROUPS[traces]))
         scene, pair = self.choice.of(frame.target, frame.method)
-        columns, playing = scene.columns(frame, pair), before is not None and self.wanted.is_set() and not session.done
+        columns = scene.columns(frame, pair)
         snapshot = Snapshot(
             frame=frame,
             scene=scene,

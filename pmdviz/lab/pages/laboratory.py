@@ -43,10 +43,10 @@ from pmdviz.lab.panels.trouble import Trouble
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice
-from pmdviz.scenes.words import EXACT_SAMPLES, state
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 
 NO_LINK = Link()
-FLOOR_WORDS = f"Computing what {EXACT_SAMPLES} would get"
+FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
 FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
 
 

@@ -21,7 +21,7 @@ HOW = (
     "The lab shows the steps, and leaving a lesson brings your own run back. How far you are is kept in this browser "
     "alone.",
 )
-CHALLENGES = "A challenge sets a goal and a budget. Your score compares the run with exact samples of the posterior."
+CHALLENGES = "A challenge sets a goal and a budget. Your score compares the run with independent draws."
 
 
 class LessonsList(JSComponent):

@@ -11,12 +11,12 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.background import Background, OneAtATime, Tell
-from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.pool import Slices
 
 TELL_S = 0.3
 POINTS = 60  # measured frames of each run
 FINE = 10_000  # parts in which a share is told
-_pool = DaemonPool(1, "pmdviz-bands", GIVES_WAY)
+_pool = Slices("pmdviz-bands")
 
 log = logging.getLogger(__name__)
 

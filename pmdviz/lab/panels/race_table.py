@@ -12,10 +12,14 @@ from pmdviz.lab.panels.race_words import WHY_BELOW
 from pmdviz.metrics import Metric
 from pmdviz.views.race_traces import SLOTS
 
-EXACT = "The score of as many independent samples of the exact posterior, smoothed by kernels: the dashed grey line."
+EXACT = "The dashed grey line: the score of draws of the exact posterior, drawn as the first method's particles are."
 BEFORE = {  # key -> (title, what it says)
     "method": ("method", "The method, with the line that it has in the traces."),
-    "visited": ("data visited (data points)", "Data points passed to the likelihood or its gradient; repeats count."),
+    "visited": ("observations used", "Rows passed to the likelihood or its gradient; repeats count."),
+    "evaluations": (
+        "likelihood evaluations",
+        "Likelihoods and gradients computed, each for one value of θ and one observation.",
+    ),
 }
 AFTER = {
     "modes": (
@@ -23,13 +27,9 @@ AFTER = {
         "The share of the approximation's mass in the basin of each mode of the exact posterior: 0.46 + 0.54 has found "
         "both, 0.00 + 1.00 only one.",
     ),
-    "evaluations": (
-        "evaluations (θ, data point)",
-        "Likelihoods and gradients computed, each for one value of θ and one data point.",
-    ),
     "row": (
-        "cost of a data point (evaluations)",
-        "Likelihoods and gradients for each data point visited: one for every particle or component.",
+        "cost of an observation (evaluations)",
+        "Likelihoods and gradients for each observation used: one for every particle or component.",
     ),
     "seconds": ("time (s)", "Computing time of the steps, in seconds."),
     "seeds": ("{} over seeds", "Mean ± standard deviation over several runs; press Bands."),
@@ -60,7 +60,7 @@ class RaceTable(JSComponent):
     columns = param.List(default=[])
     rows = param.List(default=[])
     swatches = param.List(default=[])
-    notes = param.List(default=[["exact samples", f"{EXACT} {WHY_BELOW}"]])
+    notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
     _esm = static("make.js") + static("race_table.js")
     _stylesheets = [static("race_table.css")]

@@ -16,10 +16,10 @@ from pmdviz.scenes.words import count, number
 from pmdviz.views.race_traces import SLOTS
 
 SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
-BELOW = "Values below those of exact samples are possible: weights and balanced draws vary less."
+BELOW = "Values below those of independent draws are possible: weights and particles that repel one another vary less."
 WHY_BELOW = (
-    "A method can score lower: weights, balanced draws and passes through all data vary less than independent samples "
-    "do, and a fitted density needs no kernels."
+    "A method can score lower: weights that make errors cancel and particles that repel one another vary less, and a "
+    "fitted density needs no kernels."
 )
 
 START = "Same data, same budget. Press Play: which methods find both modes?"
@@ -54,11 +54,11 @@ def _passes(scene: RaceScene) -> str:
         return ""
     most = max((tile.visited for tile in scene.tiles if not tile.ended), default=None)
     most = max((tile.visited for tile in scene.tiles), default=0) if most is None else most
-    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} data points"
+    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} observations"
 
 
 def _row_cost(row: Mapping[str, Any]) -> list[Any]:
-    """What a visited row has cost so far: evaluations of one theta, to sort by and in words."""
+    """What an observation has cost so far: evaluations of one theta, to sort by and in words."""
     made = {"likelihood": row["density_evaluations"], "gradient": row["gradient_evaluations"]}
     each = {kind: round(number / max(row["visited"], 1)) for kind, number in made.items() if number}
     said = [f"{count(n)} {kind}{'' if n == 1 else 's'}" for kind, n in each.items()]
@@ -85,7 +85,7 @@ def _difference_words(scene: RaceScene) -> str:
 
 
 def _below(scene: RaceScene) -> str:
-    """Why the lowest TV may be below that of exact samples, where it is."""
+    """Why the lowest TV may be below that of independent draws, where it is."""
     metric = scene.recipe.shown[0]
     known = [tile.row[metric.name] for tile in scene.tiles if tile.row.get(metric.name) is not None]
     reference = scene.floors.get(metric.name)

@@ -10,7 +10,16 @@ from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.time_line import past_fields, time_line_html
 from pmdviz.scenes.glossary import marked
-from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
+from pmdviz.scenes.words import (
+    INDEPENDENT_DRAWS,
+    UNKNOWN,
+    below_words,
+    count,
+    duration,
+    headline,
+    observations_used,
+    state,
+)
 
 START = "Press Play. {}"
 FORETELL_S = 1.0
@@ -27,20 +36,20 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result once the run is over: "Done: 20,000 data points visited. TV 0.086; exact samples: 0.088"."""
+    """The result once the run is over: "Done: 20,000 observations used. TV 0.086; independent draws: 0.088"."""
     frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
-    counted = "data points visited" if frame.budget_unit == "data" else "evaluations made"
+    counted = "observations used" if frame.budget_unit == "data" else "evaluations made"
     over = f"Done: {count(frame.spent)} {counted}{why}."
-    found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
+    found = headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
     return f"{over} {found[0]}" if found else f"{over} TV is unavailable because the exact posterior is unknown"
 
 
 def passes_words(snapshot: Snapshot) -> str:
-    """How often the data have been gone through: "12.0 passes over 1,000 data points"."""
+    """How often the data have been gone through: "12.0 passes over 1,000 observations"."""
     frame = snapshot.frame
     if frame.target.data is None:
-        return f"{count(frame.iteration)} iterations; there are no data to visit"
-    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data points"
+        return f"{count(frame.iteration)} iterations; there are no data"
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} observations"
 
 
 def slow_words(snapshot: Snapshot) -> str:
@@ -71,7 +80,7 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
     return {
         "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
-        "of": data_visited(snapshot.frame) if budget else "no budget: endless",
+        "of": observations_used(snapshot.frame) if budget else "no budget: endless",
         "pmdviz-status": state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),
         "step": step_words(snapshot),

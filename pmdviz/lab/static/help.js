@@ -20,8 +20,8 @@ if (!box) {
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
     that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
     Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
-    <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Exact samples": the TV you would get with the same
-    number of independent samples from the exact posterior; draws that vary less can score lower.</p>
+    <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Independent draws": the TV you would get with the same
+    number of draws from the exact posterior, drawn the same way as the method's own particles.</p>
     <h2>Back in time</h2>
     <p>Drag the bar under the pictures, or click on the traces, to go to any iteration of the run. A setting changed there
     begins a branch, and the run as it was stays in grey: keep the branch, swap the two, or drop it.</p>

@@ -57,7 +57,10 @@ export function render({ model }) {
     } else
       selects().forEach((one, k) => { one.value = told.columns[k].role })
   }
-  const send = (name, content) => { model.upload = `${++sent}\n${name}\n${content}` }  // the only thing that may be large
+  const send = async (name, file) => {  // the only thing that may be large, and in base64 alone
+    try { model.upload = `${++sent}\n${name}\n${await base64(file)}` }
+    catch { refuse("The browser cannot read this file.") }
+  }
   const selects = () => [...p.table.querySelectorAll("select")]
 
   function show() {
@@ -95,19 +98,19 @@ export function render({ model }) {
     p.button.focus()
   })
   p.dialog.addEventListener("keydown", (e) => { if (e.key !== "Escape") e.stopPropagation() })  // no keys of the page
-  p.file.addEventListener("change", async () => {
+  p.file.addEventListener("change", () => {
     const [file] = p.file.files
     if (!file || !fits(file.size)) return
     p.text.value = ""
-    try { send(file.name.replaceAll("\n", " ") || "table.csv", await base64(file)) }
-    catch { refuse("The browser cannot read this file.") }
+    send(file.name.replaceAll("\n", " ") || "table.csv", file)
   })
   p.text.addEventListener("input", () => {
     clearTimeout(waits)
     waits = setTimeout(() => {
-      if (!p.text.value.trim() || !fits(new Blob([p.text.value]).size)) return
+      const pasted = new Blob([p.text.value])
+      if (!p.text.value.trim() || !fits(pasted.size)) return
       p.file.value = ""
-      send("", p.text.value)
+      send("", pasted)
     }, PASTE_MS)
   })
   p.scale.addEventListener("change", () => model.send_msg({ scale: p.scale.checked }))

@@ -30,8 +30,8 @@ def sandwich_knob() -> Flag:
     return Flag(
         False,
         label="Sandwich",
-        doc="When temperature 1 is reached, take exact samples of the posterior back down the ladder. Their weights "
-        "bound log Z from above in the mean, as those on the way up do from below. Needs exact samples.",
+        doc="When temperature 1 is reached, take independent draws of the posterior back down the ladder. Their "
+        "weights bound log Z from above in the mean, as those on the way up do from below. Needs independent draws.",
     )
 
 

@@ -101,7 +101,7 @@ class Ladder(SmoothedMethod):
         super().check_pair(target, knobs)
         if knobs.sandwich and target.exact is None:
             raise InputError(
-                f"sandwich = true needs exact samples of the posterior, which target {target.name!r} does not have; "
+                f"sandwich = true needs independent draws of the posterior, and target {target.name!r} has none; "
                 "leave it off, and the estimate of log Z has no upper bound beside it"
             )
 
@@ -201,11 +201,13 @@ class Ladder(SmoothedMethod):
             return super().density(state, knobs, target)
         return Points(state.particles, state.log_weights)
 
+    def unfinished(self, state: LadderState, knobs: Any) -> str:
+        """That the temperature is below 1."""
+        return on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
+
     def caveat(self, state: LadderState, knobs: Any) -> str:
         """That it is on the way, or that too few particles carry it."""
-        if state.beta < 1 and not state.returning:
-            return on_the_way(state.beta)
-        return super().caveat(state, knobs)
+        return self.unfinished(state, knobs) or super().caveat(state, knobs)
 
 
 def walkers_of(state: LadderState) -> Walkers:
@@ -250,7 +252,7 @@ def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: 
 
 def _words(state: LadderState, accepted: np.ndarray, knobs: Any) -> str:
     m, ess = len(state.log_weights), effective_sample_size(state.log_weights)
-    back = "exact samples back to " if state.returning else ""
+    back = "independent draws back to " if state.returning else ""
     parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
     parts += [f"moves, {accepted.mean():.0%} accepted", f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})"]
     if state.returning:

@@ -159,6 +159,8 @@ class StraightThrough(BatchMethod):
         """The states."""
         return Points(state.particles, state.log_weights)
 
+    caveat_is_of_q = False
+
     def caveat(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:
         """What the spread of the points is not."""
         if state.iteration == 0:

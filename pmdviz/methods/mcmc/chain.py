@@ -274,25 +274,23 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """Equal round kernels at the draws (n, d), of sd 0.1 times the median distance between them.
 
     While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) stands for the
-    distance.
+    distance. Fewer than d + 2 distinct draws are `few`.
     """
-    n = len(draws)
+    n, d = draws.shape
     measured = draws if num_distinct(draws) > 1 else draws[:1]
     cholesky = median(measured, np.full(len(measured), 1 / len(measured)), KDE_SHARE, scale)
-    return KernelDensity(draws, np.full(n, -np.log(n)), cholesky)
+    return KernelDensity(draws, np.full(n, -np.log(n)), cholesky, num_distinct(draws) < d + 2)
 
 
 def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
-    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances are used.
+    A little is added that makes the covariance of few or coincident draws solid; `scale` (d,) are the prior's sds.
     """
-    n, d = draws.shape
     mean = draws.mean(axis=0)
-    if num_distinct(draws) < d + 2:
-        return KernelDensity(mean[None], np.zeros(1), np.diag(scale))
     centred = draws - mean
-    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits depend on its threads
+    covariance = np.einsum("ni,nj->ij", centred, centred)  # not BLAS, whose bits depend on its threads
+    covariance /= max(len(draws) - 1, 1)
     smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
     return KernelDensity(mean[None], np.zeros(1), cholesky(covariance + np.diag(smallest**2)))
 

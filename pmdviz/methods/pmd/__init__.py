@@ -16,10 +16,11 @@ from pmdviz.methods.shared.draws import candidates_each
 from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws, weight_terms
 from pmdviz.methods.shared.schedules import SCHEDULES
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, events
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Scalar, StepInfo, events
 from pmdviz.targets import Target
 
-LONG = 25  # limited steps in a row that are worth a word
+PRIOR_LEFT = 0.05  # exponent of the starting density above which q is not meant to be the posterior yet
+FROM_LIMITED = 0.1  # share of q above which steps that went less far than planned decide what it is
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
 
 
@@ -27,6 +28,10 @@ class PMD(SmoothedMethod, BatchMethod):
     """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE.
 
     `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
+
+    Unrolled, q is start^a prior^(1-a) likelihood^(1-a) with a = prod_t (1-γ_t): `prior_left`. The start is the prior,
+    so the prior counts in full and the likelihood lacks a. In a warm start's pass the likelihood enters row by row, and
+    `prior_left` is the share of the data still to come: 0 after a full pass, when prior and likelihood both count once.
     """
 
     name = "pmd"
@@ -46,15 +51,9 @@ class PMD(SmoothedMethod, BatchMethod):
         adapt=by("step size", "kernel width", remark="γ is limited so that half of the ESS is kept"),
     )
     Knobs = PMDKnobs
-    scalars = (STEP_SIZE, *WEIGHTED)
+    scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
     marks = ("rejuvenated", "limited")
     update = UPDATE
-
-    def varies_less(self, knobs: PMDKnobs) -> str:
-        """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""
-        if knobs.draws != "balanced":
-            return ""
-        return f"balanced draws{' and full passes' * (knobs.batches == 'epochs')} vary less"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
@@ -98,7 +97,10 @@ class PMD(SmoothedMethod, BatchMethod):
         if reason:
             if ess < state.fewest:
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
-            state, parents = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
+            # While mirror steps are limited the particles still travel, and need the kernel of independent draws.
+            travels = state.in_a_row and not state.warming
+            source = self.density(state._replace(each=1) if travels else state, knobs, target)
+            state, parents = rejuvenate(rng, state, source, target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
         scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
         if warm:
@@ -107,38 +109,53 @@ class PMD(SmoothedMethod, BatchMethod):
             gamma = SCHEDULES[knobs.schedule](state.next_step, knobs, *state.particles.shape)
             scaled = target.num_data / len(batch) * scaled
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
-        after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows)
+        after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)
         zeros = int((after.log_weights == -np.inf).sum())
         return after, StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
             _words(done, warm, len(rows), ess, after, reason, zeros),
             events(rejuvenated=reason, limited=limited_words(done, warm)),
-            {"ess_before": ess, "zero_weight": zeros} | ({} if warm else {"step_size": done.size}),
+            {"ess_before": ess, "zero_weight": zeros, "prior_left": after.prior_left}
+            | ({} if warm else {"step_size": done.size}),
             weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
             parents=parents,
             numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
             update=WARM_UPDATE if warm else None,
         )
 
+    def unfinished(self, state: PMDState, knobs: PMDKnobs) -> str:
+        """That the start still has a share of q, or that limited steps have."""
+        if state.prior_left > PRIOR_LEFT:
+            return (
+                f"the starting density still has {state.prior_left:.0%} of the exponent: "
+                "q is not the posterior yet; more or larger steps bring it there"
+            )
+        if state.from_limited > FROM_LIMITED:
+            return (
+                f"limited steps decide {state.from_limited:.0%} of q: it is still on its way to the posterior; "
+                "more steps, smaller steps or a lower step limit bring it there"
+            )
+        return ""
+
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That too few particles carry q or once did, or that it is still on its way."""
         known = super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
-        if known:
-            return known
-        if state.in_a_row >= LONG:
-            return f"{state.in_a_row:,} limited steps in a row: q is still on its way to the posterior"
-        return ""
+        return known or self.unfinished(state, knobs)
 
 
-def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray) -> PMDState:
+def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray, num_data: int) -> PMDState:
     """The state with new weights. What a limited Bayes update has left of its batch waits in it."""
-    rest = done.wanted - done.size if state.warming else 0.0
+    warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
+    left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
+    from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
     log_weights, rows = read_only(log_weights, (rows if rest else rows[:0]).copy())
     return state._replace(
         log_weights=log_weights,
         iteration=state.iteration + 1,
         held=state.held + done.limited,
         in_a_row=(state.in_a_row + 1) * done.limited,
+        prior_left=max(left, 0.0),
+        from_limited=from_limited,
         rest=rest,
         rest_rows=rows,
     )

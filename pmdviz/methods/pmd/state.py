@@ -24,6 +24,8 @@ class PMDState(NamedTuple):
     in_a_row: int  # how many steps before now were limited, one after the other
     fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
     fewest_at: int  # iteration of that
+    prior_left: float = 1.0  # exponent of the starting density that the steps have not replaced yet, in [0, 1]
+    from_limited: float = 0.0  # share of q's exponent that limited mirror steps have put in, in [0, 1]
 
     @property
     def next_step(self) -> int:

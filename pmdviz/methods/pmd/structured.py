@@ -23,7 +23,7 @@ from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, Term
 from pmdviz.targets import Target
 from pmdviz.targets.conditional import Conditionals
 
-ALONE = 1.5  # effective particles below which one of them decides
+ALONE = 2.0  # effective particles below which one of them decides
 
 
 class StructuredKnobs(BatchKnobs):
@@ -32,7 +32,10 @@ class StructuredKnobs(BatchKnobs):
     kind_words = "knob of method 'structured_pmd':"
 
     num_particles = num_particles_knob(
-        16, "restart", "Number of sets of those unknowns that have no closed form.", (1, 200)
+        16,
+        "restart",
+        "Sets of the unknowns that have no closed form. With many data one soon has all weight.",
+        (1, 200),
     )
     batch_size = batch_size_knob(128)
     eta = optimisers.eta(1.0)
@@ -69,6 +72,7 @@ class Structured(BatchMethod):
     q(u | Z) <- q(u | Z)^(1-γ) p(u | Z)^γ prod over the batch of p(x | u, Z)^(γ N/B), in natural parameters; with the
     log partition functions A of it before and after and of the prior,
     log w <- (1-γ) log w + A_after - (1-γ) A_before - γ A_prior + what of the likelihood does not depend on u.
+    The weights are those of Eq. 2 and are left as they are: with many data they leave one particle, and it is said.
     """
 
     name = "structured_pmd"
@@ -134,7 +138,15 @@ class Structured(BatchMethod):
         return target.conditional_density(state.conditionals, state.log_weights)
 
     def caveat(self, state: StructuredState, knobs: StructuredKnobs) -> str:
-        """That one particle decides: a mixture in name only."""
+        """That one particle decides: a mixture in name only.
+
+        Their marginal likelihoods differ by tens to thousands of nats with many data, and particles that stay in place
+        cannot come nearer to the best one.
+        """
         m = len(state.log_weights)
-        alone = m > ALONE > effective_sample_size(state.log_weights)
-        return f"one particle of {m:,} has the weight: the others no longer count" if alone else ""
+        if m < ALONE or effective_sample_size(state.log_weights) >= ALONE:
+            return ""
+        return (
+            f"one of {m:,} particles carries all weight: q is the density of a single set of the unknowns that have no "
+            "closed form, and says nothing of how uncertain these are"
+        )

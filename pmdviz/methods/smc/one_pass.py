@@ -30,7 +30,7 @@ class OnePassState(NamedTuple):
     log_weights: np.ndarray  # (m,) logsumexp 0
     supported: np.ndarray  # (m,) 1.0 where the prior is above 0, else 0.0
     iteration: int
-    seen: int  # data visited, each once
+    seen: int  # observations used, each once
     fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
     fewest_at: int  # iteration of that
     log_z: float  # estimate of log p(data seen), nats

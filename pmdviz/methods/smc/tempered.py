@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
-from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.density import effective_sample_size, weighted_sum
 from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
@@ -31,6 +31,9 @@ from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKn
 from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events, on_the_way
 from pmdviz.targets import Target
 
+RELATED = 0.1  # correlation of the particles with where their moves began: below it they are close to independent
+FAMILIES = 10  # draws of the prior that particles must descend from, unless their moves have made them independent
+MOVES_AT_ONE, MOST_AT_ONE = 30, 400  # times d: moves at temperature 1 in the default budget; and at most
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
 
 
@@ -74,7 +77,8 @@ class TemperingKnobs(SmoothingKnobs):
         softbounds=(1, 20),
         basic=True,
         label="Moves per temperature",
-        doc="Metropolis moves of every particle at each temperature; each uses all N data points.",
+        doc="Metropolis moves of every particle at each temperature, at least; each uses all N data points. At "
+        "temperature 1 there are more, until the particles are almost independent of where they arrived.",
     )
     move_shape = Choice(
         "local",
@@ -111,6 +115,8 @@ class TemperingState(NamedTuple):
     num_temperatures: int  # temperatures so far
     moves: int  # at the present one
     iteration: int
+    starts: np.ndarray  # (m, d) where the moves at the present temperature began
+    enough: int  # moves at temperature 1 after which the particles are almost independent of `starts`; 0: not known
     log_z: float  # estimate of log of the mean of L^beta under the prior, nats
 
 
@@ -119,7 +125,9 @@ class Tempering(SmoothedMethod):
 
     A step visits all data once: the first one gives the prior draws their likelihood, every other one moves each
     particle once. When the moves at a temperature are done the weights go on to the next; the particles are resampled
-    at the start of the step after that. It ends after the moves at beta = 1.
+    at the start of the step after that. At beta = 1 the moves go on until, in every coordinate, the correlation of the
+    particles with where they arrived is below 0.1, and then as many again: the square of that is left, 0.01. Moves
+    adapted by the correlation: Drovandi and Pettitt 2011; Buchholz, Chopin, Jacob 2021, section 3.3.
     """
 
     name = "smc_mcmc"
@@ -143,11 +151,11 @@ class Tempering(SmoothedMethod):
     scalars = (TEMPERATURE, *WEIGHTED)
     marks = ("rejuvenated",)
     estimates_log_z = True
-    budget_words = "the way to temperature 1"
+    budget_words = "the way to temperature 1 and 30 d moves there, 400 at most"
     update = tempered_update("As much of the likelihood as the temperature β rises by.")
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
-        """The way to temperature 1, where it ends; never less than other methods have.
+        """The way to temperature 1 and 30 d moves there, 400 at most; never less than other methods have.
 
         That an adaptive ladder has 1 + d log2(N) / 4 temperatures is a rule of thumb, for d = 1 as for 2: the
         posterior's volume falls as N^(-d/2), and a temperature gains a factor of about 4.
@@ -155,14 +163,16 @@ class Tempering(SmoothedMethod):
         rungs = 1 + math.ceil(max(target.dim, 2) * math.log2(target.num_data) / 4)
         if knobs.ladder == "fixed":
             rungs = knobs.num_temperatures
-        return max(usual_rows(target), (1 + rungs * knobs.num_moves) * target.num_data)
+        at_one = min(MOVES_AT_ONE * target.dim, MOST_AT_ONE)
+        return max(usual_rows(target), (1 + rungs * knobs.num_moves + at_one) * target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
         return TemperingState(
-            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)), 0.0, 0, 0, 0, 0.0
+            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)),
+            *(0.0, 0, 0, 0, particles, 0, 0.0),
         )
 
     def batch_size(self, state: TemperingState, knobs: TemperingKnobs, num_data: int) -> int:
@@ -174,9 +184,13 @@ class Tempering(SmoothedMethod):
         return "whole"
 
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
-        """At the posterior itself, after its moves."""
-        done = state.beta == 1.0 and state.moves >= knobs.num_moves
+        """At the posterior itself, after enough moves."""
+        done = state.enough and state.moves >= max(state.enough, knobs.num_moves)
         return "temperature 1 reached" if done else ""
+
+    def unfinished(self, state: TemperingState, knobs: TemperingKnobs) -> str:
+        """That the temperature is below 1."""
+        return on_the_way(state.beta) if state.beta < 1 else ""
 
     def step(
         self, rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
@@ -191,12 +205,15 @@ class Tempering(SmoothedMethod):
             values = checked_log_likelihood(target, state.particles, batch)
             state, asked, accepted = state._replace(log_likelihood=values), len(values), None
         else:
+            state = state if state.moves else state._replace(starts=state.particles)
             state, asked, accepted = moved(rng, state, target, batch, knobs)
+            if state.beta == 1.0 and not state.enough and correlation(state) < RELATED:
+                state = state._replace(enough=2 * state.moves)
         terms, numbers = dict[str, np.ndarray](), dict[str, float]()
         if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
             before, state = state, tempered(state, batch, knobs)
             terms, numbers = tempering_terms(before, state), {"Δβ": state.beta - before.beta}
-        read_only(state.particles, state.log_weights, state.log_prior, state.log_likelihood, state.ancestors)
+        read_only(*(each for each in state if isinstance(each, np.ndarray)))
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
             Cost(len(batch) if asked else 0, len(batch) * asked),
@@ -213,17 +230,20 @@ class Tempering(SmoothedMethod):
         return state.log_z if state.num_temperatures else None
 
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
-        """That it is on the way, that too few particles carry it, or that all are relatives.
+        """That it is on the way, that too few particles carry it, or that they are of few families.
 
-        Then nothing in them tells how far they are off: the variance of a mean is known from that between families
-        (Chan and Lai 2013), and of those there is one.
+        The variance of a mean is that between families (Chan and Lai 2013), until moves have made the particles almost
+        independent of where they arrived.
         """
-        if state.beta < 1:
-            return on_the_way(state.beta)
-        known = super().caveat(state, knobs)
-        if not known and len(state.particles) > 1 and np.ptp(state.ancestors) == 0:
-            return "all descend from one draw of the prior: whether the moves made up for that they do not show"
-        return known
+        known = self.unfinished(state, knobs) or super().caveat(state, knobs)
+        families = len(np.unique(state.ancestors))
+        if known or state.enough or families >= min(FAMILIES, len(state.particles)):
+            return known
+        draws = f"{families} draws" if families > 1 else "one draw"
+        return (
+            f"all descend from {draws} of the prior: the moves at temperature 1 have not made up for that yet; "
+            "more budget or more particles do"
+        )
 
 
 def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) -> str:
@@ -244,8 +264,21 @@ def resampled(rng: np.random.Generator, state: TemperingState, num_particles: in
         log_prior=state.log_prior[parents],
         log_likelihood=state.log_likelihood[parents],
         ancestors=state.ancestors[parents],
+        starts=state.starts[parents],
+        moves=0,
+        enough=0,
     )
     return chosen, parents
+
+
+def correlation(state: TemperingState) -> float:
+    """The largest correlation, over the coordinates, of the particles with where their moves began; 1 if undefined."""
+    weights = np.exp(state.log_weights)
+    now, start = (x - weighted_sum(weights, x) for x in (state.particles, state.starts))
+    squares = weighted_sum(weights, now**2) * weighted_sum(weights, start**2)
+    if not (squares > 0).all():
+        return 1.0
+    return float((weighted_sum(weights, now * start) / np.sqrt(squares)).max())
 
 
 def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) -> TemperingState:
@@ -318,10 +351,12 @@ def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKno
 
 def _words(state: TemperingState, knobs: TemperingKnobs, reason: str, accepted: float | None) -> str:
     m, after = len(state.particles), effective_sample_size(state.log_weights)
+    of = knobs.num_moves if state.beta < 1.0 else max(state.enough, knobs.num_moves) if state.enough else 0
+    last = f" of {of:,}" if of else ""
     did = "likelihoods of the prior's draws" if accepted is None else f"a move, {accepted:.0%} accepted"
     parts = [
         did,
-        f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves} of {knobs.num_moves})",
+        f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves}{last})",
     ]
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
     parts += [f"resampled first ({reason})"] if reason else []

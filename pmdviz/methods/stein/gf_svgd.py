@@ -201,18 +201,23 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         """Where the particles have left: their variance is more than 100 times the prior's."""
         return "diverged" if state.growth > EXPLODED else ""
 
+    def unfinished(self, state: GFSVGDState, knobs: GFSVGDKnobs) -> str:
+        """That the power of the likelihood is not 1 yet."""
+        beta = self.temperature(state, knobs) if state.iteration and state.growth <= EXPLODED else 1.0
+        return on_the_way(beta) if beta < 1 else ""
+
     def caveat(self, state: GFSVGDState, knobs: GFSVGDKnobs) -> str:
         """That the power of the likelihood is not 1 yet, or that few particles have all the weight of the force."""
         if state.iteration == 0:
             return ""
-        beta, m = self.temperature(state, knobs), len(state.particles)
+        m = len(state.particles)
         if state.growth > EXPLODED:
             return (
                 "particles diverged: their variance is more than 100 times the prior's, and the run ends here; "
                 "the surrogate drives them apart faster than it holds them"
             )
-        if beta < 1:
-            return on_the_way(beta)
+        if known := self.unfinished(state, knobs):
+            return known
         ess = effective_sample_size(state.log_ratios)
         if ess < max(FEW * m, 2) and m > 2:
             return (

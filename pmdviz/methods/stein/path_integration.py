@@ -182,6 +182,8 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
         """After each step, (t + 1,), nats."""
         return state.areas
 
+    caveat_is_of_q = False
+
     def caveat(self, state: PathIntegrationState, knobs: PathIntegrationKnobs) -> str:
         """That log Z is biased, and which way."""
         way = "grows for ever" if knobs.statistic == "v" else "dives"

@@ -21,7 +21,7 @@ from pmdviz.methods.stein.widths import squared_width
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Update, on_the_way
 from pmdviz.targets import Target
 
-COLLAPSED = 0.25  # of the posterior's variance: where `kept_variance` is right, and what is left is too little
+COLLAPSED = 0.5  # of the posterior's variance, an sd ratio of 0.7: less is too little
 
 
 def update_towards(density: str) -> Update:
@@ -66,7 +66,9 @@ class SVGD(SmoothedMethod, BatchMethod):
     """x_i <- x_i + step * phi_i, phi_i = (1/m) sum_j [k(x_j, x_i) grad log p(x_j, X) + grad_j k(x_j, x_i)]  (Eq. 8).
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
-    dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)).
+    dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)). The
+    kernel's width decides, and so does m / d: under `median` 100 particles on N(0, I) keep 0.90 of the variance for
+    d = 10, and 0.58 for d = 100 (Ba et al. 2021).
 
     Annealed (Han 2019, Algorithm 6): the target is p0^(1 - beta) (p0 L)^beta = p0 L^beta with the prior, or q0, p0, and
     its score grad log p0 + beta grad log L. Nothing is divided by beta, as is done there for a constant p0.
@@ -139,18 +141,23 @@ class SVGD(SmoothedMethod, BatchMethod):
             update=ANNEALED if annealed else None,
         )
 
+    def unfinished(self, state: SVGDState, knobs: SVGDKnobs) -> str:
+        """That the power of the likelihood is not 1 yet."""
+        beta = temperature(state.iteration - 1, knobs) if state.iteration else 1.0
+        return on_the_way(beta) if beta < 1 else ""
+
     def caveat(self, state: SVGDState, knobs: SVGDKnobs) -> str:
         """That the power of the likelihood is not 1 yet, or that the variance has collapsed."""
         if state.iteration == 0:
             return ""
-        beta, (m, d) = temperature(state.iteration - 1, knobs), state.particles.shape
-        if beta < 1:
-            return on_the_way(beta)
-        kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m >= d + 2 else 1.0
+        if known := self.unfinished(state, knobs):
+            return known
+        m, d = state.particles.shape
+        kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m > 1 else 1.0
         if kept < COLLAPSED:
             return (
-                f"variance about {kept:.0%} of the posterior's: "
-                "particles hardly push one another apart; a wider kernel keeps it"
+                f"variance about {kept:.0%} of the posterior's: particles barely repel one another; "
+                f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
             )
         return super().caveat(state, knobs)
 

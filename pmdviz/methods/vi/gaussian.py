@@ -84,7 +84,9 @@ class SVI(BatchMethod):
 
     name = "svi"
     title = "Stochastic variational inference (Gaussian)"
-    about = "Variational inference picks, among all Gaussians, the one closest to the posterior in reverse KL."
+    about = (
+        "Variational inference climbs to a Gaussian that is, at least locally, closest to the posterior in reverse KL."
+    )
     formula = "maximise E_q[log p(θ, X)] - E_q[log q(θ)] over q = N(μ, Σ)"
     what_moves = "No particles: a single Gaussian shifts and changes its shape."
     source = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"

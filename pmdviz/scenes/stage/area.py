@@ -11,6 +11,7 @@ from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import AreaUnderDiscrepancy
 from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 POINTS = 500  # of a curve
@@ -83,5 +84,5 @@ def _start_divergence(known: _Known) -> float | None:
     if reference is None or reference.log_z is None:
         return None
     num = int(np.clip(MAX_PAIRS // target.num_data, FEWEST, DRAWS))
-    draws = target.sample_prior(np.random.default_rng(0), num)
+    draws = target.sample_prior(stream("pictures"), num)
     return float(reference.log_z - target.log_likelihood(draws, target.data_rows).mean())

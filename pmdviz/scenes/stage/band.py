@@ -11,6 +11,7 @@ from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns, drawn_rows
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
 from pmdviz.scenes.tiling import joined
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 POINTS, DRAWS = 161, 1000  # inputs at which the band is drawn, and draws of the exact posterior that it is made from
@@ -18,7 +19,6 @@ SDS = 2.0
 MARGIN = 0.04  # of the data's extent, to every side
 DOT = 5.0  # px
 DATA = 500  # dots: more would hide the band
-SEED = 0  # of the exact posterior's draws
 
 KEPT = 16  # bands
 
@@ -116,7 +116,7 @@ def _exact(target: Target, x: np.ndarray) -> Line:
         return band(x, *process)
     if target.reference() is None:
         return EMPTY_LINE
-    return band(x, *_moments(target, target.reference().sample(np.random.default_rng(SEED), DRAWS), x))
+    return band(x, *_moments(target, target.reference().sample(stream("pictures"), DRAWS), x))
 
 
 def true_line(target: Target, x: np.ndarray) -> Line:

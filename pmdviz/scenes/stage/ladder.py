@@ -16,6 +16,7 @@ from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, Words, do
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
 from pmdviz.scenes.stage.marginal_columns import reference_marginal
 from pmdviz.scenes.tiling import joined
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 ROWS, POWER = 8, 3.0  # row k is that of β = (k / 8)^3
@@ -154,7 +155,7 @@ def _ends(target: Target, k: int) -> Line:
 
 def _both_ends(target: Target, k: int) -> Line:
     found = reference_marginal(target, (k,))
-    draws = target.sample_prior(np.random.default_rng(0), 5000)[:, k]
+    draws = target.sample_prior(stream("pictures"), 5000)[:, k]
     equal = np.full(len(draws), -np.log(len(draws)))
     prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
     last = [] if found is None else [_raised(_scaled(found.lines), ROWS)]

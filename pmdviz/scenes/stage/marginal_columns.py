@@ -13,6 +13,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
 from pmdviz.scenes.contours import contour_line, density_curve, density_levels, region_lines
+from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.reference.cells import Box
 
@@ -57,7 +58,7 @@ def prior_lines(target: Target, coordinates: Sequence[int]) -> Lines:
 
 
 def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
-    draws = target.sample_prior(np.random.default_rng(0), DRAWS)
+    draws = target.sample_prior(stream("pictures"), DRAWS)
     grid = _grid_about(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), coordinates)
     if target.dim > 2:
         density = _of_draws(draws[:, list(coordinates)], grid)
@@ -86,7 +87,7 @@ def _made(reference: Any, coordinates: Sequence[int], view: Box) -> Marginal:
     if hasattr(reference, "marginal_log_density"):
         log_p = reference.marginal_log_density(coordinates)(grid.points)
         return _marginal(grid, np.exp(log_p).reshape(grid.shape))
-    draws = reference.sample(np.random.default_rng(0), DRAWS)[:, list(coordinates)]
+    draws = reference.sample(stream("pictures"), DRAWS)[:, list(coordinates)]
     return _marginal(grid, _of_draws(draws, grid))
 
 

@@ -16,7 +16,7 @@ from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS
 from pmdviz.scenes.glossary import marked
-from pmdviz.scenes.words import EXACT_SAMPLES, count, number
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number
 
 Node = list[Any]  # tag, attributes and what is in it
 Nodes = list[Any]  # texts and elements
@@ -26,16 +26,16 @@ CLAUSE = re.compile(
     r"^([\w.]+|\w+\([\w.]+\)) *(<=|>=|==|!=|<|>) *(?:(-?[\d.]+(?:e-?\d+)?) \* )?(-?[\d.]+(?:e-?\d+)?|[\w.]+)$"
 )
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-CLOCK = {"visited": "before {} data points are visited", "iteration": "before iteration {}"}
+CLOCK = {"visited": "before {} observations are used", "iteration": "before iteration {}"}
 NAMES = {  # of what is no metric, as a person says it
     "ess_fraction": "ESS / m",
-    "floor_tv": f"TV of {EXACT_SAMPLES}",
+    "floor_tv": f"TV of {INDEPENDENT_DRAWS}",
     "num_particles": "number of particles",
     "first_mean": "mean of the first coordinate",
     "first_sd": "sd of the first coordinate",
     "lightest_mode": "mass of the lightest mode",
     "max_weight": "largest weight",
-    "mean_square_ratio": "squared error of the mean, 1 for exact samples",
+    "mean_square_ratio": "squared error of the mean, 1 for independent draws",
 }
 BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
 
@@ -109,7 +109,7 @@ def name_words(name: str) -> str:
 
 
 def goal_words(goal: Expression) -> str:
-    """What is to be reached: "TV below 0.2 before 3,000 data points are visited"; else the expression as it stands."""
+    """What is to be reached: "TV below 0.2 before 3,000 observations are used"; else the expression as it stands."""
     found = BEFORE.match(goal.text)
     clauses = [_clause(part.strip(" ()")) for part in (found["goal"] if found else goal.text).split(" and ")]
     if None in clauses or (found and found["clock"] not in CLOCK):

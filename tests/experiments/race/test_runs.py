@@ -12,7 +12,7 @@ from tests.support.own import own_target, plain
 KEYS = [
     "method", "seed", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside",
     "mean_error", "sd_ratio_min", "sd_ratio_max", "mode_masses", "density_evaluations",
-    "gradient_evaluations", "seconds",
+    "gradient_evaluations", "seconds", "caveat",
 ]  # fmt: skip
 OF_SOME = ("khat", "ancestors", "rhat", "bulk_ess", "log_z", "log_z_exact", "log_z_error")  # of some methods
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
@@ -123,6 +123,6 @@ def test_in_the_plane_they_are_ranked_by_tv_and_without_data_they_race_by_evalua
     made = pmdviz.race(["gibbs"], "ising", budget=2_000, points=3)
     assert [metric.name for metric in made.recipe.shown] == ["mean_error", "marginal_tv"]
     assert made.recipe.budget_unit == "evaluations" and "2,000 evaluations each" in repr(made)
-    assert "2,000 of 2,000 likelihood evaluations by each" in last_scene(made)[1].words
+    assert "2,000 of 2,000 likelihood evaluations each" in last_scene(made)[1].words
     with pytest.raises(InputError, match="entrant pmd: method 'pmd' needs real coordinates, which target 'ising'"):
         pmdviz.race(["gibbs", "pmd"], "ising")

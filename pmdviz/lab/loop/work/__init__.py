@@ -1,1 +1,1 @@
-"""Work beside the live loop, in the background: the exact samples, exports, experiments, other seeds, tests of fit."""
+"""Work beside the live loop, in the background: independent draws, exports, experiments, other seeds, tests of fit."""

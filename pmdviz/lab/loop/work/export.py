@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pmdviz.engine.run import Run
+from pmdviz.errors import InputError
+from pmdviz.experiments.forecast import in_time, most_seconds
 from pmdviz.experiments.race import RaceResult
 from pmdviz.export import export
-from pmdviz.lab.loop.background import Background
-from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.background import Background, Tell
+from pmdviz.lab.loop.pool import Slices
 from pmdviz.lab.loop.temporary import new_folder
 from pmdviz.scenes.words import count, duration
 
-_pool = DaemonPool(1, "pmdviz-export", GIVES_WAY)  # one file at a time on a server, behind everybody's steps
+SURE = 5  # frames after which the pace so far is that of all
+_pool = Slices("pmdviz-export")  # behind everybody's steps
 
 
 class Work(Background):
@@ -33,7 +37,22 @@ class Work(Background):
 
     def make(self, what: Run | RaceResult) -> None:
         """Have the file made from a run or a race, when those before it are done."""
-        self.begin(_pool, lambda tell: export(what, self.path, progress=tell, **self._options))
+        self.begin(_pool, lambda tell: export(what, self.path, progress=self._within_limit(tell), **self._options))
+
+    def _within_limit(self, tell: Tell) -> Tell:
+        """`tell`; it raises InputError where the pace of the first frames says that all of them take too long."""
+        most, began = most_seconds(), time.thread_time()
+
+        def told(done: int, total: int) -> None:
+            tell(done, total)
+            seconds = (time.thread_time() - began) * total / max(done, 1)
+            if most is not None and SURE <= done < total and seconds > most:
+                words = f"this file would take about {in_time(seconds)} of computing"
+                raise InputError(
+                    f"{words}, and {in_time(most)} is the most here: choose fewer frames or a smaller size"
+                )
+
+        return told
 
     def words(self) -> str:
         """How far it is."""

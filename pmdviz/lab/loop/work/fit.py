@@ -14,12 +14,12 @@ from pmdviz.kernels.cancel import Cancelled
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT, FIT_GROUPS
 from pmdviz.lab.loop.background import Background, OneAtATime
-from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.pool import Slices
 from pmdviz.lab.loop.recorded import as_live
 
 TELL_S = 0.5
 ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
-_pool = DaemonPool(1, "pmdviz-fit", GIVES_WAY)
+_pool = Slices("pmdviz-fit")
 
 log = logging.getLogger(__name__)
 

@@ -1,17 +1,18 @@
-"""The floor of a lab's run, computed in the background: what exact samples would get is never waited for."""
+"""The floor of a lab's run, computed in the background: what independent draws would get is never waited for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pmdviz.engine.frame import Frame
 from pmdviz.lab.loop.background import Background, OneAtATime
-from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.pool import Slices
 from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
 from pmdviz.targets import Target
 
 TELL_S = 0.5
-_pool = DaemonPool(1, "pmdviz-floor", GIVES_WAY)
+_pool = Slices("pmdviz-floor")
 
 
 class FloorWork(OneAtATime):
@@ -35,7 +36,7 @@ class FloorWork(OneAtATime):
 
     @property
     def sets_done(self) -> int:
-        """How many sets of exact samples have been measured."""
+        """How many sets of independent draws have been measured."""
         return self._work.done if self._work is not None else 0
 
     @property
@@ -46,15 +47,15 @@ class FloorWork(OneAtATime):
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
         m = frame.num_draws
-        key = (frame.target.key, m, frame.floor_rule)
+        key = (frame.target.key, m, *frame.drawn_as.values())
         if key == self._key:
             return
         self.forget()
         if m is None or frame.metric("tv") is None:
             return
-        if known_floor(frame.target, m, frame.floor_rule) is None:
+        if known_floor(frame.target, m, **frame.drawn_as) is None:
             self._key = key
-            self.follow(_computed(frame.target, m, frame.floor_rule))
+            self.follow(_computed(frame.target, m, frame.drawn_as))
 
     def forget(self) -> None:
         """Let go of the one under way, and ask again for the next frame."""
@@ -62,5 +63,5 @@ class FloorWork(OneAtATime):
         self._key = ()
 
 
-def _computed(target: Target, m: int, rule: str) -> Background:
-    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule))
+def _computed(target: Target, m: int, drawn_as: dict[str, Any]) -> Background:
+    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), **drawn_as))

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.forecast import MOST_S, in_time
+from pmdviz.experiments.forecast import MOST_S, in_time, most_seconds
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.background import Background, OneAtATime, Tell
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.pool import GIVES_WAY, Again, DaemonPool
-from pmdviz.limits import limit
 
 TELL_S = 0.3
 FINE = 10_000  # parts in which a share is told
@@ -84,7 +83,7 @@ def ending(recipe: Recipe, frame: Frame) -> Recipe:
 
 def check_time(recipe: Recipe, frame: Frame, number: int) -> None:
     """Raise InputError where so many runs would take too long, by the pace of the run so far or the forecast."""
-    most = limit("max_experiment_s") or MOST_S
+    most = most_seconds() or MOST_S
     seconds = number * run_seconds(recipe, frame)
     if seconds > most:
         words = f"{number} runs like this would take about {in_time(seconds)}, and {in_time(most)} is the most here"

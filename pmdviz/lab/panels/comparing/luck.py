@@ -1,4 +1,4 @@
-"""Is this luck? The run's recipe with other seeds: a band behind the traces, and a sentence."""
+"""The run's recipe with other seeds: a band behind the traces, and a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pmdviz.lab.loop.work.luck import LuckWork
 from pmdviz.lab.panels.comparing.luck_words import alike, line, progress, stopped_words, verdict
 from pmdviz.views import TracesView
 
-ASK, CANCEL = "Is this luck?", "Cancel"
+ASK, CANCEL = "Try other seeds", "Cancel"
 SEEDS = {"8": 8, "16": 16, "32": 32}
 LET_GO = "The settings have changed, so the band is gone. Ask again."
 NOTHING = "These traces have no value to compare."

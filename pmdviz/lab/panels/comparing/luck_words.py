@@ -13,7 +13,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import count, number
 
-LUCK = {-1: "Lucky", 0: "Typical", 1: "Unlucky"}  # by `Judged.place`, where lower is better
+RANKED = {-1: "Better than most", 0: "Typical", 1: "Worse than most"}  # by `Judged.place`, where lower is better
 PLACES = {-1: "Unusually low", 0: "Typical", 1: "Unusually high"}
 MIDDLE = f"{SHARE:.0%}".replace("%", "\u00a0%")
 
@@ -29,14 +29,14 @@ class Verdict(NamedTuple):
     def brief(self) -> str:
         """For the picture: "Typical: 7 of 16 other seeds are lower"."""
         found = self.found
-        word = (LUCK if self.ranks else PLACES)[found.place]
+        word = (RANKED if self.ranks else PLACES)[found.place]
         return f"{word}: {found.lower} of {found.others} other seeds {'is' if found.lower == 1 else 'are'} lower"
 
     @property
     def sentence(self) -> str:
         """The whole of it.
 
-        Typical is what lies in the middle 80 % of the other seeds; lucky, or unusually low, is what lies below it.
+        A typical value lies in the middle 80 % of the other seeds.
         """
         found = self.found
         at = f"{self.title} is {number(found.value)} at iteration {count(found.iteration)}"

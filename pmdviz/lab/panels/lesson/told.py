@@ -98,7 +98,7 @@ def told(progress: Progress, standing: Standing) -> dict[str, Any]:
         "diagnosis": standing.found.diagnosis if may_tell(progress) else "",
         "goal": _goal(progress, standing),
         "score": _score(progress, standing),
-        "hints": [inline(hint) for hint in step.hints[: progress.open_hints]],
+        "hints": [inline(hint.say) for hint in step.hints[: progress.open_hints]],
         "num_hints": len(step.hints),
         "solution": bool(step.solution),
         "controls": bool(step.controls),

@@ -59,7 +59,9 @@ class OwnDataView(JSComponent):
     busy = param.Boolean(default=False, doc="Whether the server is at work on what was last sent.")
     closes = param.Integer(default=0, doc="Raised by the server: a run with the data is being made.")
     opens = param.Integer(default=0, doc="Raised by the server: the run was refused, and the dialog says why.")
-    upload = param.String(default="", doc="From the browser: a number, a file's name (of pasted rows none), a table.")
+    upload = param.String(
+        default="", doc="From the browser: a number, a file's name (of pasted rows none), a table in base64."
+    )
     most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
 
     _esm = css.static("make.js") + css.static("own_data.js")
@@ -138,15 +140,15 @@ class OwnDataDialog:
             known[what](value)
 
     def _arrived(self, upload: str) -> None:
-        """A file in base64, or pasted rows; a message would be refused where it is large."""
+        """A file or pasted rows, in base64: a message would be refused where it is large."""
         if not upload or self._form is None:
             return
         self.view.upload = ""
         _, _, rest = upload.partition("\n")
         name, _, content = rest.partition("\n")
-        self._read(name or PASTED, partial(_bytes_of, content) if name else lambda: content)
+        self._read(name or PASTED, partial(_bytes_of, content))
 
-    def _read(self, name: str, content: Callable[[], bytes | str]) -> None:
+    def _read(self, name: str, content: Callable[[], bytes]) -> None:
         form, most = self._form, self.view.most
 
         def act() -> tuple[Brought, Chosen | str]:

@@ -1,0 +1,84 @@
+"""Whether draws of chains agree, and what they are worth: R-hat and bulk ESS.
+
+Source: Vehtari, Gelman, Simpson, Carpenter, Bürkner 2021.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+
+FEWEST = 4  # draws of a chain: two in each half
+
+
+def halves(chains: np.ndarray) -> np.ndarray:
+    """Each chain of (C, n) as two of half the length, (2 C, n // 2); of an odd number the middle draw is left out."""
+    half = chains.shape[1] // 2
+    return np.concatenate([chains[:, :half], chains[:, -half:]])
+
+
+def normal_scores(values: np.ndarray) -> np.ndarray:
+    """Φ⁻¹((r - 3/8) / (S + 1/4)), r the rank of each of the S values, ties having their mean rank (Eq. 14)."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(count) - (count - 1) / 2
+    quantile = NormalDist().inv_cdf
+    scores = np.array([quantile(share) for share in (ranks - 0.375) / (values.size + 0.25)])
+    return scores[place].reshape(values.shape)
+
+
+def rhat(chains: np.ndarray) -> float | None:
+    """Rank-normalised split R-hat of one coordinate's draws (C, n): the larger of bulk and tail.
+
+    R-hat is sqrt((B/W + n - 1) / n), W the mean variance within the halves of chains and B/n the variance of their
+    means; the bulk's is that of normal scores of the draws, the tail's of their distances from the median. Source:
+    Vehtari et al. 2021, Eq. 1-4, 14 and section 4. None with fewer than 4 draws a chain, or where one never moved.
+    """
+    if chains.shape[1] < FEWEST:
+        return None
+    split = halves(chains)
+    found = [_rhat(normal_scores(values)) for values in (split, np.abs(split - np.median(split)))]
+    return float(max(found)) if np.isfinite(found).all() else None
+
+
+def _rhat(chains: np.ndarray) -> float:
+    n = chains.shape[1]
+    within, between = chains.var(axis=1, ddof=1).mean(), n * chains.mean(axis=1).var(ddof=1)
+    return float(np.sqrt((between / within + n - 1) / n)) if within > 0 else np.nan
+
+
+def bulk_ess(chains: np.ndarray) -> float | None:
+    """Effective sample size of one coordinate's draws (C, n), by normal scores of the halves of the chains.
+
+    C n / tau, tau = -1 + 2 sum of the autocorrelations over lags, by Geyer's initial monotone sequence, and at least
+    1 / log10(C n). Source: Vehtari et al. 2021, Eq. 10-14 and section 4. None with fewer than 4 draws a chain, or
+    where no draw differs from another.
+    """
+    if chains.shape[1] < FEWEST or chains.min() == chains.max():
+        return None
+    scores = normal_scores(halves(chains))
+    tau = max(correlation_time(scores), 1 / np.log10(scores.size))
+    return float(scores.size / tau)
+
+
+def correlation_time(chains: np.ndarray) -> float:
+    """tau of chains (C, n): sums of two autocorrelations that follow one another, until one is not above 0."""
+    n = chains.shape[1]
+    covariances = autocovariances(chains).mean(axis=0)
+    within = covariances[0] * n / (n - 1)
+    rho = 1 - (within - covariances) / (covariances[0] + chains.mean(axis=1).var(ddof=1))
+    rho[0] = 1.0
+    most = max(0, (n - 3) // 2)
+    pairs = rho[: 2 * most + 2].reshape(-1, 2).sum(axis=1)  # rho_2k + rho_2k+1
+    ends = np.flatnonzero(pairs <= 0)
+    last = int(ends[0]) if len(ends) else most
+    odd_one = rho[2 * last] if pairs[last] >= 0 else max(rho[2 * last], 0.0)
+    return float(-1 + 2 * np.minimum.accumulate(pairs)[:last].sum() + odd_one)
+
+
+def autocovariances(chains: np.ndarray) -> np.ndarray:
+    """1/n sum_t (x_t - mean)(x_t+k - mean) of each chain of (C, n), for k = 0 .. n - 1, by the Fourier transform."""
+    n = chains.shape[1]
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    spectrum = np.fft.rfft(centred, 2 * n, axis=1)
+    return np.fft.irfft(spectrum * spectrum.conj(), 2 * n, axis=1)[:, :n] / n

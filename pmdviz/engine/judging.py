@@ -1,0 +1,127 @@
+"""Judging a frame: the one place that decides which sentence warns of an approximation, for every method.
+
+A frame is wrong when a mean is more than 0.3 posterior sds off, or a ratio of sds lies outside 0.7 to 1.4. The
+reference shows that where the target has one, elsewhere importance weights (`metrics.shift`). Where neither does, the
+method's own diagnostics decide: R-hat and bulk ESS of chains, k-hat of a parametric q, and each method's own caveat.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import weighted_sum
+from pmdviz.densities.pareto import largest_trusted
+from pmdviz.metrics.draws import NUM_DRAWS
+from pmdviz.metrics.shift import FEWEST_ESS
+
+if TYPE_CHECKING:
+    from pmdviz.engine.frame import Frame
+
+FURTHEST, NARROW, WIDE = 0.3, 0.7, 1.4  # posterior sds of a mean; ratios of sds
+ENOUGH_ESS = 300  # effective draws that find a frame right, whatever its own diagnostics say
+LARGEST_TV = 0.2  # of such a frame
+MOST_DIM = 20  # beyond it weights are uneven for a good q too
+MIXED, FEWEST_DRAWS = 1.05, 50  # R-hat and bulk ESS of chains that agree with one another
+
+
+class Finding(NamedTuple):
+    """What a check of a frame has found."""
+
+    words: str = ""  # what is wrong, a sentence with a few words up to its first colon; "" where nothing was found
+    agrees: bool = False  # whether it found the frame right
+    unchecked: str = ""  # why there was no check that could tell, in words
+
+
+def caveat_of(frame: Frame) -> str:
+    """Why the frame is not to be trusted; "" where nothing speaks against it.
+
+    First what the method says of itself, then what the check has found. A check that finds the frame right overrules
+    the method's diagnostics, which judge q by less.
+    """
+    own = frame.method.caveat(frame.state, frame.knobs) or frame.method.unfinished(frame.state, frame.knobs)
+    checked = frame.measured or frame
+    if checked.iteration == 0:  # the prior itself, or nothing has been measured since
+        return own or frame.no_density
+    found = checked.finding
+    if found.agrees and frame.method.caveat_is_of_q:
+        return frame.no_density
+    return own or frame.no_density or found.words
+
+
+def find(frame: Frame) -> Finding:
+    """The check of a frame: by the reference, by importance weights, or by diagnostics of chains and of densities."""
+    if frame.target.reference() is not None:
+        found = _by_reference(frame)
+    else:
+        found = _by_weights(frame)
+    if found.agrees and _smoothed(frame):
+        return Finding()
+    if found.words or found.agrees:
+        return found
+    return found._replace(words=_of_chains(frame) or _of_density(frame))
+
+
+def _by_reference(frame: Frame) -> Finding:
+    error, low, high = (frame.metric(name) for name in ("mean_error", "sd_ratio_min", "sd_ratio_max"))
+    words = wrong_words(error, 1.0 if low is None else low, 1.0 if high is None else high)
+    return Finding(words, not words and error is not None and (frame.tv or 0.0) <= LARGEST_TV)
+
+
+def _by_weights(frame: Frame) -> Finding:
+    if frame.density.few:
+        return Finding(f"fewer than {frame.target.dim + 2:,} distinct points: too few for a check, or for a density")
+    found = frame.shift
+    if found is None:
+        return Finding(unchecked="no check by importance weights: q has no density, or the data are too many")
+    if found.ess < FEWEST_ESS:
+        words = f"{found.ess:.0f} effective draws of the check: its weights p/q are too uneven to confirm q"
+        return Finding(unchecked=words) if frame.target.dim > MOST_DIM else Finding(words)
+    words = wrong_words(found.moved, found.narrowest, found.widest, "; by importance weights p/q")
+    certain = found.ess >= ENOUGH_ESS and found.around_modes and found.khat < largest_trusted(NUM_DRAWS)
+    return Finding(words, not words and certain)
+
+
+def wrong_words(moved: float | None, narrowest: float, widest: float, how: str = "") -> str:
+    """What is wrong with a mean so many posterior sds off and with such ratios of sds; "" where nothing is."""
+    if moved is not None and not moved <= FURTHEST:
+        return f"mean {_number(moved)} posterior sds off: the largest error of a coordinate{how}"
+    if not narrowest >= NARROW:
+        return f"sds off: the narrowest is {_number(narrowest)} times that of the posterior{how}"
+    if not widest <= WIDE:
+        return f"sds off: the widest is {_number(widest)} times that of the posterior{how}"
+    return ""
+
+
+def _smoothed(frame: Frame) -> bool:
+    """Whether q has its width from the smoothing kernels: particles without one are narrower than 0.7 of it."""
+    if frame.method.family != "particles":
+        return False
+    particles, weights = frame.particles, frame.weights
+    variances = weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2)
+    return bool((variances < NARROW**2 * np.diag(frame.density.cov)).any())
+
+
+def _of_chains(frame: Frame) -> str:
+    if frame.method.family != "chain":
+        return ""
+    rhat, ess = frame.metric("rhat"), frame.metric("bulk_ess")
+    if rhat is not None and rhat > MIXED:
+        return f"R-hat {rhat:.2f}: the chains, or their halves, disagree"
+    if ess is not None and ess < FEWEST_DRAWS:
+        return f"bulk ESS {ess:.0f}: the draws are worth too few independent ones"
+    return ""
+
+
+def _of_density(frame: Frame) -> str:
+    k = frame.metric("khat") if frame.method.family == "parametric" else None
+    if k is None or k <= largest_trusted(NUM_DRAWS):
+        return ""
+    return f"k-hat {k:.1f} of p/q: q leaves out a part of the posterior, or differs from it much"
+
+
+def _number(value: float) -> str:
+    if not np.isfinite(value):
+        return "infinitely many"
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"

@@ -1,0 +1,95 @@
+"""Importance shift: how far importance weights p/q move the mean and the sds of q. No reference is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.pareto import k_hat
+from pmdviz.methods import Method
+from pmdviz.metrics.base import Measurable, Metric
+from pmdviz.streams import stream
+from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.densities.density import Density
+
+DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides
+MOST_ROWS = 6_000_000  # pairs of a draw and an observation at one frame; above that draws are fewer
+FEWEST_ESS = 50  # below it the weights do not tell where p is
+
+
+class Shift(NamedTuple):
+    """What the weights say of q. Coordinates' worst values."""
+
+    moved: float  # largest |E_p theta_k - E_q theta_k| / sd_p(theta_k)
+    narrowest: float  # smallest sd_q(theta_k) / sd_p(theta_k)
+    widest: float  # largest of these
+    ess: float  # effective draws that E_p and sd_p are estimated from
+    khat: float  # shape of the tail of the weights
+    around_modes: bool  # whether draws around the modes are among them
+
+
+def importance_shift(density: Density, target: Target) -> Shift | None:
+    """Weights p / (2/3 q + 1/3 r) of 1,000 draws of q and 500 of r, the Gaussians around the target's modes.
+
+    E_p and sd_p are weighted means over all of them (deterministic mixture sampling, Owen and Zhou 2000). Without modes
+    the weights are p / q. None where q has no log density, for more than 20,000 observations, and where no draw has
+    any probability. Source: ours.
+    """
+    n = int(min(DRAWS, MOST_ROWS / (1.5 * target.num_data)))
+    if "reals" not in target.offers or not hasattr(density, "log_density") or n < FEWEST_DRAWS:
+        return None
+    rng, modes = stream("check"), target.modes
+    points = density.sample(rng, n)
+    if modes is not None:
+        points = np.concatenate([points, modes.sample(rng, n // 2)])
+    with np.errstate(all="ignore"):  # far away a density is 0
+        log_q = density.log_density(points)
+        if modes is not None:
+            log_q = np.logaddexp(log_q + np.log(2 / 3), modes.log_density(points) - np.log(3))
+        log_p = target.log_prior(points)
+        inside = np.isfinite(log_p) & np.isfinite(log_q)
+        log_p[inside] += target.log_likelihood(points[inside], target.data_rows) if inside.any() else 0.0
+        log_weights = np.where(inside & (log_p < np.inf), log_p - log_q, -np.inf)
+    if not log_weights.max() > -np.inf:
+        return None
+    return _of_weights(density, points, normalise(log_weights), modes is not None)
+
+
+def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, around_modes: bool) -> Shift:
+    weights = np.exp(log_weights)
+    mean = weighted_sum(weights, points)
+    sd = np.sqrt(np.maximum(weighted_sum(weights, (points - mean) ** 2), 1e-300))
+    ratios = np.sqrt(np.diag(density.cov)) / sd
+    moved = float((np.abs(mean - density.mean) / sd).max())
+    ess, khat = effective_sample_size(log_weights), k_hat(log_weights)
+    return Shift(moved, float(ratios.min()), float(ratios.max()), ess, khat, around_modes)
+
+
+def _moved(frame: Measurable) -> float | None:
+    found = frame.shift
+    return found.moved if found is not None and found.ess >= FEWEST_ESS else None
+
+
+def _is_headline(target: Target, method: Method) -> bool:
+    return target.reference() is None
+
+
+Metric(
+    name="shift",
+    title="importance shift",
+    short="shift",
+    unit="posterior sds",
+    about="how far weights p/q of 1,500 draws move the mean of q; no reference is needed",
+    measure=_moved,
+    applies=lambda target, method: "reals" in target.offers,
+    traced=_is_headline,
+    order=19,
+    axis="shift",
+    axis_title="Importance shift",
+    limits=(0.01, 100.0),
+    colour="ink",
+)

@@ -1,0 +1,213 @@
+"""What pages of ours send over their websocket: everything else is refused before Bokeh decodes it.
+
+Bokeh decodes whatever a message describes: arrays of any type and shape, packed bytes, models. Our pages need none of
+it: they send numbers, strings, lists, maps and the ids of models, and they write few attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+SMALL = 65_536  # characters of a message that is no upload
+SHORT = 1_000  # characters of the parts before the content
+DEEPEST = 24  # lists and maps inside one another
+MOST_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
+NUMBERS = ("nan", "-inf", "+inf", "inf")  # for which JSON has no digits
+MADE = ("ImportedStyleSheet", "InlineStyleSheet")  # models that a page makes when its theme changes
+READY = "document_ready"  # the one event without a model
+KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages
+UPLOADS = {("FileInput", "value"), ("OwnDataView", "upload")}  # attributes that may be longer
+MOST_MADE = 4  # in one change
+STYLE = {"url", "css"}  # attributes of these
+REFERENCE = {"id"}
+CHANGE = {"kind", "model", "attr", "new"}
+MESSAGE = {"kind", "msg_type", "msg_data"}
+
+ANY = {"visible"}  # a card that is closed hides what it has, of whatever class
+SIZES = {"inner_width", "inner_height", "outer_width", "outer_height"}
+WRITES: Mapping[str, Collection[str]] = {  # class -> the attributes that a browser writes
+    "Acknowledge": {
+        *("drawn", "hidden", "key", "presses", "copied", "refused", "address", "place", "places", "exactly"),
+    },
+    "BrowserInfo": {
+        *("dark_mode", "device_pixel_ratio", "language", "timezone", "timezone_offset", "webdriver", "webgl"),
+    },
+    "Card": {"collapsed", "scroll_position"},
+    "CheckboxGroup": {"active"},
+    "Column": {"scroll_position"},
+    "CustomSelect": {"value"},
+    "Figure": SIZES,
+    "FileDownload": {"clicks"},
+    "FileInput": {"filename", "mime_type", "value"},
+    "Legend": {"ncols"},
+    "Location": {"hash", "hostname", "href", "pathname", "port", "protocol", "reload", "search"},
+    "OwnDataView": {"upload"},
+    "MaterialWrapper": {"dark_theme"},
+    "Page": {"contextbar_open", "contextbar_width", "dark_theme", "sidebar_open", "sidebar_width", "sx"},
+    "Range1d": {"start", "end"},
+    "TabBar": {"active"},
+    "Toolbar": {"stylesheets"},
+}
+
+
+class Known(NamedTuple):
+    """A model of the page: its class, and the events that a browser tells of."""
+
+    kind: str
+    events: Collection[str] = ()
+
+
+class Refused(Exception):
+    """No page of ours sends this; the words say what."""
+
+
+Find = Callable[[str], Known | None]
+
+
+def known(model: Any) -> Known | None:
+    """What the guard knows of a model; Panel numbers the classes of what a component of ours has."""
+    if model is None:
+        return None
+    return Known(model.__qualified_model__.rsplit(".", 1)[-1].rstrip("0123456789"), model.subscribed_events)
+
+
+def check_short(part: str | bytes) -> None:
+    """A part before the content. Raises Refused."""
+    if len(part) > SHORT:
+        raise Refused("a long header")
+
+
+def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Any]:
+    """The kind and the content of a message in three parts, sizes first. Raises Refused."""
+    if not all(isinstance(part, str) for part in parts):
+        raise Refused("bytes")
+    content = parts[-1]
+    if len(content) > SMALL and not _may_be_upload(content, longest):
+        raise Refused(f"{len(content):,} characters that are no upload")
+    try:
+        head, _, body = (json.loads(part) for part in parts)
+    except (ValueError, RecursionError):
+        raise Refused("what is no JSON") from None
+    if not isinstance(head, dict) or set(head) != {"msgid", "msgtype"} or not isinstance(head["msgid"], str):
+        raise Refused("an unknown header")
+    if head["msgtype"] not in KINDS:
+        raise Refused(f"a {_short(head['msgtype'])}")
+    return head["msgtype"], body
+
+
+def _may_be_upload(content: str, longest: int) -> bool:
+    marks = sum(map(content.count, '"[{,\\'))
+    return len(content) <= longest and content.isascii() and marks <= MOST_MARKS
+
+
+def check_patch(content: Any, size: int, find: Find) -> None:
+    """Look at all that a patch of so many characters says. Raises Refused."""
+    if not isinstance(content, dict) or set(content) != {"events"} or not isinstance(content["events"], list):
+        raise Refused("a patch without events")
+    for event in content["events"]:
+        _check_event(event, size > SMALL, find)
+
+
+def is_ready(content: Any) -> bool:
+    """Whether a page says that it is there, in a patch that has been looked at."""
+    events = content.get("events", []) if isinstance(content, dict) else []
+    return any(event["kind"] == "MessageSent" and event["msg_data"]["name"] == READY for event in events)
+
+
+def _check_event(event: Any, large: bool, find: Find) -> None:
+    match event:
+        case {"kind": "ModelChanged", "model": model, "attr": str(name), "new": value} if set(event) == CHANGE:
+            _check_change(_model(model, find), name, value, large, find)
+        case {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data} if set(event) == MESSAGE:
+            if large:
+                raise Refused("a long event")
+            _check_message(data, find)
+        case _:
+            raise Refused(f"a {_short(event.get('kind') if isinstance(event, dict) else event)}")
+
+
+def _check_change(model: Known | None, name: str, value: Any, large: bool, find: Find) -> None:
+    if model is None:  # it has gone meanwhile: Bokeh says so, and applies nothing of the patch
+        _check_value(value, find, large)
+        return
+    if name not in ANY and name not in WRITES.get(model.kind, ()):
+        raise Refused(f"a change of {model.kind}.{_short(name)}")
+    if large and ((model.kind, name) not in UPLOADS or not isinstance(value, str)):
+        raise Refused(f"a long {model.kind}.{name}")
+    _check_value(value, find, name == "stylesheets")
+
+
+def _check_message(data: Any, find: Find) -> None:
+    match data:
+        case {"type": "event", "name": str(name), "values": {"type": "map"} as values} if len(data) == 3:
+            _check_value(values, find)
+        case _:
+            raise Refused("a message that is no event")
+    models = [value for key, value in values.get("entries", []) if key == "model"]
+    if name == READY and not models:
+        return
+    if len(models) != 1 or models[0] is None:
+        raise Refused(f"a {_short(name)} without a model")
+    model = _model(models[0], find)
+    if model is not None and name not in model.events:
+        raise Refused(f"a {_short(name)} of {model.kind}")
+
+
+def _model(part: Any, find: Find) -> Known | None:
+    """The model of a reference; a browser describes one that came after the page in full, and Bokeh takes its id."""
+    match part:
+        case {"id": str(name)} if set(part) == REFERENCE:
+            return find(name)
+        case {"id": str(name), "type": "object"} if (found := find(name)) is not None:
+            return found
+    raise Refused("a change of no model")
+
+
+def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
+    """Numbers, strings, lists, maps, ids; where a model may be `dressed`, style sheets too. Raises Refused."""
+    waiting, made = [(value, 0)], 0
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise Refused("lists inside lists inside lists")
+        if isinstance(part, list):
+            waiting += [(one, depth + 1) for one in part]
+        elif isinstance(part, dict):
+            made += part.get("name") in MADE
+            if made > MOST_MADE:
+                raise Refused("so many style sheets")
+            waiting += [(one, depth + 1) for one in _inside(part, find, dressed)]
+
+
+def _inside(part: dict[str, Any], find: Find, dressed: bool) -> list[Any]:
+    """What a map, a model or a number has inside. Raises Refused."""
+    match part:
+        case {"type": "number", "value": number} if len(part) == 2 and (
+            number in NUMBERS or type(number) in (int, float)
+        ):
+            return []
+        case {"type": "map"} if set(part) <= {"type", "entries"}:
+            return _values(part.get("entries", []))
+        case {"type": "object", "id": str(name)} if find(name) is not None:
+            return []
+        case {"type": "object", "name": kind, "id": str(), "attributes": dict(said)} if dressed and kind in MADE:
+            if set(said) <= STYLE and all(isinstance(text, str) for text in said.values()):
+                return []
+        case {"type": kind}:
+            raise Refused(f"an encoded {_short(kind)}")
+    return [*part.values()]
+
+
+def _values(entries: Any) -> list[Any]:
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) for entry in entries
+    ):
+        raise Refused("a map without names")
+    return [entry[1] for entry in entries]
+
+
+def _short(words: Any) -> str:
+    """A few letters of what came, for a line in a log."""
+    return "".join(letter for letter in str(words)[:40] if letter.isprintable()) if isinstance(words, str) else "thing"
