@@ -56,9 +56,8 @@ Target `logistic` is `P(y = 1 | x) = 1 / (1 + exp(-x.w))`, `w ~ N(0, prior_sd² 
 `digits`, `mnist` and libsvm files need `pip install 'pmdviz[data]'`. All files but `.npy` may be compressed (`.gz`,
 `.bz2`). Classes are 0 and 1 or -1 and 1; where there are others, `pair` says which two are kept. `num_data` rows
 drawn by `data_seed` are learnt from, at most 5,000 of the rest are held out. If there are more than `dim` - 1
-features, those learnt from give the principal components. A file is read by memory map or line by line and kept in
-its own type of number; one of more than 2,000,000,000 bytes, packed or unpacked, is refused, as is one with NaN,
-without rows, or with other labels, in a sentence that says where.
+features, those learnt from give the principal components. A file of more than 2,000,000,000 bytes, packed or
+unpacked, is refused, as is one without rows or with other labels. The message says where.
 
 ## What the paper claims
 
