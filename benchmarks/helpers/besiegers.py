@@ -30,7 +30,7 @@ async def _raw(port: int, content: bytes, stay: float = 0.0) -> None:
         await writer.drain()
         await asyncio.sleep(stay)
         writer.transport.abort()
-    except (OSError, asyncio.TimeoutError):
+    except (TimeoutError, OSError):
         await asyncio.sleep(0.05)
 
 
@@ -42,7 +42,7 @@ async def _again(act: Callable[[], Coroutine[Any, Any, Any]], pause: float = 0.0
     while True:
         try:
             await act()
-        except (OSError, RuntimeError, asyncio.TimeoutError, WebSocketClosedError):
+        except (TimeoutError, OSError, RuntimeError, WebSocketClosedError):
             await asyncio.sleep(0.2)
         await asyncio.sleep(pause)
 
