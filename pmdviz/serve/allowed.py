@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from inspect import Parameter, signature
 from typing import Any, NamedTuple
+
+from bokeh.events import ButtonClick, DocumentReady, DoubleTap, Tap
+from panel.models.esm import DataEvent
 
 SMALL = 65_536  # characters of a message that is no upload
 SHORT = 1_000  # characters of the parts before the content
@@ -16,7 +20,7 @@ DEEPEST = 24  # lists and maps inside one another
 MOST_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
 NUMBERS = ("nan", "-inf", "+inf", "inf")  # for which JSON has no digits
 MADE = ("ImportedStyleSheet", "InlineStyleSheet")  # models that a page makes when its theme changes
-READY = "document_ready"  # the one event without a model
+READY = DocumentReady.event_name  # the one event without a model
 KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages
 UPLOADS = {("FileInput", "value"), ("OwnDataView", "upload")}  # attributes that may be longer
 MOST_MADE = 4  # in one change
@@ -57,6 +61,22 @@ class Known(NamedTuple):
 
     kind: str
     events: Collection[str] = ()
+
+
+class Values(NamedTuple):
+    """Names of the values that an event has."""
+
+    needed: frozenset[str]
+    all: frozenset[str]
+
+
+def _values_of(kind: type) -> Values:
+    found = signature(kind).parameters.values()
+    needed = frozenset(one.name for one in found if one.default is Parameter.empty)
+    return Values(needed, frozenset(one.name for one in found))
+
+
+EVENTS = {kind.event_name: _values_of(kind) for kind in (ButtonClick, DataEvent, DocumentReady, DoubleTap, Tap)}
 
 
 class Refused(Exception):
@@ -145,12 +165,13 @@ def _check_message(data: Any, find: Find) -> None:
             _check_value(values, find)
         case _:
             raise Refused("a message that is no event")
-    models = [value for key, value in values.get("entries", []) if key == "model"]
-    if name == READY and not models:
+    given = [key for key, _ in values.get("entries", [])]
+    named = EVENTS.get(name)
+    if named is None or len({*given}) < len(given) or not named.needed <= {*given} <= named.all:
+        raise Refused(f"a {_short(name)} of such values")
+    if name == READY:
         return
-    if len(models) != 1 or models[0] is None:
-        raise Refused(f"a {_short(name)} without a model")
-    model = _model(models[0], find)
+    model = _model(dict(values["entries"])["model"], find)
     if model is not None and name not in model.events:
         raise Refused(f"a {_short(name)} of {model.kind}")
 
@@ -197,6 +218,8 @@ def _inside(part: dict[str, Any], find: Find, dressed: bool) -> list[Any]:
                 return []
         case {"type": kind}:
             raise Refused(f"an encoded {_short(kind)}")
+        case {"id": name} if not isinstance(name, str):
+            raise Refused("an id that is none")
     return [*part.values()]
 
 

@@ -15,7 +15,7 @@ from panel.io.state import set_curdoc
 from pmdviz.lab import css
 from pmdviz.lab.loop.jobs import log_failure
 from pmdviz.lab.loop.locked import handed, locked
-from pmdviz.serve.turns import GAP_S, turn
+from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
 PARTS = ("foot", "controls", "view")  # of a page, in the order in which they are built: the pictures come last
 BUILDING, BROKEN = "Building the page …", "This page could not be built; the server's log says why."
@@ -162,7 +162,7 @@ class Tabs:
             if self.doc is not None:
                 stack.enter_context(set_curdoc(self.doc))
             try:
-                async with turn():
+                async with turn(lane=INSIDE):
                     await self._tick(self._make, name)
                     for part in PARTS[:-1]:
                         await self._tick(self._put, name, part)

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 REST_S = 0.1  # after a page
 LOOK_S = 0.05
 GAP_S = 0.03  # between two parts of one: about a frame
+DOOR, INSIDE = "door", "inside"  # lanes
 MOST_WAITING = 40  # a class comes at once
 RECENT = 6  # pages by which it is judged whether anybody wants them
 SPARED = 1  # of these that may be on their way, or be closed at once
@@ -56,20 +57,23 @@ class _Queue:
 
 
 _tasks: set[asyncio.Task] = set()
-_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Queue]] = WeakKeyDictionary()
 
 
-def _queue() -> _Queue:
-    return _queues.setdefault(asyncio.get_running_loop(), _Queue())
+def _queue(lane: str = DOOR) -> _Queue:
+    return _queues.setdefault(asyncio.get_running_loop(), {}).setdefault(lane, _Queue())
 
 
 @asynccontextmanager
-async def turn(gone: Callable[[], bool] = lambda: False, bounded: bool = False) -> AsyncIterator[None]:
+async def turn(
+    gone: Callable[[], bool] = lambda: False, bounded: bool = False, lane: str = DOOR
+) -> AsyncIterator[None]:
     """Wait until nobody else on this loop builds a page; the next one waits until a while after.
 
-    Raises Full where it is `bounded` and too many wait, and Gone where the sender has hung up meanwhile.
+    Those who are there already have a lane of their own: they do not wait behind everybody at the door. Raises Full
+    where it is `bounded` and too many wait, and Gone where the sender has hung up meanwhile.
     """
-    queue = _queue()
+    queue = _queue(lane)
     if bounded and queue.waiting >= MOST_WAITING:
         raise Full
     queue.waiting += 1

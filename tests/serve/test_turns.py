@@ -21,10 +21,12 @@ async def test_who_has_hung_up_and_who_comes_when_it_is_full_gets_nothing(monkey
     await asyncio.sleep(0)
     with pytest.raises(turns.Full):
         await visit("late")
+    async with turns.turn(lane=turns.INSIDE):  # who is there already does not wait at the door
+        order.append("tab")
     here["b"] = False
     gate.set()
     outcomes = await asyncio.gather(*tasks.values(), return_exceptions=True)
-    assert order == ["a", "c", "d"] and [type(one) for one in outcomes if one] == [turns.Gone]
+    assert order == ["a", "tab", "c", "d"] and [type(one) for one in outcomes if one] == [turns.Gone]
 
 
 async def gap(wanted):
