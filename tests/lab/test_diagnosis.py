@@ -28,9 +28,9 @@ def test_it_is_of_the_moment_that_is_shown_and_where_nothing_is_true_the_state_i
     early = runner.travel(lambda past: past.visit(0))
     assert early.diagnosis == NOTHING_YET
     well = Session(Recipe())
-    tv = well.advance(80).tv
+    tv = well.advance(30).tv
     words = diagnosis_of("two_modes", well.run)
-    assert words.startswith("Nothing of what this preset is about: iteration 80,") and f"TV {tv:.3f}" in words
+    assert words.startswith("Nothing of what this preset is about: iteration 30,") and f"TV {tv:.3f}" in words
     ill = Runner(PRESETS["two_modes"].recipe.replaced(knobs={"policy": "never", "step_limit": 0.0, "n0": 0.0}))
     for _ in range(3):
         told = ill.advance(1)
