@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FURTHEST, NARROW, WIDE = 0.3, 0.7, 1.4  # posterior sds of a mean; ratios of sds
 ENOUGH_ESS = 300  # effective draws that find a frame right, whatever its own diagnostics say
-LARGEST_TV = 0.2  # of such a frame
+RIGHT_TV, WRONG_TV = 0.2, 0.5  # of such a frame, and of one that is wrong whatever its moments are
 MOST_DIM = 20  # beyond it weights are uneven for a good q too
 MIXED, FEWEST_DRAWS = 1.05, 50  # R-hat and bulk ESS of chains that agree with one another
 
@@ -65,19 +65,23 @@ def find(frame: Frame) -> Finding:
 
 def _by_reference(frame: Frame) -> Finding:
     error, low, high = (frame.metric(name) for name in ("mean_error", "sd_ratio_min", "sd_ratio_max"))
-    words = wrong_words(error, 1.0 if low is None else low, 1.0 if high is None else high)
-    return Finding(words, not words and error is not None and (frame.tv or 0.0) <= LARGEST_TV)
+    words, tv = wrong_words(error, 1.0 if low is None else low, 1.0 if high is None else high), frame.tv or 0.0
+    if not words and tv > WRONG_TV:
+        words = f"TV {tv:.2f}: q has another shape than the posterior, although its mean and sds agree"
+    return Finding(words, not words and error is not None and tv <= RIGHT_TV)
 
 
 def _by_weights(frame: Frame) -> Finding:
+    large = frame.target.dim > MOST_DIM
     if frame.density.few:
-        return Finding(f"fewer than {frame.target.dim + 2:,} distinct points: too few for a check, or for a density")
+        words = f"fewer than {frame.target.dim + 2:,} distinct points: too few for a check, or for a density"
+        return Finding(unchecked=words) if large else Finding(words)
     found = frame.shift
     if found is None:
         return Finding(unchecked="no check by importance weights: q has no density, or the data are too many")
     if found.ess < FEWEST_ESS:
         words = f"{found.ess:.0f} effective draws of the check: its weights p/q are too uneven to confirm q"
-        return Finding(unchecked=words) if frame.target.dim > MOST_DIM else Finding(words)
+        return Finding(unchecked=words) if large else Finding(words)
     words = wrong_words(found.moved, found.narrowest, found.widest, "; by importance weights p/q")
     certain = found.ess >= ENOUGH_ESS and found.around_modes and found.khat < largest_trusted(NUM_DRAWS)
     return Finding(words, not words and certain)

@@ -159,6 +159,16 @@ def test_a_reference_judges_where_there_is_one_and_nothing_is_drawn():
     assert "shift" not in frame.__dict__ and "modes" not in frame.target.__dict__
 
 
+def test_a_q_with_the_right_moments_and_another_shape_is_named_where_tv_is_known():
+    """Two modes at -1 and 1 have the mean and the sd of a Gaussian; so has q with kernels too narrow to touch."""
+    told = {"mean_error": 0.1, "sd_ratio_min": 1.0, "sd_ratio_max": 1.0}
+    target = SimpleNamespace(reference=lambda: "known")
+    for tv, words in ((0.1, ""), (0.3, ""), (0.6, "TV 0.60")):
+        frame = SimpleNamespace(target=target, tv=tv, metric=told.get, method=SimpleNamespace(family="structured"))
+        found = find(frame)
+        assert found.words.partition(":")[0] == words and found.agrees == (tv < 0.2), tv
+
+
 def test_the_caveat_of_a_frame_depends_on_its_iteration_alone():
     def session():
         return Session(Recipe(two_modes(), "svi", budget=60))
