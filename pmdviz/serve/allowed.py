@@ -83,6 +83,10 @@ class Refused(Exception):
     """No page of ours sends this; the words say what."""
 
 
+class Gone(Exception):
+    """A page speaks of a model that has gone meanwhile."""
+
+
 Find = Callable[[str], Known | None]
 
 
@@ -150,30 +154,28 @@ def _check_event(event: Any, large: bool, find: Find) -> None:
 
 def _check_change(model: Known | None, name: str, value: Any, large: bool, find: Find) -> None:
     if model is None:  # it has gone meanwhile: Bokeh says so, and applies nothing of the patch
-        _check_value(value, find, large)
-        return
-    if name not in ANY and name not in WRITES.get(model.kind, ()):
+        model = Known("model that has gone")
+    elif name not in ANY and name not in WRITES.get(model.kind, ()):
         raise Refused(f"a change of {model.kind}.{_short(name)}")
     if large and ((model.kind, name) not in UPLOADS or not isinstance(value, str)):
-        raise Refused(f"a long {model.kind}.{name}")
+        raise Refused(f"a long {_short(name)} of a {model.kind}")
     _check_value(value, find, name == "stylesheets")
 
 
 def _check_message(data: Any, find: Find) -> None:
     match data:
         case {"type": "event", "name": str(name), "values": {"type": "map"} as values} if len(data) == 3:
-            _check_value(values, find)
+            entries = values.get("entries", [])
+            _values(entries)
         case _:
             raise Refused("a message that is no event")
-    given = [key for key, _ in values.get("entries", [])]
-    named = EVENTS.get(name)
-    if named is None or len({*given}) < len(given) or not named.needed <= {*given} <= named.all:
+    given, named = dict(entries), EVENTS.get(name)
+    if named is None or len(given) < len(entries) or not named.needed <= given.keys() <= named.all:
         raise Refused(f"a {_short(name)} of such values")
-    if name == READY:
-        return
-    model = _model(dict(values["entries"])["model"], find)
+    model = _model(given.pop("model"), find) if name != READY else None
     if model is not None and name not in model.events:
         raise Refused(f"a {_short(name)} of {model.kind}")
+    _check_value(given, find)
 
 
 def _model(part: Any, find: Find) -> Known | None:
@@ -181,7 +183,9 @@ def _model(part: Any, find: Find) -> Known | None:
     match part:
         case {"id": str(name)} if set(part) == REFERENCE:
             return find(name)
-        case {"id": str(name), "type": "object"} if (found := find(name)) is not None:
+        case {"id": str(name), "type": "object"}:
+            if (found := find(name)) is None:  # Bokeh would make it again
+                raise Gone
             return found
     raise Refused("a change of no model")
 

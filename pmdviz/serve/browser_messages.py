@@ -10,7 +10,7 @@ from typing import Any
 from tornado.ioloop import PeriodicCallback
 
 from pmdviz.lab.loop.acknowledge import Acknowledge
-from pmdviz.serve.allowed import Known, Refused, check_patch, check_short, is_ready, known, parsed
+from pmdviz.serve.allowed import Gone, Known, Refused, check_patch, check_short, is_ready, known, parsed
 from pmdviz.serve.bokeh_internals import SocketHooks, has_session, set_from_browser
 from pmdviz.serve.bucket import Bucket
 from pmdviz.serve.tornado_internals import bytes_waiting, pace
@@ -77,6 +77,9 @@ class CheckedMessages(SocketHooks):
                 return None
             parts, self._parts = self._parts, ()
             return await self._received(parts)
+        except Gone:
+            await self._rest(COST)
+            return None
         except Refused as reason:
             self._ended = True
             log.warning("a connection was closed: no page sends %s", reason)

@@ -22,6 +22,7 @@ RECENT = 6  # pages by which it is judged whether anybody wants them
 SPARED = 1  # of these that may be on their way, or be closed at once
 IN_VAIN = 4.0  # times as long as a page took the loop rests, where no browser has any of these
 LONGEST_REST_S = 4.0
+GRACE_S = 0.3  # before such a page is begun: senders who hang up are mostly gone by then
 
 
 class Full(Exception):
@@ -43,10 +44,14 @@ class _Queue:
         self.lock, self.waiting = asyncio.Lock(), 0
         self.recent: deque[Built] = deque(maxlen=RECENT)
 
+    @property
+    def vain(self) -> int:
+        """How many pages of late no browser has, but for those that are spared."""
+        return max(0, sum(not page.wanted for page in self.recent) - SPARED)
+
     def rest(self, took: float) -> float:
         """Seconds after a page that took so many seconds of the loop's thread."""
-        vain = sum(not page.wanted for page in self.recent)
-        return min(max(REST_S, IN_VAIN * took * max(0, vain - SPARED) / (RECENT - SPARED)), LONGEST_REST_S)
+        return min(max(REST_S, IN_VAIN * took * self.vain / (RECENT - SPARED)), LONGEST_REST_S)
 
     async def release(self, took: float) -> None:
         """Let the next one build, in a while; sooner where browsers come."""
@@ -78,6 +83,8 @@ async def turn(
         raise Full
     queue.waiting += 1
     try:
+        if bounded and queue.vain:
+            await asyncio.sleep(GRACE_S)
         await queue.lock.acquire()
     finally:
         queue.waiting -= 1

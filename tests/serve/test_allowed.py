@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from pmdviz.serve.allowed import SHORT, SMALL, Known, Refused, check_patch, check_short, is_ready, parsed
+from pmdviz.serve.allowed import SHORT, SMALL, Gone, Known, Refused, check_patch, check_short, is_ready, parsed
 from tests.support.decoding import Decoded
 from tests.support.mutations import ARRAY, ENCODED, recorded
 from tests.support.tables import looped
@@ -60,6 +60,9 @@ def test_what_a_page_sends_passes():
     check(told("document_ready"), told("data_event", ("model", {"id": "p1"}), ("data", {"type": "map", "entries": []})))
     check(told("data_event", ("model", described("p1")), ("data", {"type": "number", "value": "nan"})))
     check(changed("gone", "anything", [1]), told("tap", ("model", {"id": "gone"}), *TAPPED))  # Bokeh says so
+    check(changed("gone", "stylesheets", ["a", SHEET]))
+    with pytest.raises(Gone):  # Bokeh would make it again
+        check(told("data_event", ("model", described("gone"))))
     check(changed("p2", "value", "x" * SMALL), size=2 * SMALL)
     assert is_ready({"events": [told("document_ready")]}) and not is_ready({"events": [told("tap")]})
 
@@ -84,7 +87,6 @@ INLINE = base64.b64encode(gzip.compress(bytes(10**6))).decode()
         changed("p5", "stylesheets", [{**SHEET, "id": f"new{k}"} for k in range(9)]),
         {**changed("p4", "key", 1), "callback_invoker": 1},
         {**changed("p4", "key", 1), "model": {"id": ["p4"]}},
-        {**changed("p4", "key", 1), "model": described("new")},
         {"kind": "RootAdded", "model": described("p3")},
         {"kind": "ColumnDataChanged", "model": {"id": "p1"}, "attr": "data", "data": {}},
         {"kind": "TitleChanged", "title": "mine"},

@@ -119,6 +119,17 @@ def test_a_message_reaches_bokeh_whole_or_ends_the_connection(kind, content, oft
     in_a_thread(scene)
 
 
+def test_a_model_that_has_gone_is_no_reason_to_end_the_connection():
+    async def scene():
+        socket, gone = Socket(), {"type": "object", "name": "Div", "id": "gone", "attributes": {}}
+        change = {"kind": "ModelChanged", "model": gone, "attr": "text", "new": "x"}
+        assert await socket.say("PATCH-DOC", {"events": [change]}) is None
+        assert not socket.taken and not socket.closed
+        assert await socket.say("PATCH-DOC", ready()) == "message"
+
+    in_a_thread(scene)
+
+
 def test_a_part_that_is_too_long_is_not_waited_for():
     async def scene():
         socket = Socket()

@@ -63,3 +63,14 @@ async def test_the_rest_ends_when_a_browser_comes(monkeypatch):
     asyncio.get_running_loop().call_later(0.05, lambda: [setattr(page, "wanted", True) for page in pages])
     async with turns.turn():
         assert time.monotonic() - began < 1.9  # it would be two seconds
+
+
+async def test_where_pages_were_in_vain_a_sender_who_hangs_up_soon_gets_none(monkeypatch):
+    monkeypatch.setattr(turns, "GRACE_S", 0.05)
+    for _ in range(turns.RECENT):
+        turns.built()
+    hung_up = []
+    asyncio.get_running_loop().call_later(0.01, hung_up.append, True)
+    with pytest.raises(turns.Gone):
+        async with turns.turn(lambda: bool(hung_up), bounded=True):
+            pytest.fail("a page was built")

@@ -14,7 +14,7 @@ from panel.io.state import set_curdoc
 
 from pmdviz.lab.loop import limits
 from pmdviz.serve import pages
-from pmdviz.serve.allowed import Refused, check_patch, known, parsed
+from pmdviz.serve.allowed import Gone, Refused, check_patch, known, parsed
 from tests.lab.threads import in_a_thread
 from tests.support.mutations import mutated
 
@@ -69,6 +69,8 @@ class Decoded:
             self.passed += 1
         except Refused:
             self.refused += 1
+        except Gone:
+            self.unknown += 1
         except DeserializationError as error:
             self._note(error, "UnknownReference" in type(error).__name__)
         except Exception as error:
