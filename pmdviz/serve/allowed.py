@@ -28,6 +28,7 @@ STYLE = {"url", "css"}  # attributes of these
 REFERENCE = {"id"}
 CHANGE = {"kind", "model", "attr", "new"}
 MESSAGE = {"kind", "msg_type", "msg_data"}
+DRAGGED = "dragged"  # name of the source that a dragged point is written to
 
 ANY = {"visible"}  # a card that is closed hides what it has, of whatever class
 SIZES = {"inner_width", "inner_height", "outer_width", "outer_height"}
@@ -41,6 +42,7 @@ WRITES: Mapping[str, Collection[str]] = {  # class -> the attributes that a brow
     "Card": {"collapsed", "scroll_position"},
     "CheckboxGroup": {"active"},
     "Column": {"scroll_position"},
+    f"{DRAGGED} ColumnDataSource": {"data"},
     "CustomSelect": {"value"},
     "Figure": SIZES,
     "FileDownload": {"clicks"},
@@ -94,7 +96,8 @@ def known(model: Any) -> Known | None:
     """What the guard knows of a model; Panel numbers the classes of what a component of ours has."""
     if model is None:
         return None
-    return Known(model.__qualified_model__.rsplit(".", 1)[-1].rstrip("0123456789"), model.subscribed_events)
+    kind = model.__qualified_model__.rsplit(".", 1)[-1].rstrip("0123456789")
+    return Known(f"{DRAGGED} {kind}" if model.name == DRAGGED else kind, model.subscribed_events)
 
 
 def check_short(part: str | bytes) -> None:

@@ -148,7 +148,7 @@ class TriangleView(Layered):
         )  # fmt: skip
 
     def _let_drag(self) -> None:
-        self.dragged = ColumnDataSource({"x": [], "y": []})
+        self.dragged = ColumnDataSource({"x": [], "y": []}, name="dragged")
         args = {"figure": self.figure, "start": self.sources["start"], "dragged": self.dragged}
         for event in ("panstart", "pan", "panend"):
             self.figure.js_on_event(event, CustomJS(args=args, code=DRAG_JS))

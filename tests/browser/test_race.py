@@ -52,8 +52,9 @@ def test_a_race_plays_and_pauses_and_its_table_sorts_both_ways(race):
     assert not race.page.get_by_role("button", name="Continue").is_visible()  # it is not over
     assert (np.abs(pixels(race) - before) > 40).mean() > 0.005
     assert iteration(race) == stood
-    numbers = [float(text) for text in column(race, "first")]
-    assert len(numbers) == 6 and numbers == sorted(numbers)
+    cells = column(race, "first")
+    numbers = [float(text) for text in cells if text != "–"]  # a chain of three draws has no density, and no TV
+    assert len(cells) == 6 and len(numbers) >= 4 and numbers == sorted(numbers) and "–" not in cells[: len(numbers)]
     head = race.page.locator(".scroller th.visited")
     for order, reverse in (("ascending", False), ("descending", True)):
         head.get_by_role("button").click()
