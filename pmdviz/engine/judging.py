@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import weighted_sum
+from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.pareto import largest_trusted
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.shift import FEWEST_ESS
@@ -102,9 +102,7 @@ def _smoothed(frame: Frame) -> bool:
     """Whether q has its width from the smoothing kernels: particles without one are narrower than 0.7 of it."""
     if frame.method.family != "particles":
         return False
-    particles, weights = frame.particles, frame.weights
-    variances = weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2)
-    return bool((variances < NARROW**2 * np.diag(frame.density.cov)).any())
+    return bool((spread(frame.particles, frame.weights) < NARROW * np.sqrt(np.diag(frame.density.cov))).any())
 
 
 def _of_chains(frame: Frame) -> str:

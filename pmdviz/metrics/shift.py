@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.density import effective_sample_size, normalise, weighted_sum
 from pmdviz.densities.pareto import k_hat
-from pmdviz.methods import Method
-from pmdviz.metrics.base import Measurable, Metric
+from pmdviz.metrics.base import Measurable, Metric, has_reference
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -62,7 +62,7 @@ def importance_shift(density: Density, target: Target) -> Shift | None:
 def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, around_modes: bool) -> Shift:
     weights = np.exp(log_weights)
     mean = weighted_sum(weights, points)
-    sd = np.sqrt(np.maximum(weighted_sum(weights, (points - mean) ** 2), 1e-300))
+    sd = np.maximum(spread(points, weights), 1e-150)
     ratios = np.sqrt(np.diag(density.cov)) / sd
     moved = float((np.abs(mean - density.mean) / sd).max())
     ess, khat = effective_sample_size(log_weights), k_hat(log_weights)
@@ -74,10 +74,6 @@ def _moved(frame: Measurable) -> float | None:
     return found.moved if found is not None and found.ess >= FEWEST_ESS else None
 
 
-def _is_headline(target: Target, method: Method) -> bool:
-    return target.reference() is None
-
-
 Metric(
     name="shift",
     title="importance shift",
@@ -86,7 +82,7 @@ Metric(
     about="how far weights p/q of 1,500 draws move the mean of q; no reference is needed",
     measure=_moved,
     applies=lambda target, method: "reals" in target.offers,
-    traced=_is_headline,
+    traced=lambda target, method: not has_reference(target, method),
     order=19,
     axis="shift",
     axis_title="Importance shift",
