@@ -393,7 +393,7 @@ def widgets(desk: Desk) -> None:
     assert lab.session.knobs.bandwidth == 0.6 and not lab.widget.playing and lab.widget.iteration == 0
     lab.set(bandwidth=0.5)
     assert lab.widget.bandwidth == 0.5
-    assert "application/vnd.jupyter.widget-view+json" in lab.widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in lab._repr_mimebundle_()
     race = pmdviz.Race(["pmd:num_particles=50", "smc:num_particles=50"], target="gaussian", budget=500)
     assert set(race.runs) == {"pmd:num_particles=50", "smc:num_particles=50"} and not race.widget.playing
 

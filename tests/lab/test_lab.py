@@ -27,6 +27,14 @@ def test_what_can_be_read_and_what_is_refused():
     assert error_words(ValueError("broken")) == "the step failed with ValueError: broken"
 
 
+def test_without_an_event_loop_every_setting_acts_at_once():
+    lab = pmdviz.Lab(target="gaussian", num_particles=100)
+    lab.widget.bandwidth = 0.6
+    assert lab.session.knobs.bandwidth == 0.6
+    lab.set(bandwidth=0.5)
+    assert lab.session.knobs.bandwidth == lab.widget.bandwidth == 0.5
+
+
 async def test_it_plays_without_a_page_and_another_target_is_taken_back():
     async with playing_lab(num_particles=100, budget=300) as lab:
         lab._act("toggle")

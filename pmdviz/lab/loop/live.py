@@ -173,6 +173,11 @@ class Live:
         return bool(self._missing)
 
     @property
+    def started(self) -> bool:
+        """Whether `start` was called and `stop` was not: before, nothing takes what is queued."""
+        return self._begun
+
+    @property
     def at_work(self) -> bool:
         """Whether a job is under way or waits."""
         return self._watch is not None or bool(self._jobs)

@@ -169,12 +169,14 @@ class Lab(LivePage):
         runner = self.live.runner or self._runner()
         wanted = runner.session.knobs.replaced(**knobs)
         kind, values = type(wanted), {name: getattr(wanted, name) for name in knobs}
-        if self.live.at_work or self.live.playing or runner.is_recorded:
+        if self.live.started and (self.live.at_work or self.live.playing or runner.is_recorded):
             for name, value in values.items():
                 self.live.set(kind, name, value)
         else:
-            runner.set(values, kind)
-            self.live.do("look", Runner.snapshot)
+            self._runner().set(values, kind)
+            self.live.do("look", Runner.snapshot, newest_only=True)
+            if self._widget is not None:
+                self._widget.tell(**values)
 
     # Life
 
