@@ -125,8 +125,8 @@ class Page:
         box.press("Enter")
 
     def words(self) -> str:
-        """The state in words, without the baseline, which arrives when it has been computed."""
-        return self.page.evaluate("pmdviz.words()").partition(", exact")[0]
+        """The state in words up to TV of independent draws, which arrives when it has been computed."""
+        return self.page.evaluate("pmdviz.words()").partition(", independent draws")[0]
 
     def said(self, text: str | re.Pattern[str]) -> Any:
         """Wait until a visible text is there."""
@@ -529,7 +529,7 @@ def target_menu(stand: Stand) -> str:
         page.begin(TARGET, "Conjugate Gaussian (any dimension)")
         page.said(OPTIONS).click()
         page.type("num_data", "37")
-        page.said(re.compile(r"\b37 data points"))
+        page.said(re.compile(r"\b37 observations"))
         page.step(1)
     return f"{len(titles)} targets, {len(tried)} tried"
 
@@ -569,6 +569,7 @@ def time_line(stand: Stand) -> None:
         page.becomes(end)
         line.press("End")
         page.wait("pmdviz.iteration() === 30")
+        line.blur()  # the ring around it lies on the picture
         page.becomes(end, alike=True)
         box = line.bounding_box()
         page.page.mouse.click(box["x"] + 4 + (box["width"] - 8) * 10 / int(line.get_attribute("max")), box["y"] + 10)
@@ -611,8 +612,8 @@ PICTURES = {  # target, method, knobs: the pictures that its menu has
     "mixture": ("pmd", {}, ("Posterior", "Lines of descent", "Where they differ", "Marginals")),
     "logistic": ("pmd", {}, ("Decision lines", "Marginals")),
     "sparse_gp": ("structured_pmd", {}, ("Function",)),
-    "topics": ("structured_pmd", {}, ("Topics",)),
-    "ising": ("gibbs", {}, ("Lattices of particles",)),
+    "topics": ("structured_pmd", {}, ()),  # a single picture has no menu
+    "ising": ("gibbs", {}, ()),
 }
 
 
@@ -626,6 +627,11 @@ def pictures(stand: Stand) -> str:
             page.reach(4)
             offered, last = page.options(PICTURE), None
             assert set(titles) <= set(offered), (target, offered)
+            if not titles:
+                last = page.pixels()
+                page.step(5)
+                assert (page.pixels() != last).any()
+                seen += 1
             for title in offered:
                 page.choose(PICTURE, title)
                 page.wait(f"{chosen_js(PICTURE)} === {json.dumps(title)}")
@@ -1110,6 +1116,7 @@ def race_files(stand: Stand) -> None:
         page.press("Step")
         page.wait(f"{RACE_AT} > 0")
         page.page.get_by_text("Export: film, page, picture, table").locator("visible=true").click()
+        page.menu("Kind of file").wait_for()
         for suffix in ("json", "png"):
             page.menu("Kind of file").select_option(
                 label=next(t for t in page.options("Kind of file") if t.startswith(f"{suffix.upper()}:"))

@@ -129,6 +129,8 @@ class RecordedFrame(Frame):
         """As the live run says it."""
         return recording().about["caveats"][self.iteration]
 
+    unchecked = ""
+
     @property
     def digest(self) -> str:
         """That of the exact particles and weights."""
