@@ -1,7 +1,8 @@
 """Ways to make one model of the machines' models. Their parameters are sent, and no data but for `mle`.
 
 KL averaging looks for the model nearest to all machines' models theta_k, argmax sum_k E_{theta_k} log p(x | theta);
-the expectations are taken over n points drawn from each of them (Han 2019, Algorithms 11 and 12, Theorems 18 to 20).
+the expectations are taken over n points drawn from each of them (Han 2019, Algorithms 11 and 12; Theorem 19
+is of plain draws, 20 of control variates, 22 of weighted draws).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Aggregation(Experiment):
         "Every machine fits a model to its own data and sends the model alone. Which one model of all comes nearest to "
         "the fit to all data?"
     )
-    source = "Han 2019, Algorithms 11 and 12, Theorems 18 to 20, Figures 30 to 34"
+    source = "Han 2019, Algorithms 11 and 12, Theorems 19, 20 and 22, Figures 30 to 34"
     Knobs = AggregationKnobs
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
