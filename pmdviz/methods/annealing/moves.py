@@ -100,9 +100,7 @@ def leapt(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept
     start = walkers._replace(momenta=momenta)
     end, alive, gradients = _trajectories(start, at, leaps)
     end, likelihoods = _valued(end, at, alive)
-    gained = (
-        at.log_density(end) - finite(at.log_density(start)) + 0.5 * ((momenta**2).sum(1) - (end.momenta**2).sum(1))
-    )
+    gained = at.log_density(end) - finite(at.log_density(start)) + 0.5 * ((momenta**2).sum(1) - (end.momenta**2).sum(1))
     back = start._replace(momenta=-momenta)
     B = len(at.batch)
     calls = (likelihoods > 0) + sum(number > 0 for number in gradients)
