@@ -63,15 +63,15 @@ CLAIMS: tuple[tuple[str, dict[str, Rule]], ...] = (
     ("GF-KSD is more powerful than MMD (Figures 28, 29)", _everywhere("gf_ksd", "mmd", strictly=True)),
     ("Ours: DKSD is more powerful than MMD", _everywhere("dksd", "mmd", strictly=True)),
     (
-        "The error of KL averaging with plain draws falls like 1/n ((0.134), Figure 31)",
+        "The error of KL averaging with plain draws falls like 1/n (Theorem 19, Figure 31)",
         {words: slope_within(words, "naive", -1.3, -0.7) for words in ("Gaussian", "PPCA", *MIXED)},
     ),
     (
-        "With weighted draws it falls like 1/n^2 (Theorem 20, Figure 31)",
+        "With weighted draws it falls like 1/n^2 (Theorem 22, Figure 31)",
         {words: slope_within(words, "weighted", -2.4, -1.6) for words in ("Gaussian", "PPCA", *MIXED)},
     ),
     (
-        "With control variates it falls like 1/n^2 (Theorem 19, Figure 31)",
+        "With control variates it falls like 1/n^2 (Theorem 20, Figure 31)",
         {words: slope_within(words, "control", -2.4, -1.6) for words in ("Gaussian", "Gaussian mixture")},
     ),
     (

@@ -17,7 +17,7 @@ from pmdviz.targets.options import data_source
 MIXED = tuple(name for name, model in MODELS.items() if model.mixed)
 SETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "all": ("all that apply", tuple(COMBINERS)),
-    "kl": ("KL averaging", ("naive", "control", "control_fresh", "weighted")),
+    "kl": ("KL averaging", ("naive", "control", "control_fresh", "weighted", "weighted_printed")),
     "linear": ("means of the parameters", ("linear", "linear_unmatched")),
 }
 

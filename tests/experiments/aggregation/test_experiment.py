@@ -30,8 +30,8 @@ def test_one_repetition_has_all_numbers_of_draws_and_each_value_is_a_case():
     assert [case["draws"] for case in MADE.cases(chosen)] == [[50, 200]] * 2
     mine = [(row["combiner"], row["num_draws"]) for row in rows if row["seed"] == 1]
     assert mine == [
-        ("naive", 50), ("control", 50), ("control_fresh", 50), ("weighted", 50),
-        ("naive", 200), ("control", 200), ("control_fresh", 200), ("weighted", 200),
+        ("naive", 50), ("control", 50), ("control_fresh", 50), ("weighted", 50), ("weighted_printed", 50),
+        ("naive", 200), ("control", 200), ("control_fresh", 200), ("weighted", 200), ("weighted_printed", 200),
         ("linear", 0), ("exact", 0), ("mle", 0),
     ]  # fmt: skip
     by_name = {(row["combiner"], row["num_draws"]): row for row in rows if row["seed"] == 1}
