@@ -28,6 +28,10 @@ particles with chains. These are their claims, and a few of ours, marked so. The
 behind a verdict and the conditions stand on the page of each model. The first paper's large data (MNIST8M, 463,715
 songs, Wikipedia) are not judged: we have not got them.
 
+A claim **holds** if it holds under every condition (data, size, setting), and **under some conditions** if it holds
+under one. It **does not hold** if it is refuted under one condition and holds under none. Rivals are not conditions: a
+claim against several rivals is refuted by one of them.
+
 | verdict | claims |
 |---|---|
 {counts}
