@@ -61,8 +61,17 @@ def draw(means: dict[str, np.ndarray], grid: Grid) -> None:
     top = means["exact posterior"].max()
     (left, right), (low, high) = grid.box
     for axes, (title, q) in zip(figure.subplots(2, 4, sharex=True, sharey=True).flat, means.items(), strict=True):
-        axes.imshow(q, origin="lower", extent=(left, right, low, high), vmin=0, vmax=top, cmap="Blues", aspect="auto")
+        axes.imshow(
+            q,
+            origin="lower",
+            extent=(left, right, low, high),
+            vmin=0,
+            vmax=top,
+            cmap="Blues",
+            aspect="auto",
+            interpolation="nearest",
+        )
         axes.set_title(title, fontsize=9)
     figure.supxlabel("θ₁", fontsize=9)
     figure.supylabel("θ₂", fontsize=9)
-    figure.savefig(FIGURE, dpi=100)
+    figure.savefig(FIGURE, dpi=100, pil_kwargs={"optimize": True})
