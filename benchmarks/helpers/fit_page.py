@@ -42,8 +42,8 @@ standard errors; everything between is open.
 """
 REMARKS = """\
 **What is not as in the thesis.** The order of its Figures 28 and 29 is reversed here: DKSD is ahead of GF-KSD at
-every sample size and distance, and MMD is not behind GF-KSD on the machine. Those figures cannot come from the
-bootstrap as printed. Integrating out the latent point, which costs nothing, makes up part of the gap on 3 x 3 and 4 x
+every sample size and distance, and MMD is not behind GF-KSD on the machine. The thesis' smooth surrogate (0.124) to
+(0.126) in the place of the base alone changes little. Those figures cannot come from the bootstrap as printed. Integrating out the latent point, which costs nothing, makes up part of the gap on 3 x 3 and 4 x
 4 spins and on the machine; on 10 x 10 spins 1/p differs so much between states that a few pairs decide, and neither
 version sees anything. **Several bandwidths** combined gain most where one rule is a poor guess (MMD on 4 x 4 spins),
 and cost a little where it is a good one (KSD of Gaussians).
@@ -56,7 +56,8 @@ pairs that count. `note` warns of it.
 of a machine is computed from the draws that its refit was fitted to, a bias of order 1/n that all machines share;
 with other draws most of it is gone. Matched means of parameters are best of all on data drawn from the model, whose
 parameters can be told apart, and worst on two of the three tables. On tables of a few hundred rows what a model of
-two components loses is decided by which maximum EM has found, and weighted and plain draws are alike. What the thesis
+two components loses is decided by which maximum EM has found, and weighted and plain draws are alike. Errors of
+mixtures are distances from a quadrature of the KL average, which shares no draws with any combiner. What the thesis
 says is not applicable to PPCA (means, control variates) is, once the loadings are turned to one orientation."""
 
 Table = Callable[[Mapping[str, Any]], str]
