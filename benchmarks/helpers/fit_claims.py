@@ -114,10 +114,7 @@ CLAIMS: tuple[tuple[str, dict[str, Rule]], ...] = (
     ),
     (
         "With the number of components by BIC, weighted draws lose less held-out log likelihood (Figure 33a)",
-        {
-            f"d = 3, {name}": better_held_out("Gaussian mixture, counted by BIC", name, "naive")
-            for name in WEIGHTED
-        },
+        {f"d = 3, {name}": better_held_out("Gaussian mixture, counted by BIC", name, "naive") for name in WEIGHTED},
     ),
     (
         "On tables weighted draws lose least held-out log likelihood (Figure 34)",

@@ -43,10 +43,11 @@ standard errors; everything between is open.
 REMARKS = """\
 **What is not as in the thesis.** The order of its Figures 28 and 29 is reversed here: DKSD is ahead of GF-KSD at
 every sample size and distance, and MMD is not behind GF-KSD on the machine. The thesis' smooth surrogate (0.124) to
-(0.126) in the place of the base alone changes little. Those figures cannot come from the bootstrap as printed. Integrating out the latent point, which costs nothing, makes up part of the gap on 3 x 3 and 4 x
-4 spins and on the machine; on 10 x 10 spins 1/p differs so much between states that a few pairs decide, and neither
-version sees anything. **Several bandwidths** combined gain most where one rule is a poor guess (MMD on 4 x 4 spins),
-and cost a little where it is a good one (KSD of Gaussians).
+(0.126) in the place of the base alone changes little. Those figures cannot come from the bootstrap as printed.
+Integrating out the latent point, which costs nothing, makes up part of the gap on 3 x 3 and 4 x 4 spins and on the
+machine; on 10 x 10 spins 1/p differs so much between states that a few pairs decide, and neither version sees
+anything. **Several bandwidths** combined gain most where one rule is a poor guess (MMD on 4 x 4 spins), and cost a
+little where it is a good one (KSD of Gaussians).
 
 **Machines with biases** are left out of the power curves: too many right samples of theirs are rejected by every
 Stein test at 200 points (0.13 to 0.20 at the level 0.05, eight units and five hidden), since the bootstrap needs many
