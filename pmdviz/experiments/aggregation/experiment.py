@@ -45,10 +45,9 @@ class Aggregation(Experiment):
         values = knobs.as_dict()
         names = ("model", "data", "num_data", "dim", "components", "latent", "count", "num_shards", "combiners")
         usual = {name: values[name] for name in names} | {"draws": [knobs.num_draws]}
-        if knobs.varied == "n":
-            different = [usual | {"draws": knobs.levels}]
-        else:
-            different = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
+        different = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
+        if VARIED[knobs.varied].column == "num_draws":  # the machines' models are the same: one case for all n
+            different = [usual | {"draws": [n for each in different for n in each["draws"]]}]
         kept = [_plain(case) for case in different]
         for case in kept:
             _check(case)
