@@ -31,6 +31,8 @@ MIXED = ("Mixture of PPCA", "Gaussian mixture")
 WEIGHTED = ("weighted_printed", "weighted")
 TABLES = ("Digits, mixture of two", "Breast cancer, mixture of two", "Visits to doctors, PPCA")
 AVERAGES = {"averages": "weighted averages of draws", "products": "product of Gaussians"}
+BY_ALPHA = "PPCA, α varied"
+BY_BIC, IN_80 = "Gaussian mixture counted by BIC, d varied", "Gaussian mixture of 80 coordinates, counted by BIC"
 MODES = "Posterior of two modes, on shards"
 
 
@@ -107,6 +109,14 @@ CLAIMS: tuple[tuple[str, dict[str, Rule]], ...] = (
         },
     ),
     (
+        "With n = (N/K)^α weighted draws come to the fit to all data, those without weights more slowly (Figure 32c)",
+        {
+            "at α = 0.8": far_above(BY_ALPHA, "naive", "weighted", 1.0),
+            "naive": power_of(BY_ALPHA, "naive", -1.3, -0.7),
+            "weighted": power_of(BY_ALPHA, "weighted", -2.3, -1.7),
+        },
+    ),
+    (
         "A mean of parameters fails where components have no order",
         {
             "unmatched against matched": far_above("Gaussian mixture", "linear_unmatched", "linear", 100.0),
@@ -115,6 +125,17 @@ CLAIMS: tuple[tuple[str, dict[str, Rule]], ...] = (
     (
         "With the number of components by BIC, weighted draws lose less held-out log likelihood (Figure 33a)",
         {f"d = 3, {name}": better_held_out("Gaussian mixture, counted by BIC", name, "naive") for name in WEIGHTED},
+    ),
+    (
+        "The same in more dimensions (Figure 33b, c)",
+        {
+            **{
+                f"d = {d}, n = 600": better_held_out(BY_BIC, "weighted", "naive", place)
+                for place, d in enumerate((3, 7, 17, 40))
+            },
+            "d = 80, n = 600": better_held_out(IN_80, "weighted", "naive", 0),
+            "d = 80, n = 3,000": better_held_out(IN_80, "weighted", "naive"),
+        },
     ),
     (
         "On tables weighted draws lose least held-out log likelihood (Figure 34)",

@@ -250,7 +250,7 @@ class _Lines:
             raise InputError(f"this is {found}, not a table in text form: save the table as CSV first")
         wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
         encoding, errors = ("utf-16", "strict") if wide else ("utf-8-sig", "windows")
-        size = began = 0
+        size, began = 0, False
         with io.TextIOWrapper(file, encoding, errors) as text:
             for number in itertools.count(1):
                 try:
@@ -262,22 +262,15 @@ class _Lines:
                 size += len(line)
                 if size > self.limits.bytes or len(line) == LONGEST_LINE:
                     raise InputError(f"it unpacks to more than {self.limits.bytes:,} bytes, or to an endless line")
-                line = self._row(line, began == 0)
-                if line:
-                    began = 1
-                    yield number, line
-
-    def _row(self, line: str, first: bool) -> str:
-        """A line as pandas takes it; "" for one that is not a row of the table."""
-        line = line.replace("\u2212", "-").removeprefix("\ufeff").rstrip("\x1a\n")  # Ctrl-Z ended a file once
-        if odd := CONTROL.search(line):
-            raise InputError(f"this is no text: it holds the control character {odd[0]!r}; save the table as CSV first")
-        if COMMENT.match(line):
-            self._comment = line if first else self._comment
-            return ""
-        if not line.strip() or (self.uci and line.startswith("|")):
-            return ""
-        return f"{line.rstrip().removesuffix('.') if self.uci else line}\n"
+                line = line.replace("\u2212", "-").removeprefix("\ufeff").rstrip("\x1a\n")  # Ctrl-Z ended a file once
+                if odd := CONTROL.search(line):
+                    words = f"it holds the control character {odd[0]!r}; save the table as CSV first"
+                    raise InputError(f"this is no text: {words}")
+                if COMMENT.match(line):
+                    self._comment = self._comment if began else line
+                elif line.strip() and not (self.uci and line.startswith("|")):
+                    began = True
+                    yield number, f"{line.rstrip().removesuffix('.') if self.uci else line}\n"
 
 
 def _windows(error: UnicodeError) -> tuple[str, int]:
