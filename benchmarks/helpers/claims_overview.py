@@ -51,7 +51,7 @@ class Item(NamedTuple):
 
 PROOF = "a step of a proof: nothing to measure by itself"
 LOWEST = ("PMD, Algorithm 1 as printed, has the lowest {}", "Ours: our variant of PMD has the lowest {}")
-DECODER = "not tried: no trained decoder comes with pmdviz; PPCA stands in, [stein.md](stein.md)"
+DECODER = "not tried: target `decoder` was trained on simulated images, not on MNIST, [stein.md](stein.md)"
 ITEMS = {
     "Dai, He, Dai, Song 2016": (
         Item("Lemma 1", "the objective is 1-strongly convex", rest="an identity: [geometry.md](geometry.md)"),

@@ -41,7 +41,7 @@ intervals that are apart, or for more than two standard errors; everything betwe
 ## What was seen
 """
 REMARKS = """\
-**What is not as in the thesis.** For spins the order of its Figures 28 and 29 is reversed: DKSD is ahead of GF-KSD at
+**Differences from the thesis.** For spins the order of its Figures 28 and 29 is reversed: DKSD is ahead of GF-KSD at
 every sample size and distance. On the machine, whose weights get independent noise, DKSD and GF-KSD are alike and MMD
 is ahead of both. (Until the noise came from a stream of its own it was proportional to the weights, and DKSD rejected
 nearly every sample.) The thesis' smooth surrogate (0.124) to (0.126) changes little on spins; on the machine it

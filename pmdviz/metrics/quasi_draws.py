@@ -38,10 +38,14 @@ def _placed(density: Density, parents: np.ndarray, noise: np.ndarray) -> np.ndar
 @cache
 def _noise(d: int) -> np.ndarray:
     """Standard normal noise (NUM_POINTS, d), evenly spread in every stretch of it."""
-    uniform = (0.5 + np.arange(1, NUM_POINTS + 1)[:, None] * np.array(STEPS[d])) % 1.0
-    noise = np.vectorize(NormalDist().inv_cdf)(uniform)
+    noise = spread_normals(NUM_POINTS, np.array(STEPS[d]))
     noise.flags.writeable = False
     return noise
+
+
+def spread_normals(n: int, steps: np.ndarray) -> np.ndarray:
+    """The first n terms (n, d) of the sequence of the steps 1/g, ..., 1/g^d (d,), as points of N(0, I)."""
+    return np.vectorize(NormalDist().inv_cdf)((0.5 + np.arange(1, n + 1)[:, None] * steps) % 1.0)
 
 
 def expectations(density: Density, exact: Exact, grids: list[Grid]) -> dict[str, float]:

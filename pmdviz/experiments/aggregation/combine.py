@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from pmdviz.experiments.aggregation.matching import matched
 from pmdviz.experiments.aggregation.models.base import Model
 from pmdviz.experiments.aggregation.models.mixture import Mixture
+from pmdviz.metrics.quasi_draws import spread_normals
 
 CAP = 10.0  # of a weight, where their mean is 1
 EXACT_POINTS = 20_000  # of each machine, where the exact KL average has no closed form
@@ -218,14 +218,12 @@ def exact(machines: Machines) -> Combined:
 def normal_points(n: int, d: int) -> np.ndarray:
     """About n points (2 ⌈n/2⌉, d) spread evenly over N(0, I), of mean 0 and covariance I but for rounding.
 
-    Multiples of 1/g, 1/g^2, ..., 1/g^d without their whole parts, g^(d+1) = g + 1 (Roberts 2018), through the inverse
-    normal distribution function, and their mirror images.
+    The sequence of `quasi_draws` with g^(d+1) = g + 1 in any dimension, and its mirror images.
     """
     g = 2.0
     for _ in range(60):
         g = (1 + g) ** (1 / (d + 1))
-    uniform = (0.5 + np.arange(1, (n + 1) // 2 + 1)[:, None] * g ** -np.arange(1.0, d + 1)) % 1.0
-    z = np.array([*map(NormalDist().inv_cdf, uniform.ravel())]).reshape(uniform.shape)
+    z = spread_normals((n + 1) // 2, g ** -np.arange(1.0, d + 1))
     z = np.concatenate([z, -z])
     z = np.linalg.solve(np.linalg.cholesky(z.T @ z / len(z)), z.T).T
     z.flags.writeable = False

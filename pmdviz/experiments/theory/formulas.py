@@ -47,11 +47,12 @@ def theorem2_unrolled(
 def theorem2_averaged(
     first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
 ) -> float:
-    """E KL(q-bar_T || p) <= (M^2/2 sum gamma_t^2 + sum eps_t + D1) / sum gamma_t, q-bar_T = sum gamma_t q_t / sum gamma_t.
+    """E KL(q-bar_T || p) <= (M^2/2 sum gamma_t^2 + sum eps_t + D1) / sum gamma_t.
 
-    `first` is D1 = KL(p || q_1); M^2 is the largest E ||g_t||^2; eps_t as proved (`proved_inexactness`), nats.
+    q-bar_T = sum gamma_t q_t / sum gamma_t; `first` is D1 = KL(p || q_1);
+    M^2 is the largest E ||g_t||^2; eps_t as proved (`proved_inexactness`), nats.
     Source: Theorem 2(b), appendix B of the paper.
-    """  # noqa: E501
+    """
     noise = 0.5 * max(gradient_bounds) ** 2 * float(np.square(gammas).sum())
     return float((noise + sum(inexactness) + first) / sum(gammas))
 

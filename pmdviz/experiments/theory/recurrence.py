@@ -209,11 +209,14 @@ def averaged(runs: list[list[Terms]]) -> list[Terms]:
 
 def unrolled(rows: list[Terms]) -> np.ndarray:
     """What the recurrence alone, as proved, says of KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
-    columns = [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]
-    return theorem2_unrolled(rows[0].kl, *columns)
+    return theorem2_unrolled(rows[0].kl, *_of_theorem2(rows))
 
 
 def averages_allowed(rows: list[Terms]) -> list[float]:
     """What Theorem 2(b) with eps_t as proved allows of KL(q-bar_t || p) after each step."""
-    columns = [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]
-    return [theorem2_averaged(rows[0].kl, *(column[: k + 1] for column in columns)) for k in range(len(rows))]
+    return [theorem2_averaged(rows[0].kl, *_of_theorem2(rows[: k + 1])) for k in range(len(rows))]
+
+
+def _of_theorem2(rows: list[Terms]) -> list[list[float]]:
+    """gamma_t, ||g_t|| and eps_t as proved."""
+    return [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]

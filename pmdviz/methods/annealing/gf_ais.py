@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Choice
 from pmdviz.methods.annealing import moves
 from pmdviz.methods.annealing.knobs import PILOTS, LadderKnobs, sandwich_knob
@@ -13,8 +12,8 @@ from pmdviz.methods.annealing.moves import Walkers
 from pmdviz.methods.base import Method
 from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
+from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.surrogates import KernelSurrogate
-from pmdviz.methods.stein.widths import CLOSEST, DIVISORS
 from pmdviz.targets import Target
 
 BY_PILOTS, AS_PRINTED, WALK = "pilots", "printed", "walk"
@@ -128,5 +127,4 @@ def langevin(
 
 def surrogate(centres: np.ndarray, log_p: np.ndarray) -> KernelSurrogate:
     """sum_j p(x_j) exp(-|x - x_j|²/h) of centres (n, d) in prior sds with h = med²/(2 log(n + 1))  (0.88)."""
-    h = max(sampled_median_distance(centres), CLOSEST) ** 2 / DIVISORS["thesis"](len(centres))
-    return KernelSurrogate(np.ascontiguousarray(centres), log_p - log_p.max(), h)
+    return KernelSurrogate(np.ascontiguousarray(centres), log_p - log_p.max(), squared_width(centres, 1.0))
