@@ -71,6 +71,8 @@ def _difference(formula, k, step):
 def test_a_part_that_does_not_change_adds_nothing_to_the_gradient():
     gradient = Formula("x ** maximum(x, 1.0)").gradient(np.array([[-2.0, 0.0], [-0.5, 1.0]]))
     np.testing.assert_array_equal(gradient[:, 0], 1.0)
+    gradient = Formula("1.0 ** (x ** x)").gradient(np.array([[-0.5, 0.0], [2.0, 1.0]]))
+    np.testing.assert_array_equal(gradient[:, 0], 0.0)  # 1 to the power of what is no number is 1
 
 
 def test_value_and_gradient_come_from_one_walk():

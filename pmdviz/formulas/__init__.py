@@ -220,7 +220,8 @@ def _chained(function: Function, arguments: list[Dual]) -> Dual:
             by_argument = partial(*values, value)
             for k, slope in enumerate(argument.slopes):
                 if slope is not None:
-                    # An argument that does not change adds nothing, even where its partial derivative does not exist.
-                    part, before = np.where(np.equal(slope, 0), 0.0, by_argument * slope), slopes[k]
+                    # A factor of 0 leaves nothing, even where the other factor does not exist.
+                    nothing = np.equal(slope, 0) | np.equal(by_argument, 0)
+                    part, before = np.where(nothing, 0.0, by_argument * slope), slopes[k]
                     slopes[k] = part if before is None else before + part
     return Dual(value, tuple(slopes))
