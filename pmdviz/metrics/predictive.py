@@ -10,7 +10,9 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -37,6 +39,7 @@ class Sums(NamedTuple):
 
 
 _sums: OrderedDict[tuple, Sums] = OrderedDict()
+_of_frame: WeakKeyDictionary[Measurable, Sums] = WeakKeyDictionary()
 _lock = threading.RLock()
 
 
@@ -78,17 +81,17 @@ def sums_of(frame: Measurable) -> Sums | None:
     target, method = frame.target, frame.method
     if not (target.by_points and isinstance(method, Chain)):
         return None
-    total: Sums | None = None
-    every = every_of(target, frame.knobs)
+    if frame in _of_frame:
+        return _of_frame[frame]
+    every, blocks = every_of(target, frame.knobs), []
     for chain in states_of(frame.state):
         first, draws = scored_draws(chain, frame.knobs, every)
         start, end = first, first + len(draws)
         while start < end:  # the largest blocks of 2^k draws that begin at a multiple of their size
             size = min(start & -start or 1 << 62, 1 << (end - start).bit_length() - 1)
-            block = _block(target, draws[start - first : start - first + size])
-            total = block if total is None else _joined(total, block)
+            blocks.append(_block(target, draws[start - first : start - first + size]))
             start += size
-    return total
+    return _of_frame.setdefault(frame, reduce(_joined, blocks))
 
 
 def _block(target: Target, draws: np.ndarray) -> Sums:

@@ -49,16 +49,17 @@ def test_simulated_classes_have_their_probabilities():
 @pytest.mark.parametrize("method", ["pmd", "svgd", "sgld", "hmc"])
 def test_methods_learn_it(method):
     """Half of the way from a guess among three to what the true weights would get, or more."""
-    small = {"num_particles": 300} if method == "pmd" else {}
-    frame = Session(Recipe("softmax", method, seed=0, budget=None, **small), metrics_every=10**9).advance(100)
+    small = {"num_particles": 100} if method in ("pmd", "svgd") else {}
+    frame = Session(Recipe("softmax", method, seed=0, budget=None, **small), metrics_every=10**9).advance(60)
     assert frame.metrics["accuracy"] > 0.6
     assert frame.metrics["log_loss"] < 0.8
 
 
+@pytest.mark.ci
 def test_digits_are_told_apart():
     target = make_target("softmax", data="digits", num_data=300)
     assert target.dim == 650
     options = {"data": "digits", "num_data": 300}
     recipe = Recipe("softmax", "psgld", target_options=options, seed=0, budget=None, a=0.1, batch_size=50)
-    frame = Session(recipe, metrics_every=10**9).advance(300)
+    frame = Session(recipe, metrics_every=10**9).advance(100)
     assert frame.metrics["accuracy"] > 0.8

@@ -93,6 +93,7 @@ ON_A_GRID = looped("case", PLANAR)
 # Settings by their places in SETTINGS, whose posterior is known by draws alone; to ask all of them takes a while.
 BY_DRAWS = {
     "binary_net": (0, 1),
+    "softmax": (0, 1),
     "regression_net": (0, 1, 2),
     "logistic": (0, 2),
     "topics": (0, 1),

@@ -136,7 +136,8 @@ def num_left_out(iteration: int, knobs: Any) -> int:
 
 def judged_draws(state: Any, knobs: Any) -> np.ndarray:
     """The judged draws of all chains, one chain after the other, (n, d)."""
-    return np.concatenate([judged_draws_of(chain, knobs) for chain in states_of(state)])
+    parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
+    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
 
 def judged_draws_of(state: ChainState, knobs: Any) -> np.ndarray:
