@@ -15,7 +15,7 @@ from benchmarks.helpers.fit_bars import judged
 from benchmarks.helpers.fit_configurations import CONFIGURATIONS, QUICK
 from benchmarks.helpers.fit_sizes import sizes_by_route, zero_means
 from pmdviz.experiments import catalogue  # noqa: F401, enters the experiments
-from pmdviz.experiments.aggregation.knobs import VARIED
+from pmdviz.experiments.aggregation.knobs import AGAINST, VARIED
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 
 
@@ -49,12 +49,12 @@ def measured(words: str, place: Path | None, quick: bool) -> dict[str, Any]:
 
 def levels(result: ExperimentResult) -> list[dict[str, Any]]:
     """Error and loss of held-out log likelihood, mean and standard error, at each value of what is varied."""
-    by = VARIED[result.knobs["varied"]].column
+    by, error = VARIED[result.knobs["varied"]].column, AGAINST[result.knobs["against"]].column
     groups: dict[tuple[str, int], list[Any]] = {}
     for row in result.rows:
         groups.setdefault((row["combiner"], row[by]), []).append(row)
     return [
-        {"combiner": combiner, "level": level, "error": _mean(rows, "error"), "gap": _mean(rows, "gap")}
+        {"combiner": combiner, "level": level, "error": _mean(rows, error), "gap": _mean(rows, "gap")}
         for (combiner, level), rows in sorted(groups.items())
     ]
 

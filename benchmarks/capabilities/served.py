@@ -125,8 +125,8 @@ class Page:
         box.press("Enter")
 
     def words(self) -> str:
-        """The state in words, without the baseline, which arrives when it has been computed."""
-        return self.page.evaluate("pmdviz.words()").partition(", exact")[0]
+        """The state in words up to TV of independent draws, which arrives when it has been computed."""
+        return self.page.evaluate("pmdviz.words()").partition(", independent draws")[0]
 
     def said(self, text: str | re.Pattern[str]) -> Any:
         """Wait until a visible text is there."""
@@ -183,6 +183,14 @@ class Page:
         path = folder / coming.value.suggested_filename
         coming.value.save_as(path)
         return path
+
+    def copied(self, part: str) -> str:
+        """What the clipboard has, once a part of it is there."""
+        late = time.monotonic() + PATIENCE / 4
+        while part not in (text := self.page.evaluate("navigator.clipboard.readText()")):
+            assert time.monotonic() < late, text
+            self.page.wait_for_timeout(100)
+        return text
 
     def close(self) -> None:
         """Close it. Raises AssertionError for what the browser complained of."""
@@ -529,7 +537,7 @@ def target_menu(stand: Stand) -> str:
         page.begin(TARGET, "Conjugate Gaussian (any dimension)")
         page.said(OPTIONS).click()
         page.type("num_data", "37")
-        page.said(re.compile(r"\b37 data points"))
+        page.said(re.compile(r"\b37 observations"))
         page.step(1)
     return f"{len(titles)} targets, {len(tried)} tried"
 
@@ -569,6 +577,7 @@ def time_line(stand: Stand) -> None:
         page.becomes(end)
         line.press("End")
         page.wait("pmdviz.iteration() === 30")
+        line.blur()  # the ring around it lies on the picture
         page.becomes(end, alike=True)
         box = line.bounding_box()
         page.page.mouse.click(box["x"] + 4 + (box["width"] - 8) * 10 / int(line.get_attribute("max")), box["y"] + 10)
@@ -611,8 +620,8 @@ PICTURES = {  # target, method, knobs: the pictures that its menu has
     "mixture": ("pmd", {}, ("Posterior", "Lines of descent", "Where they differ", "Marginals")),
     "logistic": ("pmd", {}, ("Decision lines", "Marginals")),
     "sparse_gp": ("structured_pmd", {}, ("Function",)),
-    "topics": ("structured_pmd", {}, ("Topics",)),
-    "ising": ("gibbs", {}, ("Lattices of particles",)),
+    "topics": ("structured_pmd", {}, ()),  # a single picture has no menu
+    "ising": ("gibbs", {}, ()),
 }
 
 
@@ -626,6 +635,11 @@ def pictures(stand: Stand) -> str:
             page.reach(4)
             offered, last = page.options(PICTURE), None
             assert set(titles) <= set(offered), (target, offered)
+            if not titles:
+                last = page.pixels()
+                page.step(5)
+                assert (page.pixels() != last).any()
+                seen += 1
             for title in offered:
                 page.choose(PICTURE, title)
                 page.wait(f"{chosen_js(PICTURE)} === {json.dumps(title)}")
@@ -701,8 +715,9 @@ def drags(stand: Stand) -> None:
         moved = handle.get_attribute("aria-valuetext")
         page.becomes(before)
         assert moved != place
+        address = page.page.evaluate("location.search")
         handle.press("ArrowUp")
-        page.wait(f"{HANDLE_JS} !== {json.dumps(moved)}")
+        page.wait(f"{HANDLE_JS} !== {json.dumps(moved)} && location.search !== {json.dumps(address)}")
         page.press("Undo: previous run")
         page.wait(f"{HANDLE_JS} === {json.dumps(moved)}")
         page.choose(METRIC, "Data and predictions")
@@ -737,7 +752,7 @@ def own_data(stand: Stand) -> None:
             rows = 30 if by_file else 41
             page.said(re.compile(rf"^{rows} rows"))
             page.press("Use these data")
-            page.said(re.compile(rf"\b{rows} data points"))
+            page.said(re.compile(rf"\b{rows} observations"))
             page.step(1)
 
 
@@ -748,8 +763,8 @@ def formulas(stand: Stand) -> None:
     with stand.page(f"?run={link}") as page:
         before = page.pixels()
         page.said(OPTIONS).click()
-        page.type("density", "-hypot(x, y)^2")
-        page.said(re.compile("not allowed; write a power"))
+        page.type("density", "-hypot(x, z)")
+        page.said(re.compile("is not known: a formula is made of"))
         page.type("density", "-4 * square(hypot(x, y) - 2)")
         page.wait(f"pmdviz.find('{KNOB.format('density')}').getAttribute('aria-invalid') === 'false'")
         page.becomes(before)
@@ -930,8 +945,8 @@ def geometry(stand: Stand) -> None:
 @tries("Pages")
 def grammar(stand: Stand) -> None:
     """Methods: cells run."""
-    with stand.page("?page=methods", ready="pmdviz.find('.pmdviz-methods button')") as page:
-        page.button("One-pass sequential Monte Carlo, Resample").click()
+    with stand.page("?page=methods", ready="pmdviz.find('.pmdviz-methods')") as page:
+        page.page.get_by_role("button", name=re.compile("^One-pass sequential Monte Carlo, Resample: ")).click()
         page.page.get_by_role("tab", name="Lab", selected=True).wait_for()
         page.reach(1)
         page.wait(f"{chosen_js(METHOD)} === 'One-pass sequential Monte Carlo'")
@@ -940,7 +955,8 @@ def grammar(stand: Stand) -> None:
 @tries("Pages")
 def lessons(stand: Stand) -> str:
     """Lessons: question, run, verdict."""
-    with stand.page("?page=lessons", ready="pmdviz.find('.pmdviz-lessons button')", locale="en") as page:
+    with stand.page("?page=lessons", ready="pmdviz.find('.pmdviz-lessons')", locale="en") as page:
+        page.button("Begin: One step, opened up").wait_for()
         titles = page.page.get_by_role("button", name=re.compile("^Begin: ")).all_inner_texts()
         page.button("Begin: One step, opened up").click()
         page.wait(f"{LESSON_JS}.lesson")
@@ -970,8 +986,7 @@ def challenge(stand: Stand) -> None:
         page.wait(f"/Score \\d+ of 100/.test({LESSON_JS}.score ?? '')")
         score = re.search(r"Score \d+", page.page.evaluate(f"{LESSON_JS}.score"))[0]
         page.button("Copy link to this attempt").click()
-        page.wait("navigator.clipboard.readText().then((text) => text.includes('five_passes'))")
-        link = page.page.evaluate("navigator.clipboard.readText()")
+        link = page.copied("five_passes")
     with stand.page(f"?{urlsplit(link).query}") as page:
         page.wait(f"({LESSON_JS}.score ?? '').includes('replayed from the link')")
         assert page.page.evaluate(f"{LESSON_JS}.score").startswith(score)
@@ -1010,9 +1025,8 @@ def links(stand: Stand) -> None:
         page.said("Copied to the clipboard.")
         link, words = page.page.evaluate("navigator.clipboard.readText()"), page.words()
         page.press("Copy Python")
-        page.wait("navigator.clipboard.readText().then((text) => text.includes('import pmdviz'))")
         names: dict[str, Any] = {}
-        exec(page.page.evaluate("navigator.clipboard.readText()"), names)
+        exec(page.copied("import pmdviz"), names)
         assert f"TV {names['run'].final.metrics['tv']:.3f}"[:7] in words, (words, names["run"].final.metrics["tv"])
         page.said("Make a link").click()
         page.press("Show a QR code")
@@ -1069,6 +1083,8 @@ def export_cancelled(stand: Stand) -> None:
         page.press("Play")
         page.reach(60)
         page.press("Export …")
+        page.menu("Kind of file").wait_for()
+        page.choose("Kind of file", next(t for t in page.options("Kind of file") if t.startswith("GIF:")))
         page.choose("Size", "1920x1080")
         page.press("Export")
         page.page.locator(EXPORTED, has_text=" frames, ").wait_for()
@@ -1110,6 +1126,7 @@ def race_files(stand: Stand) -> None:
         page.press("Step")
         page.wait(f"{RACE_AT} > 0")
         page.page.get_by_text("Export: film, page, picture, table").locator("visible=true").click()
+        page.menu("Kind of file").wait_for()
         for suffix in ("json", "png"):
             page.menu("Kind of file").select_option(
                 label=next(t for t in page.options("Kind of file") if t.startswith(f"{suffix.upper()}:"))

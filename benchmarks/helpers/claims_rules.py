@@ -7,7 +7,7 @@ A rule answers yes, no or open, with the figures that it saw in one sentence. Wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -179,15 +179,29 @@ def _listed(leads: Mapping[str, tuple[float, float]]) -> str:
     return ", ".join(f"{name} {shown(pair)}" for name, pair in leads.items())
 
 
+def against_all(*rules: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
+    """One condition from a rule for each rival. yes: all say yes; no: one says no; else open."""
+
+    def judge(measured: Any) -> Answer:
+        answers = [rule(measured) for rule in rules]
+        found = {answer.verdict for answer in answers}
+        verdict = NO if NO in found else OPEN if OPEN in found else YES
+        said = "; ".join(f"{answer.verdict}: {answer.said}" for answer in answers)
+        figures = {f"{name} {k}": pair for k, answer in enumerate(answers) for name, pair in answer.figures.items()}
+        return Answer(verdict, said, figures)
+
+    return judge
+
+
 def verdict_of(answers: Sequence[Answer]) -> str:
-    """The verdict on a claim from the answers under all its conditions."""
-    kept = [answer for answer in answers if answer.verdict == YES]
-    if len(kept) == len(answers):
-        return "holds"
-    if kept:
-        return "holds under some conditions"
-    undecided = any(answer.verdict == OPEN for answer in answers)
-    return "neither shown nor refuted" if undecided else "does not hold"
+    """The verdict on a claim from its answers, one for each condition (data, size, setting); rivals are not conditions.
+
+    An open condition neither helps nor hurts: without a yes, one no refutes.
+    """
+    found = {answer.verdict for answer in answers}
+    if YES in found:
+        return "holds" if found == {YES} else "holds under some conditions"
+    return "does not hold" if NO in found else "neither shown nor refuted"
 
 
 def arrays_of(rows: Iterable[Mapping[str, str]]) -> dict[str, dict[str, dict[str, Runs]]]:

@@ -16,7 +16,7 @@ from pmdviz.methods import METHODS, Method
 from pmdviz.targets import TARGETS
 
 FIRST = "mixture"  # the target that is tried first
-STEPS = {"particles": 20, "parametric": 20, "chain": 500}  # that a call does, by the method's family
+STEPS = {"particles": 20, "parametric": 20, "structured": 20, "chain": 500}  # that a call does, by the method's family
 LONG = {  # chains that a session takes in leaps: method, target, steps of a call, knobs
     ("sgld", "mixture"): (5000, {}),
     ("hmc", "mixture"): (500, {"leapfrog_steps": 10, "tune": False, "time_step": TIME_STEP}),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.fit_rules import Measured, rates, slope_of
 
-DISCRETE = ("dksd", "gf_ksd", "gf_ksd_rao_blackwell", "mmd")
+DISCRETE = ("dksd", "gf_ksd", "gf_ksd_rao_blackwell", "gf_ksd_surrogate", "mmd")
 SPINS = "Ising 3 x 3, T = 10"  # p; the last of its curve is T' = 4
 
 

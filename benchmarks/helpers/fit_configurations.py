@@ -47,6 +47,33 @@ CONFIGURATIONS: dict[str, tuple[str, Settings]] = {
     "Gaussian, d varied": machines("gaussian", varied="dim"),
     "Gaussian mixture, d varied": machines("gmm", varied="dim", num_draws=500),
     "Gaussian mixture, N varied": machines("gmm", varied="N", lowest=5000, highest=60_000, num_draws=500),
+    "PPCA, α varied": machines(
+        "ppca", dim=5, latent=4, num_shards=20, varied="alpha", lowest=45, against="mle", combiners="kl"
+    ),
+    "Gaussian mixture of 80 coordinates, counted by BIC": machines(
+        "gmm",
+        dim=80,
+        num_data=30_000,
+        components=2,
+        count="bic",
+        num_shards=4,
+        lowest=600,
+        highest=3000,
+        num_levels=2,
+        combiners="kl",
+        repetitions=2,
+    ),
+    "Gaussian mixture counted by BIC, d varied": machines(
+        "gmm",
+        num_data=100_000,
+        count="bic",
+        varied="dim",
+        lowest=3,
+        highest=40,
+        num_draws=600,
+        combiners="kl",
+        repetitions=3,
+    ),
     "Digits, mixture of two": machines("gmm", data="digits", components=2, num_shards=5, lowest=200, dim=5),
     "Breast cancer, mixture of two": machines(
         "gmm", data="breast_cancer", components=2, num_shards=4, lowest=200, dim=5

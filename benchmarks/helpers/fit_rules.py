@@ -128,11 +128,11 @@ def far_above(words: str, one: str, other: str, factor: float) -> Rule:
     return judge
 
 
-def better_held_out(words: str, one: str, other: str) -> Rule:
-    """yes: `one` loses clearly less held-out log likelihood, at the largest n; no: clearly more; else open."""
+def better_held_out(words: str, one: str, other: str, place: int = -1) -> Rule:
+    """yes: `one` loses clearly less held-out log likelihood, at the largest level; no: clearly more; else open."""
 
     def judge(found: Measured) -> Answer:
-        (a, da), (b, db) = (level_of(found, words, name)["gap"] for name in (one, other))
+        (a, da), (b, db) = (level_of(found, words, name, place)["gap"] for name in (one, other))
         said = f"nats a point below all data: {small(a, da)} against {small(b, db)}"
         return Answer(_sign((b - a, float(np.hypot(da, db)))), said, {"gap": (a, da)})
 

@@ -48,8 +48,9 @@ few per cent nearer to the truth, and at two other series a few per cent further
 is a quarter of that of the path. Nets: as printed, with a root of a root, PMFVB-NN is no worse than with Adam's drift
 here; particles from a draw each do learn the simulation study, if badly (on the curve of preset *nets_in_any_order*
 they do not); chains are better than told. PMFVB-NN is behind pSGLD and Adam-SGLD on the simulation study, and on the
-three tables the test rows do not tell any of the five apart; with 20 times fewer rows and 15 times fewer particles than
-in the paper this does not refute its Table 1. The sd of Gaussian VB is held against 1 % of the exact one, as a bar."""
+three tables the test rows do not tell any of the five apart. The paper's Table 1 has 20 times more rows and 15 times
+more particles; at that size the claim is not tried. The sd of Gaussian VB is held against
+1 % of the exact one, as a bar."""
 
 
 def page(path: Path) -> str:

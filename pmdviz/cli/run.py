@@ -39,7 +39,9 @@ def run(options: argparse.Namespace) -> None:
     if made.target.no_reference:
         print(made.target.no_reference, file=sys.stderr)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}
-    final = {"iteration": made.final.iteration, "visited": made.final.visited, **metrics, "caveat": made.final.caveat}
+    last = made.final
+    said = {"caveat": last.caveat, "unchecked": last.unchecked}
+    final = {"iteration": last.iteration, "visited": last.visited, **metrics, **said}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}
     if options.history:
         result["history"] = {

@@ -6,8 +6,8 @@ decimal commas, and a sentence with line and column for what cannot be read.
 
 from __future__ import annotations
 
+import codecs
 import csv
-import heapq
 import io
 import itertools
 import re
@@ -29,7 +29,6 @@ MOST_ROWS, MOST_COLUMNS, LONGEST_NAME, MOST_CLASSES = 100_000, 200, 40, 100
 LONGEST_LINE = 50_000_000  # characters
 SAMPLE = 20  # lines that tell the delimiter
 NUMBERS, WORDS, EMPTY = "numbers", "words", "empty"  # kinds of columns
-DELIMITERS, SPACES = ",;\t|", r"\s+"
 MISSING = frozenset(
     "|na|n/a|nan|-nan|null|none|?|-|--|.|\\n|#n/a|#na|<na>|#value!|#div/0!|#ref!|#num!|#name?|#null!".split("|")
 )
@@ -66,28 +65,36 @@ class Column:
     misfit: str = ""  # of a column of words with a number among them: "'x' in line 3"
     note: str = ""
 
+    @property
+    def cells(self) -> np.ndarray:
+        """Its numbers or its words (n,)."""
+        return self.numbers if self.words is None else self.words
+
+    @cached_property
+    def there(self) -> np.ndarray:
+        """Which rows (n,) have one."""
+        return np.isfinite(self.numbers) if self.words is None else self.words != None  # noqa: E711
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Those of the rows that have one."""
+        return self.cells[self.there]
+
     @cached_property
     def values(self) -> tuple[str, ...]:
         """The different ones, sorted, as far as MOST_CLASSES + 1 of them."""
-        if self.words is not None:
-            return tuple(heapq.nsmallest(MOST_CLASSES + 1, {word for word in self.words if word is not None}))
-        return tuple(f"{value:g}" for value in np.unique(self._known)[: MOST_CLASSES + 1])
+        found = np.unique(self.known) if self.words is None else sorted({*self.known})
+        return tuple(f"{value:g}" if self.words is None else value for value in found[: MOST_CLASSES + 1])
 
-    @cached_property
+    @property
     def missing(self) -> int:
         """How many rows have none."""
-        return len(self.numbers) - (len(self._known) if self.words is None else int((self.words != None).sum()))  # noqa: E711
-
-    @cached_property
-    def moments(self) -> tuple[float, float]:
-        """Mean and sd of the numbers."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is far from 1
-            return float(self._known.mean()), float(self._known.std())
+        return len(self.numbers) - len(self.known)
 
     @cached_property
     def counts_rows(self) -> bool:
         """Whether it is 1, 2, 3, ... down the rows."""
-        known = self._known
+        known = self.known
         return len(known) > 2 and known[0] in (0, 1) and bool((np.diff(known) == 1).all())
 
     @property
@@ -98,10 +105,6 @@ class Column:
             return f"two words: {', '.join(cut(value) for value in self.values)}{missing}"
         return f"{self.kind}{missing}{self.note}"
 
-    @property
-    def _known(self) -> np.ndarray:
-        return self.numbers[np.isfinite(self.numbers)]
-
 
 @dataclass(frozen=True)
 class Cells:
@@ -109,7 +112,6 @@ class Cells:
 
     columns: tuple[Column, ...]
     first: list[list[str]] = field(default_factory=list)
-    named: bool = True  # whether it says what its columns are called
     words: bool = False  # whether columns of words are inputs, the last column is the outcome: UCI's files
 
     def __len__(self) -> int:
@@ -153,8 +155,7 @@ def read_cells(source: bytes | str | IO[bytes], limits: Limits | None = None, uc
     names, first = lines.begin()
     frame = _frame(lines)
     style = "us" if lines.delimiter == "," else "eu"
-    columns = _columns(names or [f"column {k}" for k in range(1, len(first[0]) + 1)], frame, style, lines.numbers)
-    return Cells(columns, first, bool(names), uci)
+    return Cells(_columns(names or [""] * len(first[0]), frame, style, lines.numbers), first, uci)
 
 
 def cells_of(frame: pd.DataFrame) -> Cells:
@@ -192,7 +193,7 @@ class _Lines:
         elif len(rows[0]) == len(head) + 1 and self.delimiter != ",":
             names = ["", *names]  # as R writes the names of rows
         if not names and self._comment:  # as NumPy writes them
-            said = _split([self._comment.strip().lstrip("# ")], self.delimiter)[0][0]
+            said = _split([self._comment.lstrip("# ")], self.delimiter)[0][0]
             names = said if len(said) == len(rows[0]) and not any(map(_is_number, said)) else []
         if len(names) > 1 and not names[0]:
             names[0] = "row"
@@ -219,6 +220,7 @@ class _Lines:
     def _checked(self) -> Iterator[str]:
         inside = False  # a quoted cell that has begun in an earlier line
         for number, line in self._kept:
+            line = _joined(line) if self.delimiter == " " else line
             if inside:
                 inside = not line.count('"') % 2
             else:
@@ -232,13 +234,10 @@ class _Lines:
 
     def _count(self, line: str) -> tuple[int, bool]:
         """How many cells a line has, and whether the last of them goes on in the next line."""
-        if self.delimiter == SPACES:
-            line = _joined(line)
-        delimiter = " " if self.delimiter == SPACES else self.delimiter
         if '"' not in line:
-            return line.count(delimiter) + 1, False
+            return line.count(self.delimiter) + 1, False
         try:
-            return len(next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))), False
+            return len(next(csv.reader([line], delimiter=self.delimiter, skipinitialspace=True, strict=True))), False
         except csv.Error as error:
             if "end of data" in str(error):
                 return 0, True
@@ -250,8 +249,8 @@ class _Lines:
         if found := next((words for mark, words in OTHER_FILES.items() if start.startswith(mark)), ""):
             raise InputError(f"this is {found}, not a table in text form: save the table as CSV first")
         wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-        encoding, errors = ("utf-16", "strict") if wide else ("utf-8-sig", "surrogateescape")
-        size = began = 0
+        encoding, errors = ("utf-16", "strict") if wide else ("utf-8-sig", "windows")
+        size, began = 0, False
         with io.TextIOWrapper(file, encoding, errors) as text:
             for number in itertools.count(1):
                 try:
@@ -263,44 +262,33 @@ class _Lines:
                 size += len(line)
                 if size > self.limits.bytes or len(line) == LONGEST_LINE:
                     raise InputError(f"it unpacks to more than {self.limits.bytes:,} bytes, or to an endless line")
-                line = self._row(line, began == 0)
-                if line:
-                    began = 1
-                    yield number, line
-
-    def _row(self, line: str, first: bool) -> str:
-        """A line as pandas takes it; "" for one that is not a row of the table."""
-        if not line.isascii():
-            line = _repaired(line)
-        line = line.rstrip("\x1a\n")  # Ctrl-Z ended a file once
-        if odd := CONTROL.search(line):
-            raise InputError(f"this is no text: it holds the control character {odd[0]!r}; save the table as CSV first")
-        if COMMENT.match(line):
-            self._comment = line if first else self._comment
-            return ""
-        if not line.strip() or (self.uci and line.startswith("|")):
-            return ""
-        return f"{line.rstrip().removesuffix('.') if self.uci else line}\n"
+                line = line.replace("\u2212", "-").removeprefix("\ufeff").rstrip("\x1a\n")  # Ctrl-Z ended a file once
+                if odd := CONTROL.search(line):
+                    words = f"it holds the control character {odd[0]!r}; save the table as CSV first"
+                    raise InputError(f"this is no text: {words}")
+                if COMMENT.match(line):
+                    self._comment = self._comment if began else line
+                elif line.strip() and not (self.uci and line.startswith("|")):
+                    began = True
+                    yield number, f"{line.rstrip().removesuffix('.') if self.uci else line}\n"
 
 
-def _repaired(line: str) -> str:
-    """Bytes that are not UTF-8 as the characters of Windows, and a typeset minus as the plain one."""
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        line = line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
-    return line.replace("\u2212", "-").removeprefix("\ufeff")
+def _windows(error: UnicodeError) -> tuple[str, int]:
+    """Bytes that are not UTF-8 as the characters of Windows."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error("windows", _windows)
 
 
 def _joined(line: str) -> str:
-    return " ".join(line.split())
+    return f"{' '.join(line.split())}\n"
 
 
 def _split(lines: Sequence[str], delimiter: str) -> list[tuple[list[str], int]]:
     """Rows of cells, and up to which line each goes."""
-    if delimiter == SPACES:
-        lines, delimiter = [*map(_joined, lines)], " "
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(map(_joined, lines) if delimiter == " " else lines, delimiter=delimiter, skipinitialspace=True)
     try:
         return [([cell.strip() for cell in row], reader.line_num) for row in reader]
     except csv.Error as error:
@@ -311,10 +299,10 @@ def _delimiter(lines: Sequence[str]) -> str:
     """What divides lines into equally many cells, more than one; a header may be one cell short."""
     if "," not in lines[0] and len(lines) > 1 and all(DECIMAL_COMMA.fullmatch(line.strip()) for line in lines[1:]):
         return "\t"  # one column with decimal commas
-    words = [cell for row, _ in _split(lines[1:] or lines, SPACES) for cell in row]
+    words = [cell for row, _ in _split(lines[1:] or lines, " ") for cell in row]
     numbers = sum(_is_number(word) or word.lower() in MISSING for word in words)
     spaced = len(words) > len(lines[1:] or lines) and 2 * numbers >= len(words)  # words have spaces too
-    for delimiter in (*";\t|,", *([SPACES] if spaced else [])):  # commas may be decimal commas: the others go first
+    for delimiter in (*";\t|,", *([" "] if spaced else [])):  # commas may be decimal commas: the others go first
         rows = [row for row, _ in _split(lines, delimiter)]
         rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last one may go on
         widths = {len(row) for row in rows[1:]} or {len(rows[0])}
@@ -323,7 +311,7 @@ def _delimiter(lines: Sequence[str]) -> str:
             return delimiter
     best = max(",;\t|", key=lines[0].count)
     best = best if 2 * sum(best in line for line in lines) > len(lines) else ","
-    return SPACES if spaced and best not in lines[0] else best
+    return " " if spaced and best not in lines[0] else best
 
 
 def _frame(lines: _Lines) -> pd.DataFrame:

@@ -163,7 +163,8 @@ def _parsed(path: str) -> np.ndarray | Documents | Cells:
         raise InputError(f"file {shown(path)} holds no table of numbers: {words}") from None
 
 
-def _too_small(path: str, table: np.ndarray) -> InputError:
+def too_small(path: str, table: np.ndarray) -> InputError:
+    """The refusal of a table with less than two rows or columns."""
     return InputError(
         f"file {shown(path)} must hold a table of numbers, at least 2 rows and 2 columns; "
         f"it holds {table.dtype} of shape {table.shape}"
@@ -172,7 +173,7 @@ def _too_small(path: str, table: np.ndarray) -> InputError:
 
 def _checked(path: str, table: np.ndarray) -> np.ndarray:
     if table.dtype.kind not in "biuf" or table.ndim != 2 or 0 in table.shape:
-        raise _too_small(path, table)
+        raise too_small(path, table)
     rows = np.array(table, order="C")  # a copy: what happens to the file from here on changes nothing
     for start in range(0, len(rows), ROWS_CHECKED):
         bad = np.argwhere(~np.isfinite(rows[start : start + ROWS_CHECKED]))

@@ -144,8 +144,8 @@ class Frame:
         return self if self.measured is None else self.replaced(measured=None)
 
     @cached_property
-    def shift(self) -> Shift | None:
-        """How far importance weights move q; None where it has no density, or its check would cost too much."""
+    def shift(self) -> Shift | str:
+        """How far importance weights move q; where there is no such check, the reason."""
         return importance_shift(self.density, self.target)
 
     @cached_property
@@ -155,6 +155,12 @@ class Frame:
         A sentence, and up to its first colon a few words. Between measured frames the check of the last one holds.
         """
         return caveat_of(self)
+
+    @cached_property
+    def unchecked(self) -> str:
+        """Why no check could tell whether q is right, where there was none and there is no caveat; else ""."""
+        checked = self.measured or self
+        return "" if checked.iteration == 0 or self.caveat else checked.finding.unchecked
 
     @cached_property
     def finding(self) -> Finding:

@@ -61,7 +61,8 @@ def find(frame: Frame) -> Finding:
         return Finding()
     if found.words or found.agrees:
         return found
-    return found._replace(words=_of_chains(frame) or _of_density(frame))
+    mixed = frame.method.family == "chain" and frame.metric("rhat") is not None
+    return Finding(_of_chains(frame) or _of_density(frame), unchecked="" if mixed else found.unchecked)
 
 
 def _by_reference(frame: Frame) -> Finding:
@@ -78,15 +79,13 @@ def _by_weights(frame: Frame) -> Finding:
         words = f"fewer than {frame.target.dim + 2:,} distinct points: too few for a check, or for a density"
         return Finding(unchecked=words) if large else Finding(words)
     found = frame.shift
-    if found is None:
-        return Finding(
-            unchecked="no check by importance weights: q has no density, or the data or a net's weights are too many"
-        )
+    if isinstance(found, str):
+        return Finding(unchecked=found)
     if found.ess < FEWEST_ESS:
         words = f"{found.ess:.0f} effective draws of the check: its weights p/q are too uneven to confirm q"
         return Finding(unchecked=words) if large else Finding(words)
     words = wrong_words(found.moved, found.narrowest, found.widest, "; by importance weights p/q")
-    certain = found.ess >= ENOUGH_ESS and found.around_modes and found.khat < largest_trusted(NUM_DRAWS)
+    certain = found.ess >= ENOUGH_ESS and found.around_modes and found.khat < largest_trusted(found.draws)
     return Finding(words, not words and certain)
 
 

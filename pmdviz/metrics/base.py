@@ -59,7 +59,7 @@ class Measurable(Protocol):
 
     @property
     def shift(self) -> Any:
-        """How far importance weights move q, a `metrics.shift.Shift`; None where there is no such check."""
+        """How far importance weights move q, a `metrics.shift.Shift`; the reason where there is no check."""
 
     @property
     def reference(self) -> Any:

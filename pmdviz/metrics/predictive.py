@@ -83,7 +83,7 @@ def sums_of(frame: Measurable) -> Sums | None:
         return None
     if frame in _of_frame:
         return _of_frame[frame]
-    every, blocks = every_of(target, frame.knobs), []
+    every, blocks = every_of(target, frame.knobs), list[Sums]()
     for chain in states_of(frame.state):
         first, draws = scored_draws(chain, frame.knobs, every)
         start, end = first, first + len(draws)
@@ -102,12 +102,13 @@ def _block(target: Target, draws: np.ndarray) -> Sums:
     half = len(draws) // 2
     if len(draws) > AT_ONCE:
         return _keep(target, draws, _joined(_block(target, draws[:half]), _block(target, draws[half:])))
-    each = [_known(target, draw) for draw in draws]
-    new = [i for i, sums in enumerate(each) if sums is None]
+    singles = {i: sums for i, draw in enumerate(draws) if (sums := _known(target, draw)) is not None}
+    new = [i for i in range(len(draws)) if i not in singles]
     if new:
         means, logs = (ask(draws[new], target.test_data) for ask in (target.row_mean, target.row_log_likelihood))
         for i, mean, log in zip(new, means, logs, strict=True):
-            each[i] = _keep(target, draws[i], Sums(1, mean, log, np.ones(len(log))))
+            singles[i] = _keep(target, draws[i], Sums(1, mean, log, np.ones(len(log))))
+    each = [singles[i] for i in range(len(draws))]
     while len(each) > 1:
         each = [_joined(*pair) for pair in zip(each[::2], each[1::2], strict=True)]
     return _keep(target, draws, each[0])

@@ -30,19 +30,28 @@ class Shift(NamedTuple):
     widest: float  # largest of these
     ess: float  # effective draws that E_p and sd_p are estimated from
     khat: float  # shape of the tail of the weights
+    draws: int  # how many weights there are
     around_modes: bool  # whether draws around the modes are among them
 
 
-def importance_shift(density: Density, target: Target) -> Shift | None:
+def importance_shift(density: Density, target: Target) -> Shift | str:
     """Weights p / (2/3 q + 1/3 r) of 1,000 draws of q and 500 of r, the Gaussians around the target's modes.
 
     E_p and sd_p are weighted means over all of them (deterministic mixture sampling, Owen and Zhou 2000). Without modes
-    the weights are p / q. None where q has no log density, for more than 20,000 observations, and where no draw has
-    any probability; nor of particles too few for a shape, whose kernels are a guess. Source: ours.
+    the weights are p / q. The reason where there is no check, such as "q has no log density".
+    Source: ours.
     """
+    if "reals" not in target.offers:
+        return "the parameters are discrete"
+    if not hasattr(density, "log_density"):
+        return "q has no log density"
+    if target.by_points and target.dim > MOST_OF_NETS:
+        return f"more than {MOST_OF_NETS} weights of a net"
+    if density.few:
+        return "too few particles for a shape"
     n = num_draws(target)
-    if "reals" not in target.offers or not hasattr(density, "log_density") or n < FEWEST_DRAWS or density.few:
-        return None
+    if n < FEWEST_DRAWS:
+        return f"more than {MOST_ROWS / (1.5 * FEWEST_DRAWS):,.0f} observations"
     rng, modes = stream("check"), target.modes
     points = density.sample(rng, n)
     if modes is not None:
@@ -56,7 +65,7 @@ def importance_shift(density: Density, target: Target) -> Shift | None:
         log_p[inside] += target.log_likelihood(points[inside], target.data_rows) if inside.any() else 0.0
         log_weights = np.where(inside & (log_p < np.inf), log_p - log_q, -np.inf)
     if not log_weights.max() > -np.inf:
-        return None
+        return "no draw of q has a posterior density above 0"
     return _of_weights(density, points, normalise(log_weights), modes is not None)
 
 
@@ -74,12 +83,12 @@ def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, a
     ratios = np.sqrt(variances(density)) / sd
     moved = float((np.abs(mean - density.mean) / sd).max())
     ess, khat = effective_sample_size(log_weights), k_hat(log_weights)
-    return Shift(moved, float(ratios.min()), float(ratios.max()), ess, khat, around_modes)
+    return Shift(moved, float(ratios.min()), float(ratios.max()), ess, khat, len(log_weights), around_modes)
 
 
 def _moved(frame: Measurable) -> float | None:
     found = frame.shift
-    return found.moved if found is not None and found.ess >= FEWEST_ESS else None
+    return found.moved if isinstance(found, Shift) and found.ess >= FEWEST_ESS else None
 
 
 Metric(

@@ -56,7 +56,8 @@ def short(value: float) -> str:
 def state(frame: Any, unknown: str = UNKNOWN) -> str:
     """One line: "iteration 120, 12,000 of 20,000 observations used, TV 0.087, independent draws 0.088"."""
     parts = [f"iteration {count(frame.iteration)}", observations_used(frame), *headline(frame, unknown=unknown)]
-    return ", ".join([*parts, frame.caveat] if frame.caveat else parts)
+    said = frame.caveat or (frame.unchecked and f"not checked: {frame.unchecked}")
+    return ", ".join([*parts, said] if said else parts)
 
 
 def headline(frame: Any, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str = UNKNOWN) -> list[str]:

@@ -47,6 +47,7 @@ WRITES: Mapping[str, Collection[str]] = {  # class -> the attributes that a brow
     "Figure": SIZES,
     "FileDownload": {"clicks"},
     "FileInput": {"filename", "mime_type", "value"},
+    "InsideView": {"freezes"},
     "Legend": {"ncols"},
     "Location": {"hash", "hostname", "href", "pathname", "port", "protocol", "reload", "search"},
     "OwnDataView": {"upload"},

@@ -11,7 +11,7 @@ from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.handles import Handle
 from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GridExact
-from pmdviz.targets.table_form import SIMULATED, TableForm, read_table
+from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table
 
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
 FARTHEST = 10.0  # a mean of data, units of x: as far as that of simulated ones
@@ -88,7 +88,7 @@ class Banana(GaussianPrior, Target):
     def _read(self) -> None:
         """The data of a table. Nearest to 0 on θ₁ + b θ₂² = x̄, both coordinates are below 1.5 |x̄|."""
         o = self.options
-        self.data = read_table(o.data, TABLE, o.num_data, o.data_seed)[:, 0]
+        self.data = divided_table(o.data, TABLE, o.num_data, o.data_seed)[0][:, 0]
         mean = float(self.data.mean())
         if abs(mean) > FARTHEST:
             raise InputError(

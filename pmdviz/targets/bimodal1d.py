@@ -10,7 +10,7 @@ from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.handles import Handle
 from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GridExact
-from pmdviz.targets.table_form import SIMULATED, TableForm, read_table
+from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 TABLE = TableForm("One column of numbers: each is a datum x, a noisy θ².")
@@ -58,7 +58,7 @@ class Bimodal1D(GaussianPrior, Target):
             self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
             self.prior_frame(o.theta)
         else:
-            self.data = read_table(o.data, TABLE, o.num_data, o.data_seed)[:, 0]
+            self.data = divided_table(o.data, TABLE, o.num_data, o.data_seed)[0][:, 0]
             self.prior_frame(self._best_fit)
 
     @property

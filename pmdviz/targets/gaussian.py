@@ -11,7 +11,7 @@ from pmdviz.targets.handles import Handle
 from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import SIMULATED, TableForm, read_table
+from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table
 
 TABLE = TableForm("A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0)
 
@@ -63,7 +63,7 @@ class Gaussian(GaussianPrior, Target):
             self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
             self.prior_frame(o.theta)
         else:
-            self.data = read_table(o.data, TABLE, o.num_data, o.data_seed, o.dim)
+            self.data = divided_table(o.data, TABLE, o.num_data, o.data_seed, o.dim)[0]
             self.prior_frame(*self._posterior(self.data)[0])
 
     def handles(self) -> tuple[Handle, ...]:

@@ -16,7 +16,7 @@ from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.handles import Handle
 from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GridExact
-from pmdviz.targets.table_form import SIMULATED, TableForm, read_table
+from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 TABLE = TableForm("One column of numbers: each is a datum x.")
@@ -87,7 +87,7 @@ class Mixture(GaussianPrior, Target):
             self.data = self._simulate(np.random.default_rng(o.data_seed), np.array([o.theta1, o.theta2]), o.num_data)
             self.prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
         else:
-            self.data = read_table(o.data, TABLE, o.num_data, o.data_seed)[:, 0]
+            self.data = divided_table(o.data, TABLE, o.num_data, o.data_seed)[0][:, 0]
             self.prior_frame(*np.quantile(self.data, [0.05, 0.95]))
 
     def handles(self) -> tuple[Handle, ...]:

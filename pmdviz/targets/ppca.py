@@ -16,7 +16,7 @@ from pmdviz.knobs import Knobs, Whole
 from pmdviz.targets.linear import Linear
 from pmdviz.targets.options import data_source
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import TableForm, read_table
+from pmdviz.targets.table_form import TableForm, divided_table
 
 SIDE = 8  # pixels of an image
 PIXELS = SIDE**2
@@ -110,7 +110,7 @@ def _own_image(source: str) -> np.ndarray:
     rows = TABLE.size_of(source)[0]
     if rows != PIXELS:
         raise InputError(f"data {shown(source)} must have {PIXELS} rows, a pixel in each; they have {rows:,}", "data")
-    return read_table(source, TABLE, PIXELS, 0)[:, 0]
+    return divided_table(source, TABLE, PIXELS, 0)[0][:, 0]
 
 
 @cache

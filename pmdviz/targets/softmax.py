@@ -86,7 +86,7 @@ class Softmax(GaussianPrior, Target):
         self.prior_frame(*weights)
 
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
-        return self._drawn(rng, theta, None if self.options.data == SIMULATED else self.inputs(self.data), n)
+        return self._drawn(rng, theta, None if self.options.data == SIMULATED else self.inputs(self.data_rows), n)
 
     def _drawn(self, rng: np.random.Generator, theta: np.ndarray, inputs: np.ndarray | None, n: int) -> np.ndarray:
         """n rows at N(0, I) inputs, or at some of those given; classes by the inverse of their distribution."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pmdviz.data.arrays import as_array, is_frame
 from pmdviz.data.cells import MOST_CLASSES, NUMBERS, WORDS, Cells, Column, cells_of
-from pmdviz.data.files import cells_in, content_of, path_of
+from pmdviz.data.files import cells_in, content_of, path_of, too_small
 from pmdviz.data.tables import Pin, Table, hold
 from pmdviz.errors import InputError, InputWarning, shown, unknown
 from pmdviz.targets.space import numbered
@@ -136,9 +136,8 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
     if not form.least <= len(inputs) <= max(form.most, form.layout - 1):
         raise InputError(f"this target takes {form.columns_words}; chosen as input: {len(inputs) or 'none'}")
     said: list[str] = []
-    parts = [*map(_input, inputs), *(_outcome(column, form, said) for column in outcomes)]
-    rows = np.column_stack([values for _, values, _ in parts])
-    whole = np.isfinite(rows).all(axis=1)
+    whole = np.all([column.there for column in (*inputs, *outcomes)], axis=0)
+    parts = [_input(column, whole) for column in inputs] + [_outcome(column, whole, form, said) for column in outcomes]
     if not whole.any():
         raise InputError("every row has a missing value in one of the chosen columns: leave some columns out")
     if form.series and not whole.all():
@@ -146,12 +145,7 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
     if lost := int((~whole).sum()):
         said.append(f"{lost:,} row{'s' * (lost > 1)} with missing values {'are' if lost > 1 else 'is'} left out.")
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
-    if lost:
-        rows = rows[whole]
-        kept = [
-            k for k in range(len(names)) if scales[k] or k == len(names) - 1 or rows[:, k].any()
-        ]  # words still there
-        rows, names, scales = rows[:, kept], [names[k] for k in kept], [scales[k] for k in kept]
+    rows = np.column_stack([values for _, values, _ in parts])
     if scale:
         rows = _scaled(rows, scales)
         said.append("Scaled to mean 0 and sd 1.")
@@ -160,11 +154,12 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
 
 def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:
     """Whether one of the columns that are numbers is far from mean 0 and sd 1, where that matters."""
-    return not form.as_given and any(
-        abs(column.moments[0]) > FAR_MEAN or not NARROW <= column.moments[1] <= WIDE
-        for column, role in zip(cells.columns, roles, strict=True)
-        if column.kind == NUMBERS and (role == INPUT or (role == OUTCOME and form.outcome == "number"))
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is far from 1
+        return not form.as_given and any(
+            abs(column.known.mean()) > FAR_MEAN or not NARROW <= column.known.std() <= WIDE
+            for column, role in zip(cells.columns, roles, strict=True)
+            if column.kind == NUMBERS and (role == INPUT or (role == OUTCOME and form.outcome == "number"))
+        )
 
 
 def _names_rows(column: Column) -> bool:
@@ -175,10 +170,7 @@ def _gives_away(column: Column, outcome: Column) -> bool:
     """Whether a column is the outcome of two values once more, such as "not yes" beside "yes"."""
     if any(len(each.values) != 2 or (each.words is None and each.values != ("0", "1")) for each in (column, outcome)):
         return False
-    one, other = (
-        each.numbers == np.nanmin(each.numbers) if each.words is None else each.words == each.values[0]
-        for each in (column, outcome)
-    )
+    one, other = (each.cells == (0 if each.words is None else each.values[0]) for each in (column, outcome))
     return bool((one == other).all() or (one != other).all())
 
 
@@ -206,48 +198,41 @@ def _is_label(column: Column) -> bool:
     return len(column.values) <= len(DIGITS) and bool((np.nan_to_num(column.numbers) % 1 == 0).all())
 
 
-Part = tuple[tuple[str, ...], np.ndarray, bool]  # names, values (n, columns), whether they are scaled
+Part = tuple[tuple[str, ...], np.ndarray, bool]  # names, values (n, columns) in some rows, whether they are scaled
 
 
-def _input(column: Column, outcome: bool = False) -> Part:
+def _input(column: Column, rows: np.ndarray, outcome: bool = False) -> Part:
     name = shown(column.name, 40)
     if column.kind == NUMBERS:
-        return (column.name,), column.numbers[:, None], True
+        return (column.name,), column.numbers[rows, None], True
     if column.words is None or outcome or np.isfinite(column.numbers).any():
-        wrong = column.misfit or "no value"
-        raise InputError(f"column {name} has {wrong}, where a number is needed; leave it out")
-    kinds = sorted({word for word in column.words if word is not None})
+        raise InputError(f"column {name} has {column.misfit or 'no value'}, where a number is needed; leave it out")
+    kinds = sorted({*column.words[rows]})
     if len(kinds) > MOST_KINDS:
         raise InputError(
             f"column {name} has {len(kinds):,} different words, and at most {MOST_KINDS} can be told apart"
         )
-    values = np.column_stack([column.words == kind for kind in kinds]).astype(float)
-    values[column.words == None] = np.nan  # noqa: E711
+    values = (column.words[rows, None] == np.array(kinds, object)).astype(float)
     return tuple(f"{column.name}={kind}" for kind in kinds), values, False
 
 
-def _outcome(column: Column, form: TableForm, said: list[str]) -> Part:
+def _outcome(column: Column, rows: np.ndarray, form: TableForm, said: list[str]) -> Part:
     found, name = len(column.values), shown(column.name, 40)
     two_words = column.kind == WORDS and found == 2 and not np.isfinite(column.numbers).any()
     if form.outcome == "number" and not two_words:
-        return _input(column, outcome=True)
+        return _input(column, rows, outcome=True)
     if column.kind == NUMBERS and found > 1 and ((form.picks and found > 2) or form.outcome == "classes"):
-        return (column.name,), column.numbers[:, None], False
-    least, most = (2, MOST_CLASSES) if form.outcome == "classes" else (2, 2)
-    if not least <= found <= most:
+        return (column.name,), column.numbers[rows, None], False
+    most = MOST_CLASSES if form.outcome == "classes" else 2
+    if not 2 <= found <= most:
         wanted = "two classes are" if most == 2 else f"2 to {MOST_CLASSES} classes are"
         many = f"more than {MOST_CLASSES}" if found > MOST_CLASSES else f"{found}"
         raise InputError(f"column {name} has {many} different values, where {wanted} needed; choose another outcome")
-    if column.words is None:
-        known = np.unique(column.numbers[np.isfinite(column.numbers)])
-        codes = np.where(np.isnan(column.numbers), np.nan, np.searchsorted(known, column.numbers))
-    else:
-        at = {text: float(code) for code, text in enumerate(column.values)}
-        codes = np.array([at.get(word, np.nan) for word in column.words])
+    codes = np.searchsorted(np.unique(column.known), column.cells[rows, None]).astype(float)
     if column.values != tuple(str(code) for code in range(found)):
         meant = ", ".join(f"{shown(text, 24)} is {code}" for code, text in reversed([*enumerate(column.values[:8])]))
         said.append(f"In {name}, {meant}.")
-    return (column.name,), codes[:, None], False
+    return (column.name,), codes, False
 
 
 def _scaled(rows: np.ndarray, which: Sequence[bool]) -> np.ndarray:
@@ -276,10 +261,7 @@ def rows_of(source: str, form: TableForm) -> Chosen:
 def at_least_two(source: str, rows: np.ndarray) -> np.ndarray:
     """The rows, if they are two at least, of two columns. Raises InputError."""
     if min(rows.shape) < 2:
-        raise InputError(
-            f"file {shown(path_of(source))} must hold a table of numbers, at least 2 rows and 2 columns; "
-            f"it holds {rows.dtype} of shape {rows.shape}"
-        )
+        raise too_small(path_of(source), rows)
     return rows
 
 
@@ -288,16 +270,10 @@ def _of_cells(source: str, form: TableForm) -> Chosen:
     cells = content_of(source)
     assert isinstance(cells, Cells)
     try:
-        found = _taken(cells, form, path_of(source))
+        return _taken(cells, form, path_of(source))
     except InputError as error:
         more = "; pmdviz.read_table takes the columns that you name"
         raise InputError(f"file {shown(path_of(source))}: {error}{more}", "data", error.on_page) from None
-    if not cells.named:
-        called = dict(zip(cells.names, numbered("x", len(cells.columns)), strict=True))
-        plain = {name: f"x{k}" for k, name in enumerate(cells.names, 1)}
-        parts = [name.partition("=") for name in found.columns]
-        found = found._replace(columns=tuple(f"{plain[a]}={b}" if eq else called[a] for a, eq, b in parts))
-    return found
 
 
 def _taken(cells: Cells, form: TableForm, called: str) -> Chosen:
@@ -353,23 +329,21 @@ def table_of(source: Any, form: TableForm, inputs: Sequence[str] | None, outcome
     return chosen(cells, roles, form, scale)
 
 
-def read_table(source: str, form: TableForm, num_data: int, seed: int, dim: int | None = None) -> np.ndarray:
-    """`num_data` rows (n, k) of a table: all as they stand, or some drawn without replacement by `seed`.
-
-    Raises InputError where there are fewer rows, or where the columns are not what `form` and option `dim` say.
-    """
-    return divided_table(source, form, num_data, seed, dim)[0]
-
-
 def divided_table(
     source: str, form: TableForm, num_data: int, seed: int, dim: int | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The rows of `read_table`, and at most MOST_HELD_OUT of the others; None where none is left.
+    """`num_data` rows (n, k) of a table: all as they are, or some drawn without replacement by `seed`.
 
-    Raises InputError as `read_table` does.
+    With them at most MOST_HELD_OUT of the others; None where none is left. Raises InputError where there are fewer
+    rows, or where the columns are not what `form` and option `dim` say.
     """
     rows = rows_of(source, form).rows
-    _check_columns(source, form, rows.shape[1] - bool(form.outcome), dim)
+    columns, inputs = rows.shape[1], rows.shape[1] - bool(form.outcome)
+    if not form.least <= inputs <= form.most:
+        has = f"{columns} column{'s' * (columns != 1)}"
+        raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
+    if form.dim_beyond is not None and dim is not None and dim != (needed := inputs + form.dim_beyond):
+        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; given: {dim}", "dim")
     most = len(rows) - form.held_out
     if num_data > most:
         so_that = ", so that a row is held out" * form.held_out
@@ -385,13 +359,3 @@ def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...
     """What the inputs of a table are called; x₁, x₂, ... where it does not say, or where they are not its columns."""
     names = rows_of(source, form).columns
     return names[:inputs] if len(names) == inputs + bool(form.outcome) else tuple(numbered("x", inputs))
-
-
-def _check_columns(source: str, form: TableForm, inputs: int, dim: int | None) -> None:
-    columns = inputs + bool(form.outcome)
-    if not form.least <= inputs <= form.most:
-        has = f"{columns} column{'s' * (columns != 1)}"
-        raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
-    if form.dim_beyond is not None and dim is not None and dim != inputs + form.dim_beyond:
-        needed = inputs + form.dim_beyond
-        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; given: {dim}", "dim")

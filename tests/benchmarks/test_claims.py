@@ -128,8 +128,22 @@ def test_a_verdict_asks_for_every_condition():
     yes, no, undecided = (Answer(verdict, "", {}) for verdict in (YES, NO, OPEN))
     assert verdict_of([yes, yes]) == "holds"
     assert verdict_of([yes, no, undecided]) == "holds under some conditions"
-    assert verdict_of([no, no]) == "does not hold"
-    assert verdict_of([no, undecided]) == "neither shown nor refuted"
+    assert verdict_of([no, no]) == verdict_of([no, undecided]) == "does not hold"
+    assert verdict_of([undecided, undecided]) == "neither shown nor refuted"
+
+
+def test_a_rival_is_not_a_condition():
+    """'Lowest of all' falls with one rival, whatever the others do; an undecided rival leaves it open."""
+    runs = {name: {"x": some(mean, sd)} for name, mean, sd in
+            (("mine", 1, 0.01), ("worse", 2, 0.01), ("better", 0.5, 0.01), ("noisy", 0.9, 3))}  # fmt: skip
+    for rivals, verdict in (
+        (("worse",), YES),
+        (("worse", "better"), NO),
+        (("worse", "noisy"), OPEN),
+        (("worse", "noisy", "better"), NO),
+    ):
+        answer = rules.against_all(*(lower("mine", rival, "x") for rival in rivals))(runs)
+        assert answer.verdict == verdict and len(answer.figures) == len(rivals), rivals
 
 
 def test_mass_of_a_mode():

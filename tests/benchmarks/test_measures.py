@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks import dimension
+from benchmarks import dimension, mean_of_runs
 from benchmarks.helpers.regressions import errors, linear
 from benchmarks.optima import Optimum, _above, gaussian_optima, mixture_optima, negative_elbo, nodes
 from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.grid import Grid
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets import make_target
 
 
@@ -63,3 +65,15 @@ def test_runs_are_held_against_the_optimum_of_their_side():
     assert found["above_the_best_optimum"] == pytest.approx(0.1075, rel=0.01)
     assert found["above_the_optimum_of_its_mode"] == pytest.approx(0.0075, rel=0.01)
     assert found["largest_above_the_optimum_of_its_mode"] == pytest.approx(0.02, rel=0.01)
+
+
+def test_the_mean_of_the_densities_of_runs_integrates_to_one_and_is_nearer_than_the_runs():
+    grid = Grid(((-8.0, 8.0),) * 2, 160)
+    recipe = Recipe("mixture", "pmd", num_particles=100, budget=1000)
+    every = mean_of_runs.densities([recipe.replaced(seed=seed) for seed in range(3)], grid)
+    assert every.shape == (3, 160, 160) and not np.allclose(every[0], every[1])
+    assert every.mean(axis=0).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
+    p = np.exp(recipe.make_target().exact.log_density(grid.points)).reshape(grid.shape)
+    tvs = [mean_of_runs.distance(q, p, grid.cell_volume) for q in (*every, every.mean(axis=0), p)]
+    assert tvs[3] <= np.mean(tvs[:3]) and tvs[4] == pytest.approx(0, abs=1e-6)
+    assert mean_of_runs.distance(np.zeros_like(p), p, grid.cell_volume) == pytest.approx(1)

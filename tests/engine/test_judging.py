@@ -12,6 +12,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics import shift
 from pmdviz.metrics.shift import importance_shift
+from pmdviz.scenes.words import state
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
 
@@ -219,3 +220,11 @@ def test_a_metric_that_is_not_traced_is_computed_by_get_too():
     assert final.caveat and f"; {final.caveat.partition(':')[0]}>" in repr(
         pmdviz.run(target="linear", method="svi", budget=500)
     )
+
+
+def test_a_run_that_no_check_could_judge_says_why():
+    large = pmdviz.run(target=two_modes(num_data=20_001), method="svi", budget=500_000).final
+    assert large.caveat == "" and large.unchecked == "more than 20,000 observations"
+    assert state(large).endswith(", not checked: more than 20,000 observations")
+    confirmed = pmdviz.run(target="gaussian", budget=2000, num_particles=500).final
+    assert confirmed.unchecked == ""

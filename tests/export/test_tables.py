@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.data.cells import read_cells
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
@@ -29,7 +30,10 @@ def test_history_and_particles_are_all_of_them_to_the_last_bit(run, tmp_path):
     for name, column in columns.items():
         np.testing.assert_array_equal(column, run.history[name])
     assert "tv: 0 to 1" in units and units.startswith("# ")
-    units, columns = read(run.export(tmp_path / "particles.csv", table="particles"))
+    path = run.export(tmp_path / "particles.csv", table="particles")
+    units, columns = read(path)
+    again = read_cells(path.read_bytes())  # what is exported can be brought as a table
+    assert again.names == (*columns,) and np.array_equal(again.columns[0].numbers, run.particles[:, 0])
     assert [*columns] == ["theta1", "theta2", "weight", "log_density"]
     np.testing.assert_array_equal(np.stack([columns["theta1"], columns["theta2"]], axis=1), run.particles)
     np.testing.assert_array_equal(columns["weight"], run.weights)

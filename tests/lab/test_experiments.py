@@ -69,7 +69,7 @@ def test_pictures_come_with_the_first_rows_and_what_comes_out_in_the_end():
 
     result = work.act(tell)
     assert any(0 < rows < 9 and pictures for rows, pictures, _ in seen) and all(not entries for *_, entries in seen)
-    assert len(work.found.pictures) == 1 and [dict(entry) for entry in work.found.summary] == result.summary
+    assert len(work.found.pictures) == 2 and [dict(entry) for entry in work.found.summary] == result.summary
 
 
 def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
@@ -92,7 +92,7 @@ def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     first.act(lambda done, total: None)
     results.begin(first)
     assert "Runs: 2" in results.about.object and results.download.visible
-    assert len(results.pictures.views) == 1 and "<table>" in results.summary.object
+    assert len(results.pictures.views) == 2 and "<table>" in results.summary.object
     assert results.download.filename == "pmdviz-recurrence.csv"
     results.begin(ExperimentWork("descent", {}))  # has found nothing yet
     results.look()

@@ -79,7 +79,7 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
 
 
 def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will_be_here():
-    made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 0.21, 6.71, 1.5)])
+    made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 0.21, 6.71, 1.5, 0.3)])
     assert all(
         f"<td>{cell}</td>" in made
         for cell in ("1", "0.500", "6.00", "2.00", "4.50", "0.0100", "6.51", "0.210", "6.71", "1.50")

@@ -88,14 +88,15 @@ def test_particles_of_weight_0_are_counted_and_log_z_is_right():
     assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
 
 
-def test_without_gradients_it_is_the_walk_of_ais():
-    """Bit for bit that of AIS on a target that has none; where there is one, it is not asked for."""
+def test_without_gradients_walks_are_those_of_ais():
+    """Bit for bit those of AIS on a target that has none; where there is one, it is not evaluated."""
     bare = make_target("gaussian", num_data=6)
     bare.declared = frozenset()
     states = []
     for name, target in (("ais", bare), ("gf_ais", bare), ("gf_ais", make_target("gaussian", num_data=6))):
         method, rng = METHODS[name], np.random.default_rng(0)
-        knobs = method.Knobs.checked({"num_particles": 20, "num_temperatures": 10})
+        walk = {"proposals": "walk"} if name == "gf_ais" else {}
+        knobs = method.Knobs.checked({"num_particles": 20, "num_temperatures": 10, **walk})
         state = method.init(rng, target, knobs)
         while not method.ended(state, knobs, target):
             state, info = method.step(rng, state, target, target.data_rows, knobs)
@@ -104,3 +105,65 @@ def test_without_gradients_it_is_the_walk_of_ais():
     for state in states[1:]:
         np.testing.assert_array_equal(state.points, states[0].points)
         np.testing.assert_array_equal(state.log_weights, states[0].log_weights)
+
+
+def test_langevin_proposals_by_a_surrogate_are_metropolis_hastings():
+    """In plain NumPy: the drift (0.88), and acceptance by p(θ') q(θ | θ') / (p(θ) q(θ' | θ)) with Gaussian q."""
+    target, (n, pilots, step) = make_target("gaussian", num_data=6, dim=2), (40, 12, 0.9)
+    points = target.exact.sample(np.random.default_rng(1), n)
+    blank = np.empty((0, 2))
+    log_l = target.log_likelihood(points, target.data)
+    walkers = moves.Walkers(points, np.zeros((n, 2)), target.log_prior(points), log_l, blank, blank)
+    at, method = moves.Rung(target, target.data, 0.7, step, pilots), METHODS["gf_ais"]
+    unit, z = target.scale, np.random.default_rng(5).standard_normal((n, 2))
+
+    def log_p(x):
+        return target.log_prior(x) + 0.7 * target.log_likelihood(x, target.data)
+
+    def drift(x, centres):
+        apart = x[:, None] / unit - centres / unit
+        between = (centres[:, None] - centres) / unit
+        h = np.median(np.linalg.norm(between, axis=2)[np.triu_indices(len(centres), 1)]) ** 2
+        h /= 2 * np.log(len(centres) + 1)
+        masses = np.exp(log_p(centres) - log_p(centres).max()) * np.exp(-(apart**2).sum(axis=2) / h)
+        return (masses[:, :, None] * -2 / h * apart).sum(axis=1) / masses.sum(axis=1)[:, None]
+
+    def log_q(to, start, centres):
+        return -0.5 * (((to - start) / unit - 0.5 * step**2 * drift(start, centres)) ** 2).sum(axis=1) / step**2
+
+    log_u = np.random.default_rng(5)
+    log_u.standard_normal((n, 2))
+    log_u = np.log1p(-log_u.random(n))
+    halves = {"pilots": ((0, 28, 28, 40), (28, 34, 34, 40), (34, 40, 28, 34)), "printed": ((0, 40, 0, 40),)}
+    for proposals, groups in halves.items():
+        wanted = points.copy()
+        for a, b, c, d in groups:
+            x, centres = points[a:b], points[c:d]
+            new = x + unit * (0.5 * step**2 * drift(x, centres) + step * z[a:b])
+            ratio = log_p(new) - log_p(x) + log_q(x, new, centres) - log_q(new, x, centres)
+            wanted[a:b][log_u[a:b] < ratio] = new[log_u[a:b] < ratio]
+        knobs = method.Knobs.checked({"proposals": proposals})
+        moved = method.move(np.random.default_rng(5), walkers, at, knobs)
+        np.testing.assert_allclose(moved.walkers.points, wanted, atol=1e-12)
+        assert 0.3 < moved.accepted.mean() < 1
+    alone = method.move(np.random.default_rng(5), walkers, at._replace(pilots=0), method.Knobs.checked({}))
+    walk = moves.walked(np.random.default_rng(5), walkers, at)
+    np.testing.assert_array_equal(alone.walkers.points, walk.walkers.points)
+
+
+@pytest.mark.ci
+def test_with_all_walkers_as_centres_a_langevin_move_does_not_keep_its_density():
+    """In 20 dimensions exact draws of N(0, I) spread; with pilots as centres they stay."""
+    options = {"dim": 20, "num_components": 1, "spread": 0.0, "variance": 1.0, "q0_sd": 1.5}
+    target, method, spread = make_target("gmm", **options), METHODS["gf_ais"], {}
+    for proposals in ("pilots", "printed"):
+        rng = np.random.default_rng(0)
+        points = target.exact.sample(rng, 600)
+        blank, log_l = np.empty((0, 20)), target.log_likelihood(points, target.data_rows)
+        walkers = moves.Walkers(points, points, target.log_prior(points), log_l, blank, blank)
+        at, knobs = moves.Rung(target, target.data_rows, 1.0, 0.4, 200), method.Knobs.checked({"proposals": proposals})
+        for _ in range(40):
+            walkers = method.move(rng, walkers, at, knobs).walkers
+        spread[proposals] = (walkers.points[:400] ** 2).mean(axis=1)
+    assert abs(errors_from(spread["pilots"], 1.0)) < 4
+    assert errors_from(spread["printed"], 1.0) > 10

@@ -49,6 +49,21 @@ def test_the_matrix_is_the_formula(score, proposal):
     np.testing.assert_allclose(np.diag(plain), np.diag(kappa) * w**2 + ridge, rtol=1e-8)
 
 
+def test_powers_of_the_target_in_the_kernel():
+    """(0.103), each term by itself; its mean under p is 0 whatever the power."""
+    target = make_target("gmm", q0_mean=0.3)
+    state, knobs = known(target, score="gradient", alpha=0.5)
+    x, s = state.particles, target.grad_log_joint(state.particles)
+    h, weights = median_distance(x) ** 2 / np.log(31), np.sqrt(np.exp(target.log_joint(x)))
+    u = x[:, None] - x
+    k, r = np.exp(-(u**2).sum(axis=2) / h), (u**2).sum(axis=2)
+    by_y, by_x = 2 / h * k[:, :, None] * u, -2 / h * k[:, :, None] * u
+    terms = 1.5**2 * k * (s @ s.T) + 1.5 * np.einsum("ik,ijk->ij", s, by_y) + 1.5 * np.einsum("jk,ijk->ij", s, by_x)
+    expected = np.outer(weights, weights) * (terms + k * (4 / h - 4 * r / h**2)) * (1 + 1e-6 * np.eye(30))
+    K = discrepancy_matrix(state, target, knobs)[1]
+    np.testing.assert_allclose(K, expected / weights.max() ** 2, rtol=1e-8, atol=1e-12)
+
+
 def test_the_end_is_the_least_value_on_the_simplex():
     """The conditions of Karush, Kuhn and Tucker, of the matrix that the state stands for."""
     frame = run(num_particles=60).frame

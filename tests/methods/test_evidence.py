@@ -23,7 +23,7 @@ UNBIASED = {
         (*GAUSSIAN, {**SHORT, "leapfrog_steps": 3}),
     ],
     "hais": [(*GAUSSIAN, {**SHORT, "leapfrog_steps": 2, "refreshment": 0.3}), (*GMM, {**SHORT, "leapfrog_steps": 2})],
-    "gf_ais": [(*GAUSSIAN, SHORT), (*GMM, SHORT)],
+    "gf_ais": [(*GAUSSIAN, SHORT), (*GMM, SHORT), (*GAUSSIAN, {**SHORT, "proposals": "walk"})],
     "adaptive_is": [
         (*GAUSSIAN, {"num_particles": 50, "num_components": 3}),
         (*GMM, {"num_particles": 50, "num_components": 3, "adaptation": "chi2"}),

@@ -91,17 +91,18 @@ def tempering(shape: str) -> Move:
     return Move(transition, lambda target: "reals" in target.offers, together=True)
 
 
-def ladder(name: str) -> Move:
-    """The moves of annealed importance sampling on the last rung, that of the posterior."""
+def ladder(name: str, **given: object) -> Move:
+    """The moves of annealed importance sampling on the last rung, that of the posterior; a third are pilots."""
     method = METHODS[name]
-    knobs = method.Knobs.checked({key: value for key, value in LADDER_KNOBS.items() if key in method.Knobs.specs()})
+    known = {**LADDER_KNOBS, **given}
+    knobs = method.Knobs.checked({key: value for key, value in known.items() if key in method.Knobs.specs()})
 
     def transition(rng, target, points, data):
         m, nothing = len(points), np.empty((0, points.shape[1]))
         known = checked_log_prior(target, points), np.zeros(m), nothing, nothing
         walkers = Walkers(points, rng.standard_normal(points.shape), *known)
         walkers, _ = asked(walkers, target, data, method.by_gradient(target))
-        at = Rung(target, data, beta=1.0, step=LADDER_STEP)
+        at = Rung(target, data, beta=1.0, step=LADDER_STEP, pilots=m // 3)
         for _ in range(LADDER_TRANSITIONS):
             walkers = method.move(rng, walkers, at, knobs).walkers
         return walkers.points
@@ -112,6 +113,7 @@ def ladder(name: str) -> Move:
 MOVES = {name: chain(name) for name, method in METHODS.items() if method.family == "chain" and name not in BIASED}
 MOVES |= {f"smc_mcmc, {shape}": tempering(shape) for shape in ("covariance", "local")}
 MOVES |= {name: ladder(name) for name in ("ais", "hais", "gf_ais")}
+MOVES["gf_ais, walk"] = ladder("gf_ais", proposals="walk")
 
 
 @functools.cache

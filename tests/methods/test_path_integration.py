@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import pmdviz
+from pmdviz.errors import TargetError
 from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.flow import squared_width
@@ -80,3 +82,18 @@ def test_the_picture_shows_the_area_beside_what_it_should_come_to():
     np.testing.assert_allclose(columns.exact["y"], start_divergence(frame.target), rtol=1e-6)
     assert columns.top == start_divergence(frame.target) > 0.5
     assert scene.ranges(frame.target, (0, 1), columns.top) == ((0.0, 1.0), (-columns.top, 2 * columns.top))
+
+
+def test_particles_that_fly_off_end_the_run_with_a_sentence():
+    steep = pmdviz.custom_target(
+        dim=2,
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        grad_log_prior=lambda theta: -theta,
+        log_likelihood=lambda theta, rows: -1e4 * len(rows) * (theta**4).sum(axis=1),
+        grad_log_likelihood=lambda theta, rows: -4e4 * len(rows) * theta**3,
+        sample_prior=lambda rng, n: rng.standard_normal((n, 2)),
+        data=np.zeros((1, 1)),
+        name="steep",
+    )
+    with pytest.raises(TargetError, match="particles diverged on target 'steep'; use a step size smaller than"):
+        pmdviz.run(target=steep, method="path_integration", num_particles=20, budget=100_000)

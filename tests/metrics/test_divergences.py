@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.grid import CELLS_PER_SD, SIDES, Grid, side_for
+from pmdviz.densities.grid import SIDES, Grid, side_for
 from pmdviz.metrics.divergences import DensitiesOnGrid, compare, measure, picture, total_variation
 from pmdviz.targets import make_target
 from tests.support.engine import NormalTarget, advanced
@@ -134,10 +134,10 @@ def test_the_grid_is_as_coarse_as_it_may_be_and_its_cells_fill_its_box():
     assert grid.shape == (10, 10) and grid.points.shape == (100, 2) and grid.cell_volume == pytest.approx(0.04)
     assert [*grid.axes[0][[0, -1]], *grid.axes[1][[0, -1]]] == pytest.approx([-0.8, 2.8, 0.05, 0.95])
     assert np.array_equal(grid.points[:10, 0], grid.axes[0]), "theta1 runs along the rows"
-    assert [side_for(2, 1 / s) for s in (1, 100, 111, 113, 447, 449)] == [160, 160, 160, 224, 640, None]
+    assert [side_for(2, 1 / s) for s in (1, 150, 161, 639, 641)] == [160, 160, 224, 640, None]
     assert side_for(1, 1.0) == SIDES[1][0]
-    cell = 1 / side_for(2, 1 / 112)
-    assert cell <= 0.7 / 112 and CELLS_PER_SD == pytest.approx(1 / 0.7)
+    cells = np.exp(-0.5 * (np.arange(-40, 41) + 0.3) ** 2) / np.sqrt(2 * np.pi)
+    assert cells.sum() == pytest.approx(1, abs=6e-9), "a Gaussian on cells as wide as its sd"
 
 
 @pytest.mark.parametrize("dim", [1, 2])

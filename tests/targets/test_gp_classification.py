@@ -91,7 +91,7 @@ def test_the_file_of_glass(tmp_path):
     given = {"data": str(tmp_path / "glass.data"), "columns": 9, "num_rows": 40, "free_scale": False}
     target = make_target("gp_classification", class_above=4, **given)
     table = np.array([list(map(float, line.split(","))) for line in glass()])
-    assert target.dim == 9 and target.feature_names[0] == "x₂", "the first column numbers the rows"
+    assert target.dim == 9 and target.feature_names[0] == "column 2", "the first column numbers the rows"
     assert (target.classes == 1).sum() == round(40 * (table[:, -1] > 4).mean())
     rows = np.random.default_rng(0).permutation(60)
     first = table[rows[0], 1:-1]  # the first row drawn is the first of its class, and comes first

@@ -124,7 +124,7 @@ def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp
         target = make_target("regression_net", **given)
     rows = np.concatenate([target.data, target.validation_data, target.test_data])
     assert rows.shape == (4, 1 + 3 + 1 + 2 + 1)  # of those left, three employers and two educations
-    assert {*target.input_names[1:4]} == {"x2=Private", "x2=Self-emp", "x2=State-gov"}
+    assert {*target.input_names[1:4]} == {"column 2=Private", "column 2=Self-emp", "column 2=State-gov"}
     order = np.argsort(rows[:, 0])
     np.testing.assert_array_equal(rows[order, 0], [28, 39, 50, 53])
     np.testing.assert_array_equal(rows[order, -1], [0, 0, 1, 1])

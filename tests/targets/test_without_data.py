@@ -7,10 +7,13 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import logsumexp
 
+import pmdviz
+from benchmarks.helpers.decoder_weights import trained
 from pmdviz.densities.grid import Grid
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.reference.gaussian_mixture import GaussianMixtureExact
 from pmdviz.targets.without_data.base import WithoutData
+from pmdviz.targets.without_data.decoder import logits_of, probability
 from tests.support.tables import looped
 
 WEIGHTS, MEANS = np.array([0.2, 0.5, 0.3]), np.array([[-1.0, 0.5], [1.5, 0.0], [0.0, -2.0]])
@@ -84,8 +87,9 @@ def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
         "funnel": {"sd": 1.0, "dim": 3},
         "rbm": {"dim": 2, "num_hidden": 3},
         "formula": {"density": "squiggle"},
+        "decoder": {"q0_mean": -0.1, "q0_sd": 0.1},  # draws of a narrow posterior reach no wider q0
     }.get(name, {})
-    target = make_target(name, **small, q0_mean=-0.5, q0_sd=0.4)
+    target = make_target(name, **{"q0_mean": -0.5, "q0_sd": 0.4, **small})
     draws = target.exact.sample(np.random.default_rng(0), 50_000)
     ratio = np.exp(target.log_prior(draws) - target.log_joint(draws) + target.exact.log_z)
     assert abs(ratio.mean() - 1) < 4.5 * ratio.std() / np.sqrt(len(draws))
@@ -130,6 +134,43 @@ def test_the_funnel_is_neals():
     expected = stats.norm(0, 3).logpdf(v) + stats.norm(0, np.exp(v / 2)[:, None]).logpdf(x).sum(axis=1)
     np.testing.assert_allclose(target.log_joint(np.column_stack([v, x])), expected, rtol=1e-10)
     assert target.exact.cov[0, 0] == 9 and target.exact.cov[1, 1] == pytest.approx(np.exp(4.5))
+
+
+def test_the_decoder_draws_pixels_and_its_evidence_is_an_integral():
+    target = make_target("decoder", target_seed=1)
+    axis = np.linspace(-6, 6, 601)
+    z = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    probability = target.decoded(z)
+    joint = stats.norm.logpdf(z).sum(axis=1) + np.log(np.where(target.image, probability, 1 - probability)).sum(axis=1)
+    np.testing.assert_allclose(target.log_joint(z), joint, rtol=1e-8)
+    assert target.exact.log_z == pytest.approx(logsumexp(joint) + 2 * np.log(axis[1] - axis[0]), abs=1e-4)
+    others = np.array([make_target("decoder", target_seed=seed).image for seed in range(40)])
+    shares = target.decoded(np.random.default_rng(0).standard_normal((4000, 2))).mean(axis=0)
+    np.testing.assert_allclose(others.mean(axis=0), shares, atol=4 * 0.5 / np.sqrt(40))
+
+
+@pytest.mark.ci
+def test_the_sandwich_holds_the_evidence_of_a_decoder_between_its_sides():
+    """In the mean over runs; and the means of Z by the way up and of 1/Z by the way back are right."""
+    truth = make_target("decoder").exact.log_z
+    for method in ("ais", "hais"):
+        ends = [
+            pmdviz.run(target="decoder", method=method, seed=seed, num_particles=50, num_temperatures=60, sandwich=True,
+                       budget_unit="evaluations", budget=10**6, floor=False).final.metrics
+            for seed in range(20)
+        ]  # fmt: skip
+        below, above = (np.array([end[name] for end in ends]) - truth for name in ("log_z", "log_z_above"))
+        for side, ratio in ((-below, np.exp(below)), (above, np.exp(-above))):
+            assert side.mean() > -3 * side.std(ddof=1) / np.sqrt(20) and side.mean() < 0.5, method
+            assert abs(ratio.mean() - 1) < 4 * ratio.std(ddof=1) / np.sqrt(20), method
+
+
+@pytest.mark.nightly
+def test_the_decoder_is_as_its_command_trains_it():
+    """Rounding may differ between machines, and what is drawn hardly does."""
+    z = np.random.default_rng(0).standard_normal((200, 2))
+    again = probability(logits_of(trained(), z)[1])
+    np.testing.assert_allclose(make_target("decoder").decoded(z), again, atol=0.02)
 
 
 def brute_force(target, x):

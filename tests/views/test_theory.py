@@ -54,8 +54,8 @@ def test_show_draws_every_point_within_the_ranges_and_the_terms_of_the_recurrenc
     view = RecurrenceView()
     view.show(
         [
-            Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 0.0, 6.5, 1.5),
-            Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.2, 3.2, 0.9),
+            Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 0.0, 6.5, 1.5, 1.6),
+            Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.2, 3.2, 0.9, 1.2),
         ]
     )
     assert view.source.data["measured"].tolist() == [1.5, 0.9]

@@ -46,15 +46,16 @@ def _series(rows: Sequence[Row], knobs: AggregationKnobs, column: str) -> list[S
         mine = [row for row in rows if row["combiner"] == name and np.isfinite(row[column])]
         if all(abs(row[column]) < SAME for row in mine):  # the references, compared with themselves
             continue
-        if knobs.varied == "n" and not mine[0]["num_draws"]:
-            found.append(_level(TITLES[name], knobs.levels, np.mean([row[column] for row in mine])))
+        if VARIED[knobs.varied].column == "num_draws" and not mine[0]["num_draws"]:
+            drawn = sorted({row["num_draws"] for row in rows} - {0})
+            found.append(_level(TITLES[name], drawn, np.mean([row[column] for row in mine])))
         else:
             look = "line" if mine[0]["num_draws"] else "dashes"
             found.append(mean_series(TITLES[name], mine, VARIED[knobs.varied].column, column, look))
     return found
 
 
-def _level(name: str, levels: list[int], height: float) -> Series:
+def _level(name: str, levels: Sequence[int], height: float) -> Series:
     ends = np.array(sorted({levels[0], levels[-1]}), float)
     return Series(name, ends, np.full(len(ends), height), look="dashes")
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.aggregation.block import COLUMNS, Block, make_model, most_components
-from pmdviz.experiments.aggregation.combine import COMBINERS, EXACT_DRAWS
+from pmdviz.experiments.aggregation.combine import COMBINERS, EXACT_POINTS
 from pmdviz.experiments.aggregation.drawn import TITLES, charts, ellipses
 from pmdviz.experiments.aggregation.knobs import AGAINST, SETS, VARIED, AggregationKnobs
 from pmdviz.experiments.aggregation.models import MODELS
@@ -33,7 +33,7 @@ class Aggregation(Experiment):
         "Every machine fits a model to its own data and sends the model alone. Which one model of all comes nearest to "
         "the fit to all data?"
     )
-    source = "Han 2019, Algorithms 11 and 12, Theorems 18 to 20, Figures 30 to 34"
+    source = "Han 2019, Algorithms 11 and 12, Theorems 19, 20 and 22, Figures 30 to 34"
     Knobs = AggregationKnobs
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
@@ -45,10 +45,9 @@ class Aggregation(Experiment):
         values = knobs.as_dict()
         names = ("model", "data", "num_data", "dim", "components", "latent", "count", "num_shards", "combiners")
         usual = {name: values[name] for name in names} | {"draws": [knobs.num_draws]}
-        if knobs.varied == "n":
-            different = [usual | {"draws": knobs.levels}]
-        else:
-            different = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
+        different = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
+        if VARIED[knobs.varied].column == "num_draws":  # the machines' models are the same: one case for all n
+            different = [usual | {"draws": [n for each in different for n in each["draws"]]}]
         kept = [_plain(case) for case in different]
         for case in kept:
             _check(case)
@@ -88,7 +87,7 @@ class Aggregation(Experiment):
         most = most_data(case["data"])
         n, d, c = min(case["num_data"], most or case["num_data"]), case["dim"], _components(case)
         drawn = case["num_shards"] * sum(case["draws"])
-        exact = case["num_shards"] * EXACT_DRAWS if c > 1 else 0
+        exact = case["num_shards"] * EXACT_POINTS if c > 1 else 0
         step = c * (1.2e-7 + 4e-9 * d * d)  # seconds a point
         slow = 1 if most is None else 5  # EM of a table
         steps = 30 * slow + (40 * c if case["count"] == "bic" else 0)

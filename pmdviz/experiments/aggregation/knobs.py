@@ -17,7 +17,7 @@ from pmdviz.targets.options import data_source
 MIXED = tuple(name for name, model in MODELS.items() if model.mixed)
 SETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "all": ("all that apply", tuple(COMBINERS)),
-    "kl": ("KL averaging", ("naive", "control", "control_fresh", "weighted")),
+    "kl": ("KL averaging", ("naive", "control", "control_fresh", "weighted", "weighted_printed")),
     "linear": ("means of the parameters", ("linear", "linear_unmatched")),
 }
 
@@ -53,6 +53,10 @@ VARIED: dict[str, Varied] = {
         "data points N", "num_data", "data points N", lambda case, n: {"num_data": n}, (10_000, 1_000_000),
     ),
     "dim": Varied("dimension d", "dim", "dimension d", lambda case, d: {"dim": d}, (2, 10)),
+    "alpha": Varied(
+        "the exponent of n = (N/K)^α, in hundredths", "num_draws", "draws from each model n = (N/K)^α",
+        lambda case, a: {"draws": [max(2, round((case["num_data"] / case["num_shards"]) ** (a / 100)))]}, (40, 80),
+    ),
 }  # fmt: skip
 
 
@@ -156,7 +160,7 @@ class AggregationKnobs(Knobs):
         bounds=(2, 1_000_000),
         softbounds=(30, 3000),
         log=True,
-        only_if=("varied", tuple(name for name in VARIED if name != "n")),
+        only_if=("varied", tuple(name for name, each in VARIED.items() if each.column != "num_draws")),
         label="Draws from each model n",
         doc="A few times as many as the model has parameters.",
     )

@@ -36,10 +36,9 @@ def log_p(target: Target, points: np.ndarray) -> np.ndarray:
     return values
 
 
-def inverse_weights(target: Target, points: np.ndarray) -> np.ndarray:
-    """1 / p of each point, of mean 1 over the points, (n,)."""
-    inverse = -log_p(target, points)
-    weights = np.exp(inverse - inverse.max())
+def inverse_weights(log_density: np.ndarray) -> np.ndarray:
+    """1 / p, of mean 1 over the points, from log p (n,)."""
+    weights = np.exp(log_density.min() - log_density)
     return weights / weights.mean()
 
 

@@ -44,7 +44,7 @@ class ConvergenceKnobs(Knobs):
         "mT",
         choices={name: each.title for name, each in VARIED.items()},
         label="What is varied",
-        doc="Particles m, steps T, both, or data N.",
+        doc="Particles m (in whole runs, or in one step), steps T (also with growing particles), both, or data N.",
     )
     error = Choice(
         "bounded",

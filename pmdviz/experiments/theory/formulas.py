@@ -44,6 +44,18 @@ def theorem2_unrolled(
     return np.array(bounds)
 
 
+def theorem2_averaged(
+    first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
+) -> float:
+    """E KL(q-bar_T || p) <= (M^2/2 sum gamma_t^2 + sum eps_t + D1) / sum gamma_t, q-bar_T = sum gamma_t q_t / sum gamma_t.
+
+    `first` is D1 = KL(p || q_1); M^2 is the largest E ||g_t||^2; eps_t as proved (`proved_inexactness`), nats.
+    Source: Theorem 2(b), appendix B of the paper.
+    """  # noqa: E501
+    noise = 0.5 * max(gradient_bounds) ** 2 * float(np.square(gammas).sum())
+    return float((noise + sum(inexactness) + first) / sum(gammas))
+
+
 def theorem3(m: float, ratio_bound: float, largest: float = 1.0) -> float:
     """E |E_q~ f - E_q f| <= 2 sqrt(C) ||f|| / sqrt(m): m weighted draws of the prior, C the largest of posterior/prior.
 
@@ -164,15 +176,16 @@ class Rate(NamedTuple):
         return bool(self.whole) and {*self.whole} <= {*letters}
 
 
+ONE_STEP = "one step, against the exact q of that step"
 THEOREM5 = "as printed, m and T in step; its proof gives √(log T / T) for the second term at η = 1"
 RATES = (
-    Rate("Theorem 3", "m", ("bounded",), lambda beta, d: -0.5, "one step, against the exact q of that step"),
-    Rate("Theorem 4", "m", ("tv",), kde_exponent, "one step, against the exact q of that step"),
+    Rate("Theorem 3", "m", ("bounded",), lambda beta, d: -0.5, ONE_STEP, ("m", "one step")),
+    Rate("Theorem 4", "m", ("tv",), kde_exponent, ONE_STEP, ("m", "one step")),
     Rate("Theorem 5", "m", ("bounded",), lambda beta, d: -0.5, THEOREM5, ("m", "T")),
     Rate("Theorem 5", "T", ("bounded",), lambda beta, d: -0.5, THEOREM5, ("m", "T")),
     Rate("Theorem 6", "m", ("kl_forward",), kde_exponent, "the part of the KDE, which T does not take away"),
-    Rate("Theorem 6", "T", ("kl_forward",), lambda beta, d: -1.0,
-         "asks for m_t growing like t^(2+d/β) in each run; here m stands still in it"),
+    Rate("Theorem 6", "T", ("kl_forward",), lambda beta, d: -1.0, "asks for m_t growing like t^(2+d/β) in each run",
+         ("T", "m_t")),
 )  # fmt: skip
 
 

@@ -12,8 +12,13 @@ from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.pictures import Chart, mean_series
-from pmdviz.experiments.theory.formulas import proved_inexactness, theorem2, theorem2_unrolled
+from pmdviz.experiments.pictures import Chart, Series, mean_series
+from pmdviz.experiments.theory.formulas import (
+    proved_inexactness,
+    theorem2,
+    theorem2_averaged,
+    theorem2_unrolled,
+)
 from pmdviz.experiments.theory.varied import STRATEGIES, planned_runs
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS, Target
@@ -21,6 +26,7 @@ from pmdviz.targets.offered import names
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
+TINY = np.finfo(float).tiny
 
 
 class Terms(NamedTuple):
@@ -37,6 +43,7 @@ class Terms(NamedTuple):
     proved_inexactness: float  # eps_t as proved: that and KL(p || q_{t+1}) - KL(p || exact prox-mapping)
     proved: float  # the sum of kept, noise and proved_inexactness
     measured: float  # KL(p || q_{t+1})
+    averaged: float  # KL(q-bar_t || p) = L(q-bar_t) - L(p), q-bar_t = sum gamma_s q_s / sum gamma_s over s <= t
 
 
 def terms(recipe: Recipe, steps: int, tell: Callable[[int], object] = lambda t: None) -> list[Terms]:
@@ -51,7 +58,7 @@ def terms(recipe: Recipe, steps: int, tell: Callable[[int], object] = lambda t: 
         raise InputError(f"target {target.name!r} has no exact posterior on a grid")
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
     rng, stream = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
-    state, board = method.init(rng, target, knobs), _Board(target)
+    state, board = method.init(rng, target, knobs), Board(target)
     log_q, found = board.log_q(method.density(state, knobs, target)), []
     for _ in range(steps):
         if state.next_step < 1:
@@ -116,14 +123,23 @@ class Recurrence(Experiment):
         return [{"seed": case["seed"], **step._asdict()} for step in found]
 
     def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[dict[str, Any]]:
-        """Each term's mean over the runs, step by step."""
-        return [step._asdict() for step in mean_terms(rows)]
+        """Each term's mean over the runs, step by step, and what (b) allows of the averaged iterate, as proved."""
+        steps = mean_terms(rows)
+        return [
+            {**step._asdict(), "averaged_proved": allowed}
+            for step, allowed in zip(steps, averages_allowed(steps), strict=True)
+        ]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
-        """KL(p || q) after each step, and what Theorem 2 allows as proved."""
+        """KL(p || q) after each step and that of the averaged iterate, and what Theorem 2 allows as proved."""
         measured = mean_series("measured", rows, "t", "measured")
         proved = mean_series("allowed, as proved", rows, "t", "proved", "dashes")._replace(low=None, high=None)
-        return [Chart([measured, proved], "step t", "KL(p‖q) after the step (nats)", x_log=False)]
+        steps, average = mean_terms(rows), mean_series("measured", rows, "t", "averaged")
+        allowed = Series("allowed, as proved", average.x, np.array(averages_allowed(steps)), look="dashes")
+        return [
+            Chart([measured, proved], "step t", "KL(p‖q) after the step (nats)", x_log=False),
+            Chart([average, allowed], "step t", "KL(q̄‖p) of the averaged iterate (nats)", x_log=False),
+        ]
 
 
 def mean_terms(rows: Sequence[Row]) -> list[Terms]:
@@ -134,7 +150,7 @@ def mean_terms(rows: Sequence[Row]) -> list[Terms]:
     return averaged([*runs.values()]) if runs else []
 
 
-class _Board:
+class Board:
     """A grid over the box Omega that holds prior and posterior; densities are normalised on it, as in Lemma 18."""
 
     def __init__(self, target: Target) -> None:
@@ -143,30 +159,35 @@ class _Board:
         self.grid = Grid(tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs), SIDES[target.dim])
         self.points = self.grid.points
         self.log_prior = target.log_prior(self.points)
-        self.log_p = self._normalised(target.exact.log_density(self.points))
+        self.log_p = self.normalised(target.exact.log_density(self.points))
         self.p = np.exp(self.log_p)
+        self.sum_q, self.sum_gamma = np.zeros_like(self.p), 0.0  # over the steps so far, for the averaged iterate
 
-    def _normalised(self, log_values: np.ndarray) -> np.ndarray:
+    def normalised(self, log_values: np.ndarray) -> np.ndarray:
         """Log masses of the cells, sum of masses 1."""
         below = log_values - log_values.max()
         return below - np.log(np.exp(below).sum())
 
     def log_q(self, density: Any) -> np.ndarray:
         """Log mass of q in each cell, (cells,)."""
-        return self._normalised(np.maximum(density.log_density(self.points), FLOOR))
+        return self.normalised(np.maximum(density.log_density(self.points), FLOOR))
 
     def terms(self, t: int, gamma: float, before: np.ndarray, after: np.ndarray, batch: np.ndarray) -> Terms:
-        """The terms of the step from `before` to `after`."""
+        """The terms of the step from `before` to `after`; called once for each step, in order."""
+        self.sum_q += gamma * np.exp(before)
+        self.sum_gamma += gamma
+        average = self.sum_q / self.sum_gamma
+        averaged = float((average * (np.log(np.maximum(average, TINY)) - self.log_p)).sum())
         scaled = self.target.num_data / len(batch) * self.target.log_likelihood(self.points, batch)
         g = before - self.log_prior - scaled  # the stochastic gradient of Eq. 1
         g = g - 0.5 * (g.max() + g.min())  # a constant does nothing to a step: the one with the smallest ||g||
-        exact = self._normalised(before - gamma * g)
+        exact = self.normalised(before - gamma * g)
         inexactness = float((np.exp(after) * (after - exact)).sum())
         kl, gradient = self._kl(before), float(np.abs(g).max())
         kept, noise, measured = (1 - gamma) * kl, 0.5 * gamma**2 * gradient**2, self._kl(after)
         proved = proved_inexactness(inexactness, measured, self._kl(exact))
         bounds = [theorem2(kl, gamma, gradient, eps) for eps in (inexactness, proved)]
-        return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured)
+        return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured, averaged)
 
     def _kl(self, log_q: np.ndarray) -> float:
         return float((self.p * (self.log_p - log_q)).sum())
@@ -190,3 +211,9 @@ def unrolled(rows: list[Terms]) -> np.ndarray:
     """What the recurrence alone, as proved, says of KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
     columns = [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]
     return theorem2_unrolled(rows[0].kl, *columns)
+
+
+def averages_allowed(rows: list[Terms]) -> list[float]:
+    """What Theorem 2(b) with eps_t as proved allows of KL(q-bar_t || p) after each step."""
+    columns = [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]
+    return [theorem2_averaged(rows[0].kl, *(column[: k + 1] for column in columns)) for k in range(len(rows))]

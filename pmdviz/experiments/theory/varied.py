@@ -10,6 +10,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 SIZES = (64, 128, 256, 512, 1024, 2048)
 STEPS = (16, 32, 64, 128, 256, 512)
 DATA = (40, 80, 160, 320, 640, 1280)
+GROWN_FROM, GROWN_STEPS = 10, {1: (2, 3, 4, 6, 8, 12), 2: (2, 3, 4, 5, 6, 7)}  # m_1, and T by dimension d
 SMOOTHNESS = (
     1.0  # beta: what the paper counts a Gaussian kernel as; the bounds' slopes and the KDE's bandwidth go by it
 )
@@ -43,31 +44,47 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 class Varied(NamedTuple):
-    """One thing to vary. `over` gives the lists that go side by side, for a batch of B and N data."""
+    """One thing to vary. `over` gives the lists that go side by side, for a batch of B, N data and d dimensions."""
 
     title: str
-    letters: tuple[str, ...]  # which of m, T, N change
+    letters: tuple[str, ...]  # which of m, T, N change, and what else a bound asks for
     column: str  # of the sweep's rows, for the x axis
     axis: str
-    over: Callable[[int, int], dict[str, list[int]]]
+    over: Callable[[int, int, int], dict[str, list[Any]]]
+
+
+def _all(**values: Any) -> dict[str, list[Any]]:
+    """The same values in every run."""
+    return {name: [value] * len(SIZES) for name, value in values.items()}
 
 
 VARIED: dict[str, Varied] = {
     "m": Varied(
         "particles m", ("m",), "num_particles", "particles m",
-        lambda batch, n: {"num_particles": [*SIZES], "budget": [FIXED_STEPS * batch] * len(SIZES)},
+        lambda batch, n, d: {"num_particles": [*SIZES], "budget": [FIXED_STEPS * batch] * len(SIZES)},
+    ),
+    "one_step": Varied(
+        "particles m, one step on all data", ("m", "one step"), "num_particles", "particles m",
+        lambda batch, n, d: {"num_particles": [*SIZES],
+                             **_all(budget=n, batch_size=n, batches="epochs", schedule="constant", step_size=1.0)},
     ),
     "T": Varied(
         "steps T", ("T",), "iterations", "steps T",
-        lambda batch, n: {"budget": [t * batch for t in STEPS], "num_particles": [FIXED_SIZE] * len(STEPS)},
+        lambda batch, n, d: {"budget": [t * batch for t in STEPS], **_all(num_particles=FIXED_SIZE)},
+    ),
+    "grown": Varied(
+        "steps T, particles growing like t^(2+d)", ("T", "m_t"), "iterations", "steps T",
+        lambda batch, n, d: {"budget": [t * batch for t in GROWN_STEPS[d]],
+                             **_all(num_particles=GROWN_FROM, growth="power", growth_exponent=2.0 + d,
+                                    most_particles=GROWN_FROM * GROWN_STEPS[d][-1] ** (2 + d))},
     ),
     "mT": Varied(
         "m and T = m together", ("m", "T"), "num_particles", "particles m = steps T",
-        lambda batch, n: {"num_particles": [*SIZES], "budget": [m * batch for m in SIZES]},
+        lambda batch, n, d: {"num_particles": [*SIZES], "budget": [m * batch for m in SIZES]},
     ),
     "N": Varied(
         "data N", ("N",), "num_data", "data N",
-        lambda batch, n: {"num_data": [*DATA], "batch_size": [size // PARTS for size in DATA],
+        lambda batch, n, d: {"num_data": [*DATA], "batch_size": [size // PARTS for size in DATA],
                           "budget": [FIXED_STEPS * size // PARTS for size in DATA]},
     ),
 }  # fmt: skip
@@ -76,8 +93,8 @@ VARIED: dict[str, Varied] = {
 def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[str, list[int]]]:
     """The recipe and what is varied side by side. Batches are a twentieth of the data."""
     options = {"dim": 1} if target == "gaussian" else {}
-    num_data = Recipe(target, target_options=options).make_target().num_data
-    batch = max(1, num_data // PARTS)
+    made = Recipe(target, target_options=options).make_target()
+    batch = max(1, made.num_data // PARTS)
     knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)
-    return recipe, VARIED[varied].over(batch, num_data)
+    return recipe, VARIED[varied].over(batch, made.num_data, made.dim)

@@ -126,8 +126,8 @@ class Slices(Executor):
         return self._pool.submit(self._whole, fn, args, kwargs)
 
     def rest(self) -> None:
-        """Give way to those who wait, where the slice is over; called by the work itself."""
-        if self._line and time.monotonic() - self._own.began >= SLICE_S:
+        """Give way to those who wait, where the slice is over; called by the work. Its helpers' calls do nothing."""
+        if self._line and time.monotonic() - getattr(self._own, "began", math.inf) >= SLICE_S:
             self._give()
             self._take()
 

@@ -91,6 +91,10 @@ class Ladder(SmoothedMethod):
         """Whether the moves ask for gradients: where the target has them."""
         return moves.has_gradient(target)
 
+    def wanted(self, target: Target, knobs: Any) -> float:
+        """Share of proposals to be accepted, which tuning leads to."""
+        return moves.wanted(target, self.by_gradient(target))
+
     def fitted(self, knobs: Any, target: Target) -> Any:
         """Without the way back where there are no exact draws to begin it from."""
         knobs = super().fitted(knobs, target)
@@ -154,11 +158,12 @@ class Ladder(SmoothedMethod):
         beta, ess = float(state.rungs[state.rung + way]), effective_sample_size(state.log_weights)
         walkers, asked = self.known_at(state, target, batch)
         before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
-        at = moves.Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)))
+        pilots = len(walkers.points) - len(state.log_weights)
+        at = moves.Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)), pilots)
         after, accepted, cost = self.move(rng, walkers, at, knobs)
         gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
-        wanted = moves.wanted(target, self.by_gradient(target))
-        state = settled(reweighted(state, gained, beta, way, batch), after, accepted, wanted, knobs)
+        state = reweighted(state, gained, beta, way, batch)
+        state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
         terms = {} if way < 0 else weight_terms(
             state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
         )  # fmt: skip

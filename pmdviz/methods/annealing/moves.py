@@ -34,6 +34,7 @@ class Rung(NamedTuple):
     batch: np.ndarray
     beta: float
     step: float  # prior sds
+    pilots: int = 0  # walkers without weight: the last ones
 
     def log_density(self, walkers: Walkers) -> np.ndarray:
         """log prior + β log L, (n,)."""
@@ -99,9 +100,7 @@ def leapt(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept
     start = walkers._replace(momenta=momenta)
     end, alive, gradients = _trajectories(start, at, leaps)
     end, likelihoods = _valued(end, at, alive)
-    gained = (
-        at.log_density(end) - _finite(at.log_density(start)) + 0.5 * ((momenta**2).sum(1) - (end.momenta**2).sum(1))
-    )
+    gained = at.log_density(end) - finite(at.log_density(start)) + 0.5 * ((momenta**2).sum(1) - (end.momenta**2).sum(1))
     back = start._replace(momenta=-momenta)
     B = len(at.batch)
     calls = (likelihoods > 0) + sum(number > 0 for number in gradients)
@@ -137,9 +136,8 @@ def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, np.nda
 
 def walked(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
     """θ' = θ + step · N(0, I) prior sds, accepted with probability min(1, p(θ') / p(θ))."""
-    n = len(walkers.points)
     points = walkers.points + at.step * at.target.scale * rng.standard_normal(walkers.points.shape)
-    return _judged(rng, walkers, walkers._replace(points=points), at, np.ones(n, bool))
+    return judged(np.log1p(-rng.random(len(points))), walkers, walkers._replace(points=points), at)
 
 
 def changed(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
@@ -150,19 +148,18 @@ def changed(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
         points, where = walkers.points.copy(), rng.integers(d, size=n)
         now = (points[rows, where][:, None] == values).argmax(axis=1)
         points[rows, where] = values[(now + rng.integers(1, len(values), size=n)) % len(values)]
-        found = _judged(rng, walkers, walkers._replace(points=points), at, np.ones(n, bool))
+        found = judged(np.log1p(-rng.random(n)), walkers, walkers._replace(points=points), at)
         walkers, accepted = found.walkers, accepted + found.accepted / repeats
         cost = Cost(*(a + b for a, b in zip(cost, found.cost, strict=True)))
     return Moved(walkers, accepted, cost)
 
 
-def _judged(rng: np.random.Generator, walkers: Walkers, proposed: Walkers, at: Rung, alive: np.ndarray) -> Moved:
-    """A symmetric proposal, accepted with probability min(1, p(θ') / p(θ))."""
-    log_u = np.log1p(-rng.random(len(walkers.points)))
-    proposed, likelihoods = _valued(proposed, at, alive)
+def judged(log_u: np.ndarray, walkers: Walkers, proposed: Walkers, at: Rung) -> Moved:
+    """Proposals, accepted where log_u (n,) < log p(θ') - log p(θ)."""
+    proposed, likelihoods = _valued(proposed, at, np.ones(len(log_u), bool))
     B = len(at.batch)
     cost = Cost(B if likelihoods else 0, B * likelihoods)
-    return _chosen(walkers, proposed, log_u < at.log_density(proposed) - _finite(at.log_density(walkers)), cost)
+    return _chosen(walkers, proposed, log_u < at.log_density(proposed) - finite(at.log_density(walkers)), cost)
 
 
 def _valued(end: Walkers, at: Rung, alive: np.ndarray) -> tuple[Walkers, int]:
@@ -173,7 +170,7 @@ def _valued(end: Walkers, at: Rung, alive: np.ndarray) -> tuple[Walkers, int]:
     return end._replace(log_prior=log_prior, log_likelihood=scale * values), int(inside.sum())
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
+def finite(values: np.ndarray) -> np.ndarray:
     """Densities of 0 as very small ones: anything may be accepted from there, but nothing that has none either."""
     return np.maximum(values, -1e300)
 

@@ -140,5 +140,5 @@ def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarr
         return
     far = ~(np.abs(particles) <= REACH * scale).all(axis=1)
     if far.any():
-        words = f"the particles diverged on target {target.name!r}; use a Langevin step smaller than {h:.3g}"
+        words = f"the particles diverged on target {target.name!r}; use a step size smaller than {h:.3g}"
         raise TargetError(words, particles[far][0], rows_in_words(batch))

@@ -201,7 +201,8 @@ def informed(
     cost = Cost(B, B * int(inside.sum()))
     if knobs.score == GRADIENT:
         scores, ratios, alive = np.zeros(points.shape), np.full(len(points), -np.inf), log_p > -np.inf
-        scores[alive], ratios[alive] = checked_gradient(target, points[alive], batch), 0.0
+        scores[alive] = (1 + knobs.alpha) * checked_gradient(target, points[alive], batch)
+        ratios[alive] = knobs.alpha * (log_p[alive] - log_p.max())  # kernel p^α k p^α (0.103)
         cost = Cost(2 * B, cost.density_evaluations, B * int(alive.sum()))
     else:
         log_rho, scores = surrogate(points, target, knobs)

@@ -40,6 +40,16 @@ class BlackBoxISKnobs(SmoothingKnobs):
         doc="Whose gradient of the log density makes the Stein kernel. Of the proposal ρ: each value is multiplied by "
         "ρ/p at both points, and the target's gradient is not needed. Of the target: needs its gradient.",
     )
+    alpha = Real(
+        0.0,
+        bounds=(-1, 10),
+        softbounds=(-1, 1),
+        label="Power of p in the kernel",
+        acts="restart",
+        only_if=("score", GRADIENT),
+        doc="The kernel is p(x)^α k(x, x′) p(x′)^α, which makes the score (1 + α) times the target's. 0: the usual "
+        "kernel. -1: no gradient is left, as without a surrogate.",
+    )
     proposal = Choice(
         "q0",
         choices={"q0": "prior, or q₀", "gaussian": "round Gaussian"},

@@ -13,7 +13,7 @@ from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_o
 from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
+from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.pulls import flow_update, paced
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.stein.flow import (
@@ -161,6 +161,7 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
         areas = np.append(state.areas, state.areas[-1] + eps * squared)
         particles = state.particles + eps * unit * force
+        check_reach(particles, target, planned, batch)
         parts = partial(parts_of_force, places, scores, h)
         state = PathIntegrationState(*read_only(particles, state.log_weights, areas), state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer one would fold space)" if eps < planned else ""

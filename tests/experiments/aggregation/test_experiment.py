@@ -30,8 +30,8 @@ def test_one_repetition_has_all_numbers_of_draws_and_each_value_is_a_case():
     assert [case["draws"] for case in MADE.cases(chosen)] == [[50, 200]] * 2
     mine = [(row["combiner"], row["num_draws"]) for row in rows if row["seed"] == 1]
     assert mine == [
-        ("naive", 50), ("control", 50), ("control_fresh", 50), ("weighted", 50),
-        ("naive", 200), ("control", 200), ("control_fresh", 200), ("weighted", 200),
+        ("naive", 50), ("control", 50), ("control_fresh", 50), ("weighted", 50), ("weighted_printed", 50),
+        ("naive", 200), ("control", 200), ("control_fresh", 200), ("weighted", 200), ("weighted_printed", 200),
         ("linear", 0), ("exact", 0), ("mle", 0),
     ]  # fmt: skip
     by_name = {(row["combiner"], row["num_draws"]): row for row in rows if row["seed"] == 1}
@@ -39,13 +39,15 @@ def test_one_repetition_has_all_numbers_of_draws_and_each_value_is_a_case():
     assert by_name["naive", 200]["error_truth"] > by_name["mle", 0]["error_truth"] > 0
     assert by_name["naive", 50]["gap"] > by_name["linear", 0]["gap"]
     keys = {"K": "num_shards", "K_total": "num_shards", "N": "num_data", "dim": "dim"}
-    assert {*keys} == {*VARIED} - {"n"}
+    assert {*keys} == {*VARIED} - {"n", "alpha"}
     for varied, key in keys.items():
         chosen = MADE.Knobs.checked({"varied": varied, "num_draws": 120, "num_shards": 6, "repetitions": 1})
         cases = MADE.cases(chosen)
         assert [case[key] for case in cases] == chosen.levels and len(cases) == 4, varied
         draws = [case["draws"][0] * (case["num_shards"] if varied == "K_total" else 1) for case in cases]
         assert np.allclose(draws, 720 if varied == "K_total" else 120, rtol=0.05), varied
+    chosen = MADE.Knobs.checked({"varied": "alpha", "lowest": 50, "num_levels": 2, "num_data": 40_000, "num_shards": 4})
+    assert [case["draws"] for case in MADE.cases(chosen)] == [[100, 1585]] * 10  # 10,000 to the power 0.5, and 0.8
 
 
 def test_the_slopes_stand_beside_theory():

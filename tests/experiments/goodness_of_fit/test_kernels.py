@@ -2,6 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from pmdviz.experiments.goodness_of_fit.bootstrap import (
     Contrasts,
@@ -13,7 +14,7 @@ from pmdviz.experiments.goodness_of_fit.bootstrap import (
 )
 from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture
 from pmdviz.experiments.goodness_of_fit.integrated_kernel import integrated_kernel, tables_of
-from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, neighbour_ratios
+from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, log_p, neighbour_ratios
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.experiments.goodness_of_fit.statistics.dksd import dksd_kernel
 from pmdviz.experiments.goodness_of_fit.statistics.gf_ksd import gf_kernel, latent_of
@@ -106,15 +107,40 @@ def test_tables_of_one_coordinate_and_latent_points_have_mean_zero():
             np.testing.assert_allclose(stein.sum(axis=1), 0, atol=1e-12)
             np.testing.assert_allclose(kernel, kernel.T, atol=1e-14)
             np.testing.assert_allclose(stein, stein.T, atol=1e-12)
-    for table in ("three", "five"):
+    one_unit = make_target("bernoulli_rbm", visible=1, hidden=2)
+    cases = [("gf_ksd", make_target("categorical", table=table)) for table in ("three", "five")]
+    for name, target in [*cases, ("gf_ksd", one_unit), ("gf_ksd_surrogate", one_unit)]:
         for h in WIDTHS:
-            assert abs(FIT_TESTS["gf_ksd"].mean_under(make_target("categorical", table=table), h)) < 1e-12, (table, h)
+            assert abs(FIT_TESTS[name].mean_under(target, h)) < 1e-12, (name, h)
+
+
+def test_the_kernel_of_the_smooth_surrogate_is_its_formula():
+    """(0.124) to (0.126): rho = p0 p~(F(x)), w = p~(F(x)) / p(z), with derivatives of the lattice written out."""
+    target, h, coupling, field = make_target("ising", size=3, coupling=0.3, field=0.2, boundary="open"), 4.0, 0.3, 0.2
+    z = target.reference().sample(np.random.default_rng(0), 15)
+    found = FIT_TESTS["gf_ksd_surrogate"].kernels(np.random.default_rng(1), target, z).matrix(h)
+    x = latent_of(np.random.default_rng(1), target.space, z)
+    apart = np.abs(np.subtract.outer(np.arange(9) // 3, np.arange(9) // 3))
+    apart = apart + np.abs(np.subtract.outer(np.arange(9) % 3, np.arange(9) % 3))
+    J = coupling * (apart == 1)
+
+    def log_p(s):
+        return 0.5 * np.einsum("ni,ij,nj->n", s, J, s) + field * s.sum(axis=1)
+
+    s = 2 * stats.norm.cdf(x) - 1
+    w = np.exp(log_p(s) - log_p(z))
+    scores = -x + 2 * stats.norm.pdf(x) * (s @ J + field)
+    d, u = 9, x[:, None] - x
+    squared = (u**2).sum(axis=2)
+    cross = 2 / h * np.einsum("ijk,ijk->ij", scores[:, None] - scores, u)
+    kappa = np.exp(-squared / h) * (scores @ scores.T + cross + 2 * d / h - 4 * squared / h**2)
+    np.testing.assert_allclose(found, np.outer(w, w) / w.mean() ** 2 * kappa, rtol=1e-12, atol=1e-12)
 
 
 def test_integrating_is_the_mean_over_many_completions(target):
     """To 4 Monte Carlo standard errors for nearly all entries."""
     points = target.reference().sample(np.random.default_rng(1), 12)
-    codes, weights = codes_of(target.space, points), inverse_weights(target, points)
+    codes, weights = codes_of(target.space, points), inverse_weights(log_p(target, points))
     exact = integrated_kernel(codes, weights, len(target.space.values), 2.0)
     rng = np.random.default_rng(2)
     drawn = np.array([gf_kernel(latent_of(rng, target.space, points), weights, 2.0) for _ in range(3000)])
@@ -183,7 +209,7 @@ def test_permuted_statistics_are_mmd_of_the_permuted_samples():
 def test_inverse_weights_have_the_ratios_and_a_kernel_matrix_the_points_on_both_axes():
     target = make_target("categorical")
     states, p = enumerated(target)
-    np.testing.assert_allclose(inverse_weights(target, states), (1 / p) / (1 / p).mean(), rtol=1e-9)
+    np.testing.assert_allclose(inverse_weights(log_p(target, states)), (1 / p) / (1 / p).mean(), rtol=1e-9)
     drawn = kernel_picture("KSD", np.arange(9.0).reshape(3, 3), np.array([[2.0], [0.0], [1.0]]))
     assert drawn.x_label == drawn.y_label and "points" in drawn.x_label
     np.testing.assert_array_equal(drawn.values, [[0, 5, 3], [7, 0, 6], [1, 2, 0]])

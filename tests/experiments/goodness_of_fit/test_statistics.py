@@ -26,7 +26,8 @@ def rate(test, scenario, level, bandwidth="median", n=100, temperature=10.0, rep
 
 
 PAIRS = [("ksd", "gaussian_mean"), ("mmd", "gaussian_mean"), ("mmd", "categorical"), ("chi_square", "categorical")]
-PAIRS += [(name, "ising_3x3") for name in ("dksd", "gf_ksd", "gf_ksd_rao_blackwell", "chi_square")]
+PAIRS += [(name, "ising_3x3") for name in ("dksd", "gf_ksd", "gf_ksd_rao_blackwell", "gf_ksd_surrogate", "chi_square")]
+PAIRS += [("kolmogorov_smirnov", "gaussian_mean"), ("anderson_darling", "gaussian_scale")]
 PAIRS += [("dksd", "categorical"), ("gf_ksd_rao_blackwell", "rbm")]
 LEVELS = [(*pair, "median") for pair in PAIRS]
 LEVELS += [(*pair, "aggregated") for pair in [("ksd", "gaussian_mean"), ("dksd", "ising_3x3"), ("mmd", "categorical")]]
@@ -51,7 +52,9 @@ def test_as_printed_nothing_is_rejected():
     "test, scenario, level, n",
     [("ksd", "gaussian_mean", 0.5, 100), ("mmd", "gaussian_mean", 0.9, 100), ("ksd", "gaussian_scale", 0.6, 100),
      ("chi_square", "categorical", 0.2, 100), ("mmd", "categorical", 0.25, 100), ("gf_ksd", "categorical", 0.25, 100),
-     ("dksd", "rbm", 0.6, 100), ("gf_ksd", "ising_field", 0.5, 100), ("gf_ksd_rao_blackwell", "ising_3x3", 0.25, 200)],
+     ("dksd", "rbm", 0.6, 100), ("gf_ksd", "ising_field", 0.5, 100), ("gf_ksd_rao_blackwell", "ising_3x3", 0.25, 200),
+     ("gf_ksd_surrogate", "ising_field", 0.5, 100), ("kolmogorov_smirnov", "gaussian_mean", 0.5, 100),
+     ("anderson_darling", "gaussian_scale", 0.6, 100)],
 )  # fmt: skip
 def test_what_is_far_off_is_found(test, scenario, level, n):
     assert rate(test, scenario, level, repetitions=15, n=n) > 0.7
@@ -81,6 +84,28 @@ def test_chi_squares_are_pearsons_and_intervals_wilsons():
     for k, n in ((0, 60), (3, 60), (60, 60)):
         known = stats.binomtest(k, n).proportion_ci(method="wilson")
         assert rate_of(k, n)[2:] == pytest.approx((known.low, known.high), abs=1e-6)
+
+
+def test_classical_tests_are_scipys():
+    """Statistics, and p-values to the errors of two simulations, in one coordinate and for the worst of two."""
+    target, draws = pmdviz.target("correlated_gaussian", dim=1, q0_sd=1.0), 4000
+    mean, sd = target.exact.mean[0], np.sqrt(target.exact.cov[0, 0])
+    x = mean + sd * (0.15 + np.random.default_rng(3).standard_normal((80, 1)))
+    ks = stats.kstest(x[:, 0], "norm", (mean, sd))
+    ad = stats.goodness_of_fit(
+        stats.norm, x[:, 0], known_params={"loc": mean, "scale": sd}, statistic="ad", n_mc_samples=draws - 1, rng=1
+    )
+    for name, known in (("kolmogorov_smirnov", ks), ("anderson_darling", ad)):
+        found = pmdviz.test_fit(target, x, name, draws=draws)
+        assert found.statistic == pytest.approx(known.statistic, rel=1e-5), name
+        assert abs(found.p_value - known.pvalue) < 7 * np.sqrt(known.pvalue * (1 - known.pvalue) / draws), name
+    plane = pmdviz.target("correlated_gaussian", dim=2, correlation=0.9, q0_sd=1.0)
+    points = plane.exact.sample(np.random.default_rng(0), 60)
+    sds = np.sqrt(np.diag(plane.exact.cov))
+    one = max(stats.kstest(z, "norm").statistic for z in ((points - plane.exact.mean) / sds).T)
+    assert pmdviz.test_fit(plane, points, "kolmogorov_smirnov").statistic == pytest.approx(one, rel=1e-5)
+    with pytest.raises(InputError, match="needs real coordinates whose exact distribution functions are known"):
+        pmdviz.test_fit("ising", np.ones((20, 25)), "anderson_darling")
 
 
 def test_a_test_says_where_it_applies_and_how_long_it_takes():

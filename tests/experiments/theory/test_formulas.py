@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from pmdviz import InputError, Recipe, Session
 from pmdviz.experiments.theory import formulas
-from pmdviz.experiments.theory.recurrence import averaged, terms, unrolled
+from pmdviz.experiments.theory.recurrence import Board, averaged, averages_allowed, terms, unrolled
 from tests.support.own import own_target
 
 
@@ -15,6 +17,9 @@ def test_theorems_by_hand():
     assert formulas.theorem2(2.0, 1.0, 0.0) == 0.0  # a full step along the exact gradient arrives
     bounds = formulas.theorem2_unrolled(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0])
     np.testing.assert_allclose(bounds, [4.0, 0.1 + 2.0 + 0.5, 0.75 * 2.6 + 0.5])
+    assert formulas.theorem2_averaged(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0]) == pytest.approx(
+        (16 / 2 * (0.25 + 0.0625) + 0.1 + 4) / 0.75
+    )
     assert formulas.theorem3(m=400, ratio_bound=9.0, largest=0.5) == pytest.approx(2 * 3 * 0.5 / 20)
     assert formulas.theorem3(1600, 9.0) == pytest.approx(0.5 * formulas.theorem3(400, 9.0))
     value = formulas.theorem5(100, 25, ratio_bound=4.0, likelihood_bound=0.5, gradient_bound=1.0, first_kl=9.0)
@@ -29,6 +34,10 @@ def test_theorems_by_hand():
     value = formulas.theorem6([8.0, 8.0], dim=1, smoothness=1, first_kl=2.0, gradient_bound=1.0, c1=3.0, c2=0.5)
     assert value == pytest.approx(2 * 2 / 2 + 3 * (1 + 4) * 8 ** (-2 / 3) / 4 + 0.5 * 8 ** (-1 / 3))
     assert [rate.theorem for rate in formulas.rates_for("m", "bounded")] == ["Theorem 3", "Theorem 5"]
+    held = {letters: [rate.theorem for rate in formulas.RATES if rate.holds(letters)]
+            for letters in (("m",), ("m", "T"), ("m", "one step"), ("T", "m_t"))}  # fmt: skip
+    assert held == {("m",): [], ("m", "T"): ["Theorem 5"] * 2, ("m", "one step"): ["Theorem 3", "Theorem 4"],
+                    ("T", "m_t"): ["Theorem 6"]}  # fmt: skip
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("T", "kl_forward")] == [-1.0]
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("m", "tv")] == [-0.25]
     assert formulas.rates_for("N", "tv") == []
@@ -81,6 +90,29 @@ def test_the_recurrence_holds_in_the_mean_whose_gradient_is_the_root_of_the_mean
     assert mean.gradient == pytest.approx(np.sqrt((one[1].gradient ** 2 + other[1].gradient ** 2) / 2))
     assert mean.noise == pytest.approx(mean.gamma**2 * mean.gradient**2 / 2)
     assert mean.bound == pytest.approx((one[1].bound + other[1].bound) / 2)
+
+
+def test_the_averaged_iterate_of_exact_steps_is_a_mixture_of_gaussians():
+    """Full batches from the prior: q_t is Gaussian, with natural parameters (1-gamma) eta_t + gamma eta_p."""
+    target = GAUSSIAN.make_target()
+    board, sd = Board(target), np.sqrt(target.exact.cov[0, 0])
+    posterior = norm(target.exact.mean[0], sd)
+    before, natural, parts, rows = board.normalised(board.log_prior), np.array([0.0, 1.0]), [], []
+    ((low, high),) = board.grid.box
+    for t, gamma in enumerate((0.5, 0.3, 0.2), start=1):
+        q = norm(natural[0] / natural[1], natural[1] ** -0.5)
+        parts.append((gamma, q, q.cdf(high) - q.cdf(low)))
+        after = board.normalised((1 - gamma) * before + gamma * board.log_p)
+        rows.append(board.terms(t, gamma, before, after, target.data_rows))
+
+        def excess(x, parts=tuple(parts)):
+            density = sum(g * q.pdf(x) / mass for g, q, mass in parts) / sum(g for g, _, _ in parts)
+            return density * (np.log(density) - posterior.logpdf(x))
+
+        assert rows[-1].averaged == pytest.approx(quad(excess, low, high, limit=200)[0], rel=1e-4)
+        before, natural = after, (1 - gamma) * natural + gamma * np.array([posterior.mean(), 1.0]) / sd**2
+    assert all(row.proved_inexactness == pytest.approx(0, abs=1e-9) for row in rows)
+    assert all(row.averaged <= allowed for row, allowed in zip(rows, averages_allowed(rows), strict=True))
 
 
 def test_what_theorem_2_is_not_about():

@@ -10,10 +10,11 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.goodness_of_fit.base import Kernels, StateTest
 from pmdviz.experiments.goodness_of_fit.bootstrap import Contrasts, bootstrap_contrasts
 from pmdviz.experiments.goodness_of_fit.integrated_kernel import nodes_of
-from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights
+from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, log_p
 from pmdviz.experiments.goodness_of_fit.widths import median_square
 from pmdviz.kernels.stein.black_box import stein_matrix
 from pmdviz.targets import Target
+from pmdviz.targets.reference.gaussian_mixture import normal_cdf
 from pmdviz.targets.space import Discrete
 
 
@@ -32,8 +33,13 @@ class GFKSDTest(StateTest):
 
     def kernels(self, rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
         """Of latent points."""
-        latent, weights = latent_of(rng, target.space, points), inverse_weights(target, points)
-        return Kernels(median_square(latent), lambda h: gf_kernel(latent, weights, h))
+        latent = latent_of(rng, target.space, points)
+        weights, scores = self.surrogate(target, points, latent)
+        return Kernels(median_square(latent), lambda h: gf_kernel(latent, weights, h, scores))
+
+    def surrogate(self, target: Target, points: np.ndarray, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """w = rho / p_c (n,), of mean 1, and grad log rho (n, d) at latent points (n, d) of states (n, d)."""
+        return inverse_weights(log_p(target, points)), -latent
 
     def mean_under(self, target: Target, h: float) -> float:
         """The same with x given z integrated out by quadrature, of one coordinate. Raises InputError for more."""
@@ -42,7 +48,8 @@ class GFKSDTest(StateTest):
             raise InputError(f"latent points are integrated out in one dimension; target {target.name!r} has more")
         x, mass, bins = nodes_of(len(states), h)
         place = np.argsort(states[:, 0])[bins]
-        matrix = gf_kernel(x[:, None], inverse_weights(target, states)[place], h)
+        weights, scores = self.surrogate(target, states[place], x[:, None])
+        matrix = gf_kernel(x[:, None], weights, h, scores)
         shares = p[place] * mass
         return float(np.einsum("i,ij,j->", shares, matrix, shares) / np.abs(matrix).max())
 
@@ -60,9 +67,34 @@ class PrintedGFKSDTest(GFKSDTest):
         return bootstrap_contrasts(rng, n, draws, divided=False)
 
 
-def gf_kernel(latent: np.ndarray, weights: np.ndarray, h: float) -> np.ndarray:
-    """w_i kappa(x_i, x_j) w_j (n, n) for latent points (n, d) and weights (n,)."""
-    return np.outer(weights, weights) * stein_matrix(latent, -latent, h)
+class SurrogateGFKSDTest(GFKSDTest):
+    """The same with rho(x) = p0(x) p~(F(x)) and w = p~(F(x)) / p(z), F the distribution function of p0.
+
+    p~ is the target's `log_relaxed`, whose coordinates go from the lowest value to the highest as F goes from 0 to 1.
+    """
+
+    name = "gf_ksd_surrogate"
+    title = "GF-KSD, smooth surrogate"
+    about = "The same with the target's smooth density in the surrogate: each latent point is weighted by p̃/p."
+    source = "Han 2019 (thesis), (0.124) to (0.126), with u divided by n in the bootstrap"
+
+    def missing_in(self, target: Target) -> str:
+        """States, and a density between them."""
+        if missing := super().missing_in(target):
+            return missing
+        return "" if "relaxation" in target.offers else "a smooth density between the states"
+
+    def surrogate(self, target: Target, points: np.ndarray, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log w = log p~ - log p; the score is -x + F'(x) grad log p~, by the chain rule."""
+        low, high = min(target.space.values), max(target.space.values)
+        slope = (high - low) * np.exp(-0.5 * latent**2) / np.sqrt(2 * np.pi)
+        values, gradient = target.log_relaxed_and_gradient(low + (high - low) * normal_cdf(latent))
+        return inverse_weights(log_p(target, points) - values), slope * gradient - latent
+
+
+def gf_kernel(latent: np.ndarray, weights: np.ndarray, h: float, scores: np.ndarray | None = None) -> np.ndarray:
+    """w_i kappa(x_i, x_j) w_j (n, n) for latent points (n, d), weights (n,) and scores (n, d); of p0 they are -x."""
+    return np.outer(weights, weights) * stein_matrix(latent, -latent if scores is None else scores, h)
 
 
 def latent_of(rng: np.random.Generator, space: Discrete, points: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pmdviz.experiments.goodness_of_fit.base import Kernels, StateTest
 from pmdviz.experiments.goodness_of_fit.integrated_kernel import integrated_kernel
-from pmdviz.experiments.goodness_of_fit.states import codes_of, inverse_weights
+from pmdviz.experiments.goodness_of_fit.states import codes_of, inverse_weights, log_p
 from pmdviz.targets import Target
 
 LEAST, SHARE = 2.0, 0.125  # of h: E|x - y|^2 of one coordinate under p0; of 2 d, that of all (best on 9 and 16 spins)
@@ -23,7 +23,7 @@ class RaoBlackwellTest(StateTest):
 
     def kernels(self, rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
         """Of states alone."""
-        codes, weights = codes_of(target.space, points), inverse_weights(target, points)
+        codes, weights = codes_of(target.space, points), inverse_weights(log_p(target, points))
         return Kernels(
             max(LEAST, SHARE * 2 * target.dim), lambda h: integrated_kernel(codes, weights, len(target.space.values), h)
         )

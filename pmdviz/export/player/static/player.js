@@ -78,7 +78,8 @@ function play_film(model) {
   at("play").addEventListener("click", () => set_playing(!playing))
   at("frame").addEventListener("input", () => { set_playing(false); show(Number(at("frame").value)) })
   document.addEventListener("keydown", (event) => {
-    if (["INPUT", "BUTTON", "SUMMARY"].includes(event.target.tagName)) return
+    const own = { INPUT: true, BUTTON: event.key === " ", SUMMARY: event.key === " " }  // keys that these take themselves
+    if (own[event.target.tagName]) return
     const act = {" ": () => set_playing(!playing), ArrowRight: () => step(1), ArrowLeft: () => step(-1), i: inside.toggle}[event.key]
     if (act) { event.preventDefault(); act() }
   })
