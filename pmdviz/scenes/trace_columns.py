@@ -235,9 +235,9 @@ def names_in(history: Mapping[str, np.ndarray], group: Group) -> tuple[str, ...]
 def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[float, float]) -> dict[str, np.ndarray]:
     """Columns of the traces' one source: the clocks and the group's metrics inside `span`."""
     values = {metric: column(history, metric) for metric in group.metrics}
-    known = np.any([np.isfinite(each) for each in values.values()], axis=0)  # rows that left these figures out would part the lines
     rows = extremes(values.values())
-    rows = rows[np.asarray(known)[rows]] if np.any(known) else rows
+    known = np.any([~np.isnan(each[rows]) for each in values.values()], axis=0)
+    rows = rows[known] if np.any(known) else rows  # a row that leaves these figures out would part the lines
     columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in CLOCKS}
     return columns | {metric: clamped(each[rows], *span) for metric, each in values.items()}
 
