@@ -172,7 +172,7 @@ def run(
     target, target_options, method, seed, budget, **knobs
         As in `Recipe`.
     metrics_every : int, optional
-        Measure every so many iterations; by default at 0, 1, 2, 5, 10, then one in each block of ten at
+        Measure every so many iterations, in full; by default at 0, 1, 2, 5, 10, then one in each block of ten at
         a place in it that locks to no period, and the last.
     floor : bool
         Compute what independent draws would get (metrics floor_tv, floor_kl; once a target and particle count).

@@ -324,5 +324,5 @@ def check_that_it_changes_the_posterior(target, name, spec):
         assert not np.allclose(one, two, rtol=1e-12, atol=0), (target, name, value)
     else:
         sizes = {"dim", "size", "num_topics", "side", "data", "vocabulary", "columns", "free_scale"}
-        sizes |= {"layers", "hidden", "response"}
+        sizes |= {"layers", "hidden", "response", "num_classes", "num_inputs"}
         assert name in sizes or other.num_data < usual.dim, (target, name, value)

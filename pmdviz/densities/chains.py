@@ -5,6 +5,7 @@ Source: Vehtari, Gelman, Simpson, Carpenter, Bürkner 2021.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -20,11 +21,21 @@ def halves(chains: np.ndarray) -> np.ndarray:
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
     """Φ⁻¹((r - 3/8) / (S + 1/4)), r the rank of each of the S values, ties having their mean rank (Eq. 14)."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(count) - (count - 1) / 2
+    order = np.argsort(values, axis=None)
+    sorted_values = values.ravel()[order]
+    starts = np.flatnonzero(np.append(True, sorted_values[1:] != sorted_values[:-1]))
+    count = np.diff(starts, append=values.size)
+    scores = np.empty(values.size)
+    scores[order] = np.repeat(_scores_by_rank(values.size)[2 * starts + count - 1], count)
+    return scores.reshape(values.shape)
+
+
+@lru_cache(4)
+def _scores_by_rank(size: int) -> np.ndarray:
+    """The scores of the ranks 1, 1.5, 2, ... of so many values: the same for every coordinate."""
     quantile = NormalDist().inv_cdf
-    scores = np.array([quantile(share) for share in (ranks - 0.375) / (values.size + 0.25)])
-    return scores[place].reshape(values.shape)
+    ranks = 1 + 0.5 * np.arange(2 * size - 1)
+    return np.array([quantile(share) for share in (ranks - 0.375) / (size + 0.25)])
 
 
 def rhat(chains: np.ndarray) -> float | None:

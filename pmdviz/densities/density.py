@@ -37,6 +37,12 @@ def along(factors: np.ndarray) -> np.ndarray:
     return np.sqrt((factors**2).sum(axis=-1))
 
 
+def variances(density: Density) -> np.ndarray:
+    """Var_q of every coordinate, (d,): no covariance is made where the kernels have none."""
+    own = getattr(density, "variances", None)
+    return np.diag(density.cov) if own is None else own
+
+
 def mixed(parts: Iterable[np.ndarray]) -> np.ndarray:
     """log of the sum of densities given by their logs, each (n,)."""
     return reduce(np.logaddexp, parts)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pmdviz.densities.density import Density, KernelDensity
+from pmdviz.densities.density import Density, KernelDensity, variances
 from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
 
@@ -88,6 +88,11 @@ class ProductDensity:
         for columns, part in zip(self.blocks, self.parts, strict=True):
             found[np.ix_(columns, columns)] = part.cov  # of many coordinates m d^2: kept
         return found
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Var_q of every coordinate, (d,)."""
+        return self._joined([variances(part)[None] for part in self.parts])[0]
 
     @property
     def kernel_peak(self) -> float:

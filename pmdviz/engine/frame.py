@@ -18,6 +18,7 @@ from pmdviz.engine.judging import Finding, caveat_of, find
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
+from pmdviz.metrics.base import STEP
 from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, picture, total_variation
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.moments import kl_of_density
@@ -28,6 +29,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.reference.base import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
+CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has
 
 
 class Measured(dict[str, Any]):
@@ -75,7 +77,8 @@ class Frame:
     ancestry : Ancestry or None
         Which particles of iteration 0 those of now descend from; None of methods that do not resample.
     measured : Frame or None
-        The last measured frame before this one, whose check holds until the next; None where this one is measured.
+        The last frame before this one that was measured in full, whose check holds until the next; None where this
+        one is.
     """
 
     iteration: int
@@ -112,7 +115,7 @@ class Frame:
         return self.target.num_data
 
     @cached_property
-    def densities(self) -> dict[str, Density]:
+    def densities(self) -> Mapping[str, Density]:
         """What the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
         return self.method.densities(self.state, self.knobs, self.target)
 
@@ -174,12 +177,17 @@ class Frame:
     @property
     def particles(self) -> np.ndarray:
         """Particles (m, d), read-only; of a chain its draws, also where the Gaussian fit to them is the better q."""
-        return _read_only(self._primary_density.particles)
+        return _read_only(self._weighted.particles)
 
     @property
     def weights(self) -> np.ndarray:
         """Weights (m,), sum 1, read-only."""
-        return _read_only(self._primary_density.weights)
+        return _read_only(self._weighted.weights)
+
+    @cached_property
+    def _weighted(self) -> Density | Points:
+        """What has the particles and their weights: a density only where it costs nothing more."""
+        return self.method.weighted(self.state, self.knobs) or self._primary_density
 
     @property
     def _primary_density(self) -> Density:
@@ -269,9 +277,28 @@ class Frame:
         pair = self.target, self.method
         return [one.name for one in METRICS.values() if one.always or (one.applies(*pair) and one.traced(*pair))]
 
-    def _traced(self) -> dict[str, float | None]:
+    def stepped(self, row: Mapping[str, Any] | None = None) -> float:
+        """About how many nanoseconds the steps have taken, by what they evaluated, up to here or a row before."""
+        at = vars(self) if row is None else row
+        pairs = at["density_evaluations"] + 3 * at["gradient_evaluations"]
+        return float(STEP * at["iteration"] + pairs * self.target.dim)
+
+    @cached_property
+    def dear(self) -> tuple[frozenset[str], float]:
+        """The traced metrics that q is made for, or that take long themselves, and about how many ns they take.
+
+        None where they take 60 ms at most.
+        """
+        works = {name: METRICS[name].work(self) for name in self.traced_names}
+        costs = {name: work for name, work in works.items() if work is not None}
+        (m, d), reals = self.particles.shape, "reals" in self.target.offers
+        solid = reals and self.method.family != "parametric" and m >= d + 2 and len(costs) > 0
+        total = sum(costs.values()) + (m * d**2 + 10.0 * d**3 if solid else m * d)
+        return (frozenset(costs), total) if total > CHEAP else (frozenset(), 0.0)
+
+    def _traced(self, left_out: frozenset[str] = frozenset()) -> dict[str, float | None]:
         more = [name for name in self.densities if name and self.target.planar is not None]
-        found = {name: self.metric(name) for name in self.traced_names}
+        found = {name: None if name in left_out else self.metric(name) for name in self.traced_names}
         return found | {f"tv_{name}": self._tvs[name] for name in more}
 
     @property
@@ -317,7 +344,9 @@ class Frame:
             spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
             for name, spec in self.knobs.specs().items()
         )
-        kept = () if redraw else ("densities", "judged_by", "grids", "_tvs", "_known", "_measured", "draws")
+        kept = (
+            () if redraw else ("densities", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws")
+        )
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
@@ -352,12 +381,12 @@ class Frame:
         rows = self.batch_rows, self.ancestry and self.ancestry.rows
         return OVERHEAD + _size_of(self.state) + sum(getattr(each, "nbytes", 0) for each in rows)
 
-    def row(self) -> dict[str, Any]:
-        """The frame's row in the history."""
+    def row(self, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """The frame's row in the history, without the metrics `left_out`."""
         return {
             "iteration": self.iteration,
             "visited": self.visited,
-            **self._traced(),
+            **self._traced(left_out),
             "seconds": self.seconds,
             "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,

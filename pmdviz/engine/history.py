@@ -98,6 +98,10 @@ class History:
     def _stays(self, row: dict[str, Any]) -> bool:
         return is_due(row["iteration"], self._metrics_every, self.stride)
 
+    def before(self, iteration: int) -> dict[str, Any] | None:
+        """The last row before this iteration."""
+        return next((row for row in reversed(self._rows) if row["iteration"] < iteration), None)
+
     def cut(self, iteration: int) -> None:
         """Drop the rows after `iteration`."""
         while self._rows and self._rows[-1]["iteration"] > iteration:

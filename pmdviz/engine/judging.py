@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import spread
+from pmdviz.densities.density import variances
 from pmdviz.densities.pareto import largest_trusted
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.shift import FEWEST_ESS
@@ -103,7 +104,7 @@ def _smoothed(frame: Frame) -> bool:
     """Whether q has its width from the smoothing kernels: particles without one are narrower than 0.7 of it."""
     if frame.method.family != "particles":
         return False
-    return bool((spread(frame.particles, frame.weights) < NARROW * np.sqrt(np.diag(frame.density.cov))).any())
+    return bool((spread(frame.particles, frame.weights) < NARROW * np.sqrt(variances(frame.density))).any())
 
 
 def _of_chains(frame: Frame) -> str:

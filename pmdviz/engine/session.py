@@ -32,7 +32,8 @@ class Session:
     recipe : Recipe
     metrics_every : int or None
         Which frames are measured into the history: every so many iterations, or (None) at 0, 1, 2, 5, 10 and then one
-        in each block of ten (`history.is_due`). The last frame of the budget is always measured.
+        in each block of ten (`history.is_due`). The last frame of the budget is always measured. By default rows lack
+        figures that take longer than the steps since the row before (`Frame.dear`); the last row has all.
     memory_cap : int
         Bytes of states kept for `seek` and `Run.frames`; past it every second one is dropped.
     """
@@ -54,7 +55,7 @@ class Session:
         frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method, recipe.budget_unit)
         if method.resamples:
             frame = frame.replaced(ancestry=Ancestry.of(frame.particles))
-        frame.row()
+        frame.row(frame.dear[0] if self._metrics_every is None else frozenset())
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
         self.history = History(self._metrics_every)
@@ -219,9 +220,21 @@ class Session:
             self.history.cut(self.frame.iteration - 1)
             self._kept.forget(self.frame.iteration)
 
+    def _left_out(self) -> frozenset[str]:
+        """The metrics that the present row lacks: dear ones, until the steps since have taken as long by counts.
+
+        The last row has all, and so has every row where somebody asked for measuring every so many iterations.
+        """
+        names, cost = self.frame.dear if self._metrics_every is None and not self.done else (frozenset(), 0.0)
+        before = self.history.before(self.frame.iteration)
+        paid = before is not None and names and self.frame.stepped() // cost > self.frame.stepped(before) // cost
+        return frozenset() if paid else names
+
     def _measure(self) -> None:
-        self.frame = self.frame.checked
-        self.history.put(self.frame.row())
+        left_out = self._left_out()
+        if not left_out:
+            self.frame = self.frame.checked
+        self.history.put(self.frame.row(left_out))
         self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
 
     def set(self, /, **knobs: Any) -> Frame:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size
+from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.pareto import k_hat, largest_trusted
+from pmdviz.densities.points import Points
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
 from pmdviz.methods.grammar import Grammar
@@ -142,7 +145,7 @@ class Method:
         """The approximation q that a frame shows; a pure function of state and knobs."""
         raise NotImplementedError
 
-    def densities(self, state: Any, knobs: Any, target: Target) -> dict[str, Density]:
+    def densities(self, state: Any, knobs: Any, target: Target) -> Mapping[str, Density]:
         """The densities that the state may be judged by, name -> q, the usual one first.
 
         A frame shows the one with the lowest TV: for draws of a chain the paper reports the better of a KDE and a
@@ -150,7 +153,11 @@ class Method:
         """
         return {"": self.density(state, knobs, target)}
 
-    def components(self, state: Any, knobs: Any, target: Target) -> GaussianMixture:
+    def weighted(self, state: Any, knobs: Any) -> Points | None:
+        """The points that count as its particles, with weights, where making a density of them costs more; or None."""
+        return None
+
+    def components(self, state: Any, knobs: Any, target: Target) -> GaussianMixture | DiagonalDensity:
         """Of a method that fits a mixture of Gaussians, the mixture: a picture shows each of them."""
         raise NotImplementedError
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pmdviz.densities.density import Density
 
 METRICS: dict[str, Metric] = {}
+STEP = 150_000  # nanoseconds of a method's step besides those of its data, by counts and never by a clock
 
 
 class Measurable(Protocol):
@@ -39,6 +40,10 @@ class Measurable(Protocol):
     @property
     def density(self) -> Density:
         """q."""
+
+    @property
+    def particles(self) -> np.ndarray:
+        """(m, d), of a chain its judged draws."""
 
     @property
     def densities(self) -> Mapping[str, Density]:
@@ -93,6 +98,9 @@ class Metric:
     about : str
         What it measures, in a few words.
     measure : function of a frame -> float, or None where it is unavailable
+    work : function of a frame -> float or None
+        Nanoseconds that measuring takes, by counts alone, besides those of q, which is made for it. The history leaves
+        such figures out of rows until the steps have taken as long (`Frame.dear`). None: next to nothing, without q.
     applies : function (target, method) -> bool
         Where it is absent from menus, histories and tables.
     traced : function (target, method) -> bool
@@ -129,6 +137,7 @@ class Metric:
     traced: Applies = lambda target, method: True
     drawn: bool = False
     always: bool = False
+    work: Callable[[Measurable], float | None] = lambda frame: None
     short: str = ""
     axis: str = ""
     axis_title: str = ""
@@ -151,6 +160,11 @@ class Metric:
     def label(self) -> str:
         """The title with its unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+def of_q(frame: Measurable) -> float:
+    """The work of a metric that takes little beyond making q."""
+    return 0.0
 
 
 def applicable(target: Target, method: Method) -> list[Metric]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pmdviz.densities.chains import bulk_ess
 from pmdviz.metrics.base import Metric
-from pmdviz.metrics.rank_normal import is_chain, worst
+from pmdviz.metrics.rank_normal import is_chain, work_of_draws, worst
 
 Metric(
     name="bulk_ess",
@@ -13,6 +13,7 @@ Metric(
     about="independent draws that those of the chains are worth (Vehtari et al. 2021), the fewest over the coordinates",
     measure=lambda frame: worst(frame, bulk_ess, min),
     applies=is_chain,
+    work=work_of_draws,
     ranks=False,
     order=32,
     axis="bulk_ess",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pmdviz.kernels.chains import uniforms_of
-from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference
+from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference, of_q
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
@@ -113,6 +113,7 @@ Metric(
     unit="0 to 1",
     about="largest total variation of a coordinate's marginal",
     measure=_marginal_tv,
+    work=of_q,
     applies=has_reference,
     traced=beyond_the_plane,
     order=14,
@@ -127,6 +128,7 @@ Metric(
     unit="posterior sds",
     about="mean over 64 directions of the W1 distance of 1,000 draws to 1,000 reference draws",
     measure=_sliced,
+    work=of_q,
     applies=has_reference,
     traced=beyond_the_plane,
     order=16,

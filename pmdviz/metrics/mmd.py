@@ -95,6 +95,7 @@ Metric(
     unit="0 to 1.4",
     about="maximum mean discrepancy of 1,000 draws to 1,000 reference draws",
     measure=_mmd,
+    work=lambda frame: 1.5e7 + 8e5 * frame.target.dim,
     applies=has_reference,
     traced=beyond_the_plane,
     order=15,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pmdviz.methods import Method
-from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference
+from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference, of_q
 from pmdviz.targets import Target
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ Metric(
     unit="posterior sds",
     about="largest over the coordinates of |mean - exact mean| / exact sd",
     measure=_mean_error,
+    work=of_q,
     applies=has_reference,
     order=10,
     axis="mean_error",
@@ -81,6 +82,7 @@ Metric(
     unit="sd / exact sd",
     about="smallest over the coordinates",
     measure=_sd_ratio_min,
+    work=of_q,
     applies=_solid,
     ranks=False,
     order=11,
@@ -98,6 +100,7 @@ Metric(
     unit="sd / exact sd",
     about="largest over the coordinates",
     measure=_sd_ratio_max,
+    work=of_q,
     applies=_solid,
     ranks=False,
     order=12,
@@ -114,6 +117,7 @@ Metric(
     unit="nats",
     about="KL(exact || approximation) of the Gaussians with their means and covariances",
     measure=_kl_moments,
+    work=of_q,
     applies=_solid,
     traced=beyond_the_plane,
     order=13,

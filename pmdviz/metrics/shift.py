@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import spread
-from pmdviz.densities.density import effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
 from pmdviz.densities.pareto import k_hat
 from pmdviz.metrics.base import Measurable, Metric, has_reference
 from pmdviz.streams import stream
@@ -16,6 +16,7 @@ from pmdviz.targets import Target
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
 
+MOST_OF_NETS = 20  # weights of a net
 DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides
 MOST_ROWS = 6_000_000  # pairs of a draw and an observation at one frame; above that draws are fewer
 FEWEST_ESS = 50  # below it the weights do not tell where p is
@@ -44,7 +45,11 @@ def importance_shift(density: Density, target: Target) -> Shift | str:
         return "the parameters are discrete"
     if not hasattr(density, "log_density"):
         return "q has no log density"
-    n = int(min(DRAWS, MOST_ROWS / (1.5 * target.num_data)))
+    if target.by_points and target.dim > MOST_OF_NETS:
+        return f"more than {MOST_OF_NETS} weights of a net"
+    if density.few:
+        return "too few particles for a shape"
+    n = num_draws(target)
     if n < FEWEST_DRAWS:
         return f"more than {MOST_ROWS / (1.5 * FEWEST_DRAWS):,.0f} observations"
     rng, modes = stream("check"), target.modes
@@ -64,11 +69,18 @@ def importance_shift(density: Density, target: Target) -> Shift | str:
     return _of_weights(density, points, normalise(log_weights), modes is not None)
 
 
+def num_draws(target: Target) -> int:
+    """Of q; 0 for nets with many weights, of which no weights p / q are even."""
+    if target.by_points and target.dim > MOST_OF_NETS:
+        return 0
+    return int(min(DRAWS, MOST_ROWS / (1.5 * target.num_data)))
+
+
 def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, around_modes: bool) -> Shift:
     weights = np.exp(log_weights)
     mean = weighted_sum(weights, points)
     sd = np.maximum(spread(points, weights), 1e-150)
-    ratios = np.sqrt(np.diag(density.cov)) / sd
+    ratios = np.sqrt(variances(density)) / sd
     moved = float((np.abs(mean - density.mean) / sd).max())
     ess, khat = effective_sample_size(log_weights), k_hat(log_weights)
     return Shift(moved, float(ratios.min()), float(ratios.max()), ess, khat, len(log_weights), around_modes)
@@ -86,6 +98,7 @@ Metric(
     unit="posterior sds",
     about="how far weights p/q of 1,500 draws move the mean of q; no reference is needed",
     measure=_moved,
+    work=lambda frame: 1.5 * num_draws(frame.target) * frame.target.num_data * (20 + 0.9 * frame.target.dim),
     applies=lambda target, method: "reals" in target.offers,
     traced=lambda target, method: not has_reference(target, method),
     order=19,

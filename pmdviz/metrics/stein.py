@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.densities.density import variances
 from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric
 from pmdviz.metrics.draws import squared_distances
@@ -57,7 +58,7 @@ def _measured(frame: Measurable) -> tuple[float, float]:
     """
     target, points = frame.target, frame.draws[:: max(1, len(frame.draws) // POINTS)]
     solid = target.reference() if target.reference() is not None else frame.density
-    unit = np.sqrt(np.diag(solid.cov))
+    unit = np.sqrt(variances(solid))
     if not (unit > 0).all():
         return np.nan, np.nan
     if target.num_data <= MOST_ROWS:
@@ -95,6 +96,7 @@ Metric(
     unit="posterior units",
     about="kernel Stein discrepancy of 500 draws (Gorham & Mackey 2017), from the gradient of log p alone",
     measure=_ksd,
+    work=lambda frame: POINTS * min(frame.target.num_data, MOST_ROWS) * (20.0 + 2 * frame.target.dim),
     applies=_applies,
     traced=_traced,
     order=20,

@@ -147,6 +147,8 @@ def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.
         return nothing
     end = min(float(h[clock][-1]) for h in histories)
     x = np.linspace(0.0, end, BAND_POINTS)
-    values = [np.interp(x, np.asarray(h[clock], float), np.asarray(h[metric], float)) for h in histories]
+    known = [np.isfinite(column(h, metric)) for h in histories]
+    pairs = [(column(h, clock)[k], column(h, metric)[k]) for h, k in zip(histories, known, strict=True)]
+    values = [np.interp(x, *pair) for pair in pairs]
     low, middle, high = np.quantile(values, QUANTILES, axis=0)
     return {"x": x, "low": low, "middle": middle, "high": high}

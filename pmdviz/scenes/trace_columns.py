@@ -236,6 +236,8 @@ def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[f
     """Columns of the traces' one source: the clocks and the group's metrics inside `span`."""
     values = {metric: column(history, metric) for metric in group.metrics}
     rows = extremes(values.values())
+    known = np.any([~np.isnan(each[rows]) for each in values.values()], axis=0)
+    rows = rows[known] if np.any(known) else rows  # a row that leaves these figures out would part the lines
     columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in CLOCKS}
     return columns | {metric: clamped(each[rows], *span) for metric, each in values.items()}
 

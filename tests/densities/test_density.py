@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise
+from pmdviz.densities import diagonal
+from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise, variances
+from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
+from pmdviz.methods.shared import smoothing
+from pmdviz.methods.shared.smoothing import WIDTHS, SmoothingKnobs, smoothed
 
 
 def some(d=2, m=40, seed=0):
@@ -88,3 +92,49 @@ def test_a_mixture_of_unequal_gaussians_against_scipy():
     draws = mixture.sample(np.random.default_rng(7), 100_000)
     np.testing.assert_allclose(draws.mean(axis=0), mixture.mean, atol=0.015)
     np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.03)
+
+
+def test_beyond_many_coordinates_kernels_without_a_covariance_are_kept_as_sds(monkeypatch):
+    """The same q as with matrices, by every rule, for fewer particles than coordinates."""
+    rng = np.random.default_rng(5)
+    d, m = 12, 9
+    particles, scale, points = rng.standard_normal((m, d)) * (1 + np.arange(d)), np.full(d, 3.0), rng.random((6, d))
+    parents, noise, log_weights = np.array([1, 3]), rng.standard_normal((2, d)), normalise(rng.standard_normal(m))
+    for rule in WIDTHS:
+        knobs = SmoothingKnobs(bandwidth_rule=rule)
+        found = {}
+        for many in (100, 5):
+            for module in (smoothing, diagonal):
+                monkeypatch.setattr(module, "MANY", many)
+            found[many] = smoothed(particles, log_weights, knobs, scale)
+        dense, sparse = found.values()
+        assert isinstance(sparse, DiagonalDensity) and not isinstance(dense, DiagonalDensity)
+        assert sparse.few == dense.few == (rule != "isotropic")
+        np.testing.assert_allclose(sparse.log_density(points), dense.log_density(points), rtol=1e-8)
+        for what in ("mean", "cov", "kernel_sds", "choleskys"):
+            np.testing.assert_allclose(getattr(sparse, what), getattr(dense, what), rtol=1e-8, atol=1e-12, err_msg=rule)
+        np.testing.assert_allclose(variances(sparse), variances(dense), rtol=1e-8)
+        np.testing.assert_allclose(
+            sparse.displaced(parents, noise), dense.displaced(parents, noise), rtol=1e-6, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            sparse.in_kernels(parents, noise), dense.in_kernels(parents, noise), rtol=1e-6, atol=1e-6
+        )
+        assert np.log(sparse.kernel_peak) == pytest.approx(np.log(dense.kernel_peak))
+
+
+def test_kernels_with_sds_of_their_own_are_a_mixture():
+    rng = np.random.default_rng(6)
+    means, sds, log_weights = rng.standard_normal((4, 3)), 0.2 + rng.random((4, 3)), normalise(rng.standard_normal(4))
+    dense = GaussianMixture(means, log_weights, sds[:, :, None] * np.eye(3))
+    sparse, points = DiagonalDensity(means, log_weights, means, sds), rng.standard_normal((5, 3))
+    np.testing.assert_allclose(sparse.log_density(points), dense.log_density(points))
+    np.testing.assert_allclose(sparse.cov, dense.cov)
+    np.testing.assert_allclose(variances(sparse), np.diag(dense.cov))
+    np.testing.assert_allclose(sparse.kernel_sds, dense.kernel_sds)
+    assert sparse.narrowest(np.ones(3)) == pytest.approx(dense.narrowest(np.ones(3)))
+    assert sparse.kernel_peak == pytest.approx(dense.kernel_peak)
+    pair = sparse.marginal([2, 0])
+    np.testing.assert_allclose(pair.choleskys, dense.choleskys[:, [2, 0]][:, :, [2, 0]])
+    spread = np.cov(sparse.sample(np.random.default_rng(0), 40_000).T)
+    np.testing.assert_allclose(spread, dense.cov, atol=0.05)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine import frame as frame_module
 from pmdviz.engine import history as module
 from pmdviz.engine.history import History, is_due, next_due
 from pmdviz.engine.recipe.recipe import Recipe
@@ -169,3 +170,27 @@ def test_columns_that_grow_row_by_row_are_those_built_at_once():
     assert history.columns["tv"][-1] == 8 / 7
     history.cut(3)
     assert history.columns["iteration"].tolist() == [0, 1, 2, 3]
+
+
+def test_rows_leave_out_figures_that_the_steps_have_not_paid_for(monkeypatch):
+    """By counts alone: the way to a row does not matter, and who asks for rows has all of them in full."""
+    recipe = Recipe("regression_net", "psgld", target_options={"num_data": 40, "hidden": 3}, budget=4000)
+    whole = Session(recipe, metrics_every=10)
+    whole.advance(400)
+    assert np.isfinite(whole.history.columns["rhat"][2:]).all()
+    monkeypatch.setattr(frame_module, "CHEAP", 100_000)
+    session = Session(recipe)
+    session.advance(400)
+    history = session.history.columns
+    known, rows = np.isfinite(history["rhat"]), len(history["rhat"])
+    assert np.isfinite(history["rmse"]).all()  # of new draws alone
+    assert known[-1] and 1 < known.sum() < rows
+    np.testing.assert_array_equal(known, np.isfinite(history["bulk_ess"]))
+    other = Session(recipe)
+    other.advance(290)
+    other.seek(33)
+    other.advance(1)
+    other.advance(400)
+    for name in ("iteration", "rhat", "rmse", "nlpd"):
+        np.testing.assert_array_equal(other.history.columns[name], history[name])
+    assert session.run.final.metrics["rhat"] == history["rhat"][-1]

@@ -1,5 +1,7 @@
 """Regression nets: the target against its formula, and the data that it learns from."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,6 +9,7 @@ from scipy import stats
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputWarning
+from pmdviz.metrics import predictive
 from pmdviz.targets import make_target
 from pmdviz.targets.networks.regression_rows import GAP, curve, mean_outcome
 
@@ -135,9 +138,11 @@ def test_scores_say_over_what_they_are_means():
     frame = session.advance(50)
     target, theta = frame.target, frame.particles
     each, y = target.row_log_likelihood(theta, target.test_data), target.test_data[:, -1]
-    assert frame.metrics["pps"] == pytest.approx(-each.mean())
+    assert frame.metrics["expected_log_loss"] == pytest.approx(-each.mean())
+    at_mean = target.row_log_likelihood(theta.mean(axis=0, keepdims=True), target.test_data)
+    assert frame.metrics["pps"] == pytest.approx(-at_mean.mean())
     assert frame.metrics["nlpd"] == pytest.approx(-np.log(np.exp(each).mean(axis=0)).mean())
-    assert frame.metrics["pps"] > frame.metrics["nlpd"]
+    assert frame.metrics["expected_log_loss"] > frame.metrics["nlpd"]
     variance = target.noise_variance(theta).mean()
     mse = ((y - target.row_mean(theta, target.test_data).mean(axis=0)) ** 2).mean()
     assert frame.metrics["rmse"] == pytest.approx(np.sqrt(mse))
@@ -147,3 +152,39 @@ def test_scores_say_over_what_they_are_means():
 def test_misclassification_is_what_accuracy_leaves():
     frame = Session(Recipe("logistic", "hmc", budget=None)).advance(5)
     assert frame.metrics["misclassification"] == pytest.approx(1 - frame.metrics["accuracy"])
+
+
+def test_large_nets_are_measured_without_a_matrix_of_their_weights():
+    """10,701 weights: a matrix of them is 900 MB."""
+    options = {"num_data": 30, "hidden": 100, "layers": 2, "data": "randhie"}
+    for method in ("pmfvb_nn", "psgld", "gaussian_vb"):
+        knobs = {"shape": "diagonal"} if method == "gaussian_vb" else {}
+        tracemalloc.start()
+        session = Session(Recipe("regression_net", method, target_options=options, budget=None, **knobs))
+        frame = session.advance(2)
+        assert np.isfinite(session.history.columns["iteration"]).all() and frame.target.dim > 10_000
+        assert tracemalloc.get_traced_memory()[1] < 2e8, method
+        tracemalloc.stop()
+
+
+def test_a_chain_is_scored_by_new_draws_alone(monkeypatch):
+    options, asked = {"num_data": 60, "hidden": 4}, []
+    session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None))
+    ask = type(session.target).row_mean
+
+    def counted(self, theta, rows):
+        asked.append(len(theta))
+        return ask(self, theta, rows)
+
+    monkeypatch.setattr(type(session.target), "row_mean", counted)
+    predictive._sums.clear()
+    session.advance(300)
+    assert 240 <= sum(asked) <= 301
+    frame = session.frame
+    found = frame.metrics["rmse"], frame.metrics["nlpd"]
+    mean = ask(frame.target, frame.particles, frame.target.test_data).mean(axis=0)
+    plain = np.sqrt(((mean - frame.target.test_data[:, -1]) ** 2).mean())
+    assert found[0] == pytest.approx(plain, rel=0.05)  # up to a 64th of the draws is left out
+    predictive._sums.clear()
+    again = session.replay() and session.seek(300)
+    assert (again.metrics["rmse"], again.metrics["nlpd"]) == found

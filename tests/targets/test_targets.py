@@ -20,6 +20,7 @@ SETTINGS = {
 SETTINGS |= {
     "linear": [{"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
     "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}, {"dim": 2, "truth": "prior"}],
+    "softmax": [{}, {"num_data": 1, "num_classes": 2, "num_inputs": 1}],
     "categorical": [{}, {"table": "three"}, {"table": "own", "weight_2": 0.0, "weight_4": 5.0}],
     "ising": [
         {"size": 2, "coupling": -0.5},
@@ -93,6 +94,7 @@ ON_A_GRID = looped("case", PLANAR)
 # Settings by their places in SETTINGS, whose posterior is known by draws alone; to ask all of them takes a while.
 BY_DRAWS = {
     "binary_net": (0, 1),
+    "softmax": (0, 1),
     "regression_net": (0, 1, 2),
     "logistic": (0, 2),
     "topics": (0, 1),

@@ -14,7 +14,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.experiments.sweep.fits import fitted
-from pmdviz.knobs import Knobs, Whole
+from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
@@ -92,14 +92,17 @@ class Size(NamedTuple):
     dim: int = DIMS[0]
 
 
-def plan() -> list[tuple[Line, Size]]:
-    """What is measured: every line at each m, each N and each d, the other two at their smallest."""
-    found = []
-    for line in LINES:
-        counts = line.sizes or (None,)
+def plan(extent: str = "all") -> list[tuple[Line, Size]]:
+    """What is measured: every line at each m, each N and each d, the other two at their smallest.
+
+    With the extent `short` the paper's lines at two sizes of each: enough for a power, not for its error.
+    """
+    found, most = [], len(DATA) if extent == "all" else 2
+    for line in LINES if extent == "all" else PAPERS:
+        counts = line.sizes[:most] or (None,)
         sizes = [Size(m) for m in counts]
-        sizes += [Size(counts[0], num_data=num_data) for num_data in DATA[1:]]
-        sizes += [Size(counts[0], dim=dim) for dim in DIMS[1:]]
+        sizes += [Size(counts[0], num_data=num_data) for num_data in DATA[1:most]]
+        sizes += [Size(counts[0], dim=dim) for dim in DIMS[1:most]]
         found += [(line, size) for size in sizes]
     return found
 
@@ -170,6 +173,12 @@ class CostsKnobs(Knobs):
 
     kind_words = "knob of experiment 'costs':"
 
+    extent = Choice(
+        "all",
+        choices={"all": "every method, three sizes", "short": "the paper's methods, two sizes"},
+        label="Extent",
+        doc="What is measured. The short one takes less than a minute, all of it several.",
+    )
     rounds = Whole(ROUNDS, bounds=(1, 100), label="Rounds", doc="Measurements per figure; their median is reported.")
 
 
@@ -188,8 +197,9 @@ class Costs(Experiment):
 
     def cases(self, knobs: CostsKnobs) -> list[Case]:
         """A line at an m, an N and a d each."""
+        planned = plan(knobs.extent)
         return [
-            {"name": line.name, **size._asdict(), "m": size.m or 0, "rounds": knobs.rounds} for line, size in plan()
+            {"name": line.name, **size._asdict(), "m": size.m or 0, "rounds": knobs.rounds} for line, size in planned
         ]
 
     def run(self, case: Case) -> list[Row]:

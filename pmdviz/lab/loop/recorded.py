@@ -121,7 +121,7 @@ class RecordedFrame(Frame):
         found = recording().metrics(self.iteration)
         return found[name] if name in found else needs_kernels()
 
-    def _traced(self) -> dict[str, float | None]:
+    def _traced(self, left_out: frozenset[str] = frozenset()) -> dict[str, float | None]:
         return dict(recording().metrics(self.iteration))
 
     @cached_property

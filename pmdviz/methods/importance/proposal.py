@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import GaussianMixture, normalise
+from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.kernels.components import component_shares
 from pmdviz.kernels.resampling import systematic
 from pmdviz.targets import Target
@@ -47,7 +48,9 @@ class Proposal(NamedTuple):
         log_shares = np.log1p(-self.defensive) + self.log_shares
         return component_shares(points, log_shares, self.means, self.sds, rest)
 
-    def density(self) -> GaussianMixture:
+    def density(self) -> GaussianMixture | DiagonalDensity:
         """The Gaussians alone: what was fitted to the target."""
-        own = self.living()
-        return GaussianMixture(own.means, normalise(own.log_shares), own.sds[:, :, None] * np.eye(own.sds.shape[1]))
+        own, d = self.living(), self.means.shape[1]
+        if d > MANY:
+            return DiagonalDensity(own.means, normalise(own.log_shares), own.means, own.sds)
+        return GaussianMixture(own.means, normalise(own.log_shares), own.sds[:, :, None] * np.eye(d))

@@ -5,14 +5,15 @@ A run is one chain, or several in lock step whose draws are pooled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median
-from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median, typical_distance
+from pmdviz.densities.density import Density, KernelDensity
+from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.densities.points import Points
 from pmdviz.errors import TargetError
 from pmdviz.kernels.factors import cholesky
@@ -135,7 +136,8 @@ def num_left_out(iteration: int, knobs: Any) -> int:
 
 def judged_draws(state: Any, knobs: Any) -> np.ndarray:
     """The judged draws of all chains, one chain after the other, (n, d)."""
-    return np.concatenate([judged_draws_of(chain, knobs) for chain in states_of(state)])
+    parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
+    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
 
 def judged_draws_of(state: ChainState, knobs: Any) -> np.ndarray:
@@ -143,6 +145,24 @@ def judged_draws_of(state: ChainState, knobs: Any) -> np.ndarray:
     draws = np.concatenate([state.older, state.newer])
     kept = draws[num_left_out(state.iteration, knobs) + 1 :: knobs.thinning]
     return kept if len(kept) else draws
+
+
+def scored_draws(state: ChainState, knobs: Any, every: int) -> tuple[int, np.ndarray]:
+    """The judged draws of one chain whose number is a multiple of `every` thinned ones, (n, d), and the first one's.
+
+    Numbers count these draws: as the chain grows the same ones come again. Where the burn-in ends, up to a 64th
+    of them is left out besides, so that sums over blocks of them come again too.
+    """
+    step, last = every * knobs.thinning, state.iteration
+    left = num_left_out(last, knobs)
+    first, end = (0 if left >= last else left // step + 1), last // step + 1
+    if first >= end:
+        return last, position(state)[None]
+    block = 1 << max(0, ((end - first) // 64).bit_length() - 1)
+    first = -(-first // block) * block
+    at = np.arange(first, end) * step
+    old = at < len(state.older)
+    return first, np.concatenate([state.older[at[old]], state.newer[at[~old] - len(state.older)]])
 
 
 class Chain(Method):
@@ -209,12 +229,16 @@ class Chain(Method):
         """The last draws of each chain."""
         return [last_draws(chain, count) for chain in states_of(state)]
 
-    def densities(self, state: Any, knobs: Any, target: Target) -> dict[str, Any]:
-        """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
+    def weighted(self, state: Any, knobs: Any) -> Points:
+        """The judged draws, which all count alike."""
         draws = judged_draws(state, knobs)
+        return Points(draws, np.full(len(draws), -np.log(len(draws))))
+
+    def densities(self, state: Any, knobs: Any, target: Target) -> Mapping[str, Density]:
+        """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
         if "reals" not in target.offers:
-            return {"": Points(draws, np.full(len(draws), -np.log(len(draws))))}
-        return {"kde": kde_of(draws, target.scale), "gaussian": gaussian_of(draws, target.scale)}
+            return {"": self.weighted(state, knobs)}
+        return Fits({name: partial(_fitted, fit, state, knobs, target.scale) for name, fit in FITS.items()})
 
     def caveat(self, state: Any, knobs: Any) -> str:
         """That a burn-in of so many draws is not over."""
@@ -270,7 +294,25 @@ class FullDataChain(Chain):
         return target.num_data
 
 
-def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
+class Fits(Mapping[str, Density]):
+    """Densities of a chain's draws, each made when it is asked for: beyond the plane few frames need them."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Density]]) -> None:
+        self._makers, self._made = makers, dict[str, Density]()
+
+    def __getitem__(self, name: str) -> Density:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDensity:
     """Equal round kernels at the draws (n, d), of sd 0.1 times the median distance between them.
 
     While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) stands for the
@@ -278,21 +320,35 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """
     n, d = draws.shape
     measured = draws if num_distinct(draws) > 1 else draws[:1]
-    cholesky = median(measured, np.full(len(measured), 1 / len(measured)), KDE_SHARE, scale)
-    return KernelDensity(draws, np.full(n, -np.log(n)), cholesky, num_distinct(draws) < d + 2)
+    equal, few = np.full(len(measured), 1 / len(measured)), num_distinct(draws) < d + 2
+    if d > MANY:
+        sds = np.full(d, KDE_SHARE * typical_distance(measured, equal, scale))
+        return DiagonalDensity(draws, np.full(n, -np.log(n)), draws, sds, few)
+    return KernelDensity(draws, np.full(n, -np.log(n)), median(measured, equal, KDE_SHARE, scale), few)
 
 
-def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
+def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
     A little is added that makes the covariance of few or coincident draws solid; `scale` (d,) are the prior's sds.
+    Beyond 100 coordinates fewer than d + 2 draws give their variances alone.
     """
     mean = draws.mean(axis=0)
+    if draws.shape[1] > max(MANY, len(draws) - 2):
+        sds = np.hypot(draws.std(axis=0), PRIOR_FLOOR * scale)
+        return DiagonalDensity(mean[None], np.zeros(1), mean[None], sds)
     centred = draws - mean
     covariance = np.einsum("ni,nj->ij", centred, centred)  # not BLAS, whose bits depend on its threads
     covariance /= max(len(draws) - 1, 1)
     smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
     return KernelDensity(mean[None], np.zeros(1), cholesky(covariance + np.diag(smallest**2)))
+
+
+FITS: dict[str, Callable[[np.ndarray, np.ndarray], Density]] = {"kde": kde_of, "gaussian": gaussian_of}
+
+
+def _fitted(fit: Callable[..., Density], state: Any, knobs: Any, scale: np.ndarray) -> Density:
+    return fit(judged_draws(state, knobs), scale)
 
 
 def num_distinct(draws: np.ndarray) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pmdviz.densities.bandwidth import RULES, USUAL
+from pmdviz.densities.bandwidth import RULES, USUAL, typical_distance
 from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.diagonal import DiagonalDensity, diagonal_density
-from pmdviz.densities.shaped import ShapedDensity, shaped_density
+from pmdviz.densities.diagonal import MANY, DiagonalDensity, diagonal_density, few_density
+from pmdviz.densities.shaped import WIDEST, ShapedDensity, shaped_density
 from pmdviz.densities.shapes import chosen_shape
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.base import Method
@@ -86,26 +87,51 @@ class SmoothedMethod(Method):
     A state may also say of how many candidates `each` of its particles was chosen.
     """
 
-    def density(self, state: Any, knobs: SmoothingKnobs, target: Target) -> KernelDensity | ShapedDensity:
+    def density(
+        self, state: Any, knobs: SmoothingKnobs, target: Target
+    ) -> KernelDensity | ShapedDensity | DiagonalDensity:
         """The weighted KDE before any resampling, by the rule of the knobs."""
         return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
 
 
 def smoothed(
     particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray, each: int = 1
-) -> KernelDensity | ShapedDensity:
+) -> KernelDensity | ShapedDensity | DiagonalDensity:
     """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
 
-    Every particle was chosen of so many candidates `each`.
+    Every particle was chosen of so many candidates `each`. Beyond 100 coordinates kernels without a covariance, round
+    ones and those of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
     """
     weights = np.exp(log_weights)
+    (m, d), round_ = particles.shape, knobs.bandwidth_rule in ("isotropic", "median")
+    if d > MANY and round_:
+        return _round(particles, log_weights, knobs, scale)
+    if d > MANY and m < d + 2:
+        if knobs.bandwidth_rule == "shaped":
+            return few_density(
+                particles,
+                log_weights,
+                min(chosen_shape(particles, weights, each).width * knobs.bandwidth, WIDEST),
+                scale,
+            )
+        h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
+        return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
         shape = chosen_shape(particles, weights, each)
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)
-    (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"  # a given width takes no shape
+    given = knobs.bandwidth_rule == "isotropic"  # a given width takes no shape
     return KernelDensity(particles, log_weights, cholesky, m < d + 2 and not given)
+
+
+def _round(particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray) -> DiagonalDensity:
+    """Round kernels of the width that the rule `isotropic` or `median` gives."""
+    (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"
+    unit = 1.0 if given else typical_distance(particles, np.exp(log_weights), scale)
+    return DiagonalDensity(
+        particles, log_weights, particles, np.full(d, knobs.bandwidth * unit), m < d + 2 and not given
+    )
 
 
 def smoothed_along(
@@ -116,6 +142,5 @@ def smoothed_along(
     Round kernels stay what they are. The factor of all others is that of m^(-1/5) sds of each coordinate.
     """
     if knobs.bandwidth_rule in ("isotropic", "median"):
-        factor = RULES[knobs.bandwidth_rule](particles, np.exp(log_weights), knobs.bandwidth, scale)
-        return DiagonalDensity(particles, log_weights, particles, np.diag(factor).copy())
+        return replace(_round(particles, log_weights, knobs, scale), few=False)
     return diagonal_density(particles, log_weights, knobs.bandwidth, scale)

@@ -19,7 +19,8 @@ class AnnealedFlowKnobs(MethodKnobs):
         choices={"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"},
         label="Optimiser",
         doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the "
-        "force itself, in prior sds, so that all particles move by one map.",
+        "force itself, so that all particles move by one map: a coordinate moves by ε s² φ, s its prior sd and φ "
+        "the force in units of θ. The kernel's width is the same for every coordinate of θ, whatever its prior sd.",
     )
     eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0, "plain": 1.0}))
     n0 = optimisers.n0(100.0)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_density, read_only, rows_in_words
@@ -206,8 +207,12 @@ class GaussianVB(BatchMethod):
         """The mean, (1, d)."""
         return state.mean[None]
 
-    def density(self, state: GaussianVBState, knobs: GaussianVBKnobs, target: Target) -> KernelDensity:
+    def density(
+        self, state: GaussianVBState, knobs: GaussianVBKnobs, target: Target
+    ) -> KernelDensity | DiagonalDensity:
         """The Gaussian itself: one kernel at its mean."""
+        if state.cholesky.ndim == 1 and target.dim > MANY:
+            return DiagonalDensity(state.mean[None], np.zeros(1), state.mean[None], state.cholesky)
         factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
         return KernelDensity(state.mean[None], np.zeros(1), factor)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
+from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import read_only
@@ -177,12 +178,14 @@ class NPV(BatchMethod):
         """The means, (K, d)."""
         return state.means
 
-    def density(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture:
+    def density(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture | DiagonalDensity:
         """The mixture itself."""
-        K = len(state.widths)
-        return GaussianMixture(state.means, np.full(K, -np.log(K)), state.widths[:, None, None] * np.diag(target.scale))
+        equal = np.full(len(state.widths), -np.log(len(state.widths)))
+        if target.dim > MANY:
+            return DiagonalDensity(state.means, equal, state.means, state.widths[:, None] * target.scale)
+        return GaussianMixture(state.means, equal, state.widths[:, None, None] * np.diag(target.scale))
 
-    def components(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture:
+    def components(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture | DiagonalDensity:
         """Its Gaussians."""
         return self.density(state, knobs, target)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.density import KernelDensity, variances
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
 from pmdviz.scenes.contours import contour_line, density_curve, density_levels, region_lines
@@ -40,7 +40,7 @@ class Marginal(NamedTuple):
 
 def approximate_marginal(density: Any, coordinates: Sequence[int], view: Box | None = None) -> Marginal:
     """Some coordinates of q; of heavy tails what lies in the view of all coordinates."""
-    grid = _grid_about(density.mean, density.cov, coordinates, view)
+    grid = _grid_about(density.mean, variances(density), coordinates, view)
     return _marginal(grid, marginal_on_grid(density, coordinates, grid))
 
 
@@ -59,7 +59,7 @@ def prior_lines(target: Target, coordinates: Sequence[int]) -> Lines:
 
 def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
     draws = target.sample_prior(stream("pictures"), DRAWS)
-    grid = _grid_about(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), coordinates)
+    grid = _grid_about(draws.mean(axis=0), draws.var(axis=0, ddof=1), coordinates)
     if target.dim > 2:
         density = _of_draws(draws[:, list(coordinates)], grid)
     else:
@@ -83,7 +83,7 @@ def _keep(key: tuple, make: Callable[[], Marginal]) -> Marginal:
 
 
 def _made(reference: Any, coordinates: Sequence[int], view: Box) -> Marginal:
-    grid = _grid_about(reference.mean, reference.cov, coordinates, view)
+    grid = _grid_about(reference.mean, np.diag(reference.cov), coordinates, view)
     if hasattr(reference, "marginal_log_density"):
         log_p = reference.marginal_log_density(coordinates)(grid.points)
         return _marginal(grid, np.exp(log_p).reshape(grid.shape))
@@ -102,8 +102,8 @@ def _marginal(grid: Grid, values: np.ndarray) -> Marginal:
     return Marginal(grid, values, region_lines(grid.axes, values))
 
 
-def _grid_about(mean: np.ndarray, cov: np.ndarray, coordinates: Sequence[int], view: Box | None = None) -> Grid:
-    sds = np.sqrt(np.diag(cov))
+def _grid_about(mean: np.ndarray, variance: np.ndarray, coordinates: Sequence[int], view: Box | None = None) -> Grid:
+    sds = np.sqrt(variance)
     floor = 1e-9 * (1.0 + np.abs(mean))  # coincident particles have no spread
     box = tuple((float(mean[k] - h), float(mean[k] + h)) for k in coordinates for h in [REACH * sds[k] + floor[k]])
     if view is not None:
