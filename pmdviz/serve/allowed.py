@@ -87,7 +87,7 @@ class Refused(Exception):
 
 
 class Gone(Exception):
-    """A page speaks of a model that has gone meanwhile."""
+    """A page speaks of a model or a session that has gone meanwhile."""
 
 
 Find = Callable[[str], Known | None]

@@ -90,6 +90,7 @@ class CheckedMessages(SocketHooks):
         """The message for Bokeh, None where nothing is left to do. Raises Refused."""
         if self.connection is None:  # type: ignore[attr-defined]
             raise Refused("anything before it is let in")
+        self._check_session()
         kind, content = parsed(parts, self.max_message_size)  # type: ignore[attr-defined]
         if kind == "PATCH-DOC":
             check_patch(content, len(parts[-1]), self._known)
@@ -100,9 +101,15 @@ class CheckedMessages(SocketHooks):
                 return None
         self._count(kind, content)
         await self._rest(COST)
+        self._check_session()
         for part in parts:
             message = await super().receive_part(part)
         return message
+
+    def _check_session(self) -> None:
+        """Raises Gone after the page was left, or where the server stops: messages are still read then."""
+        if not has_session(self.connection):  # type: ignore[attr-defined]
+            raise Gone
 
     async def _rest(self, cost: float) -> None:
         """Read nothing more for a while where too much has come."""

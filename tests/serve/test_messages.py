@@ -66,7 +66,8 @@ class Below:
         document = Document()
         document.add_root(Row(name="r"))
         document.roots[0].tags = [Acknowledge(name="ack")]
-        self.connection = SimpleNamespace(session=SimpleNamespace(document=document))
+        session = SimpleNamespace(document=document)
+        self.connection = SimpleNamespace(session=session, _session=session)
 
     async def _receive(self, part):
         self.taken.append(part)
@@ -126,6 +127,24 @@ def test_a_model_that_has_gone_is_no_reason_to_end_the_connection():
         assert await socket.say("PATCH-DOC", {"events": [change]}) is None
         assert not socket.taken and not socket.closed
         assert await socket.say("PATCH-DOC", ready()) == "message"
+
+    in_a_thread(scene)
+
+
+@looped("when", ["before the message", "while it waits"])
+def test_a_message_after_the_session_has_gone_is_dropped(when):
+    async def scene():
+        socket = Socket()
+
+        async def leave(_cost):
+            socket.connection._session = None
+
+        if when == "while it waits":
+            socket._rest = leave
+        else:
+            await leave(0)
+        assert await socket.say("PATCH-DOC", ready()) is None
+        assert not socket.taken and not socket.closed
 
     in_a_thread(scene)
 
