@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.helpers.contest import figures
 from benchmarks.problems import KINDS, Problem, problem
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, words_of
@@ -105,11 +106,17 @@ def ended(one: Problem, method: str, seed: int) -> Ending:
             session.advance()
             if time.process_time() - began > MOST_SECONDS:
                 return Ending("cut_off", seconds=MOST_SECONDS)
-        mean, sd, caveat = session.run.mean(), np.sqrt(np.diag(np.atleast_2d(session.run.cov()))), session.frame.caveat
+        mean, sd = session.run.mean(), np.sqrt(np.diag(np.atleast_2d(session.run.cov())))
+        caveat = "" if _of_something_else(session.frame) else session.frame.caveat
     except Exception as error:  # whatever it is, it is the method's failure and not the bench's
         words = f"{type(error).__name__}: {words_of(error)}"
         return Ending("failed", words, seconds=time.process_time() - began)
     return judged(one, mean, sd, caveat)._replace(seconds=time.process_time() - began)
+
+
+def _of_something_else(frame: Frame) -> bool:
+    """Whether the caveat says nothing of means and sds, such as of a biased log Z: neither an alarm nor a warning."""
+    return not frame.method.caveat_is_of_q and frame.caveat == frame.method.caveat(frame.state, frame.knobs)
 
 
 def judged(one: Problem, mean: np.ndarray, sd: np.ndarray, caveat: str) -> Ending:

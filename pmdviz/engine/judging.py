@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pmdviz.engine.frame import Frame
 
 FURTHEST, NARROW, WIDE = 0.3, 0.7, 1.4  # posterior sds of a mean; ratios of sds
-ENOUGH_ESS = 300  # effective draws that find a frame right, whatever its own diagnostics say
 RIGHT_TV, WRONG_TV = 0.2, 0.5  # of such a frame, and of one that is wrong whatever its moments are
 MOST_DIM = 20  # beyond it weights are uneven for a good q too
 MIXED, FEWEST_DRAWS = 1.05, 50  # R-hat and bulk ESS of chains that agree with one another
@@ -39,16 +38,16 @@ def caveat_of(frame: Frame) -> str:
     """Why the frame is not to be trusted; "" where nothing speaks against it.
 
     First what the method says of itself, then what the check has found. A check that finds the frame right overrules
-    the method's diagnostics, which judge q by less.
+    the method's diagnostics, which judge q by less. What a method says of something else, as of log Z, comes last.
     """
     own = frame.method.caveat(frame.state, frame.knobs) or frame.method.unfinished(frame.state, frame.knobs)
     checked = frame.measured or frame
     if checked.iteration == 0:  # the prior itself, or nothing has been measured since
         return own or frame.no_density
     found = checked.finding
-    if found.agrees and frame.method.caveat_is_of_q:
-        return frame.no_density
-    return own or frame.no_density or found.words
+    if not frame.method.caveat_is_of_q:
+        return frame.no_density or found.words or own
+    return ("" if found.agrees else own) or frame.no_density or found.words
 
 
 def find(frame: Frame) -> Finding:
@@ -85,8 +84,7 @@ def _by_weights(frame: Frame) -> Finding:
         words = f"{found.ess:.0f} effective draws of the check: its weights p/q are too uneven to confirm q"
         return Finding(unchecked=words) if large else Finding(words)
     words = wrong_words(found.moved, found.narrowest, found.widest, "; by importance weights p/q")
-    certain = found.ess >= ENOUGH_ESS and found.around_modes and found.khat < largest_trusted(found.draws)
-    return Finding(words, not words and certain)
+    return Finding(words, not words and found.settled and found.around_modes)
 
 
 def wrong_words(moved: float | None, narrowest: float, widest: float, how: str = "") -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
-from pmdviz.densities.pareto import k_hat
+from pmdviz.densities.pareto import k_hat, largest_trusted
 from pmdviz.metrics.base import Measurable, Metric, has_reference
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 MOST_OF_NETS = 20  # weights of a net
 DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides
-MOST_ROWS = 6_000_000  # pairs of a draw and an observation at one frame; above that draws are fewer
+AGAIN = 4  # times as many where these do not settle it
+MOST_ROWS = 6_000_000  # pairs of a draw and an observation at one look; above that draws are fewer
 FEWEST_ESS = 50  # below it the weights do not tell where p is
+ENOUGH_ESS = 300  # effective draws that find a frame right, whatever its own diagnostics say
 
 
 class Shift(NamedTuple):
@@ -33,12 +35,18 @@ class Shift(NamedTuple):
     draws: int  # how many weights there are
     around_modes: bool  # whether draws around the modes are among them
 
+    @property
+    def settled(self) -> bool:
+        """Whether the weights are so even that E_p and sd_p are known well."""
+        return self.ess >= ENOUGH_ESS and self.khat < largest_trusted(self.draws)
+
 
 def importance_shift(density: Density, target: Target) -> Shift | str:
     """Weights p / (2/3 q + 1/3 r) of 1,000 draws of q and 500 of r, the Gaussians around the target's modes.
 
     E_p and sd_p are weighted means over all of them (deterministic mixture sampling, Owen and Zhou 2000). Without modes
-    the weights are p / q. The reason where there is no check, such as "q has no log density".
+    the weights are p / q. Where 25 or more of the draws are effective and yet too few, or k-hat is too high, four times
+    as many draws are taken. The reason where there is no check, such as "q has no log density".
     Source: ours.
     """
     if "reals" not in target.offers:
@@ -52,6 +60,14 @@ def importance_shift(density: Density, target: Target) -> Shift | str:
     n = num_draws(target)
     if n < FEWEST_DRAWS:
         return f"more than {MOST_ROWS / (1.5 * FEWEST_DRAWS):,.0f} observations"
+    found = _weighed(density, target, n)
+    more = num_draws(target, AGAIN * DRAWS)
+    if isinstance(found, str) or found.settled or found.ess < FEWEST_ESS / 2 or more <= n:
+        return found
+    return _weighed(density, target, more)
+
+
+def _weighed(density: Density, target: Target, n: int) -> Shift | str:
     rng, modes = stream("check"), target.modes
     points = density.sample(rng, n)
     if modes is not None:
@@ -69,11 +85,11 @@ def importance_shift(density: Density, target: Target) -> Shift | str:
     return _of_weights(density, points, normalise(log_weights), modes is not None)
 
 
-def num_draws(target: Target) -> int:
+def num_draws(target: Target, most: int = DRAWS) -> int:
     """Of q; 0 for nets with many weights, of which no weights p / q are even."""
     if target.by_points and target.dim > MOST_OF_NETS:
         return 0
-    return int(min(DRAWS, MOST_ROWS / (1.5 * target.num_data)))
+    return int(min(most, MOST_ROWS / (1.5 * target.num_data)))
 
 
 def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, around_modes: bool) -> Shift:

@@ -153,6 +153,20 @@ def test_the_check_takes_fewer_draws_of_more_data_and_none_of_too_many(monkeypat
         assert sum(asked) == draws and bool(found.unchecked) == (draws == 0), (num_data, asked, found)
 
 
+def test_four_times_the_draws_are_taken_where_the_first_do_not_settle_it(monkeypatch):
+    """The weights of a Gaussian in the place of two modes are uneven; of one far away more draws would not help."""
+    for q, looks in (
+        (gaussians(MEANS, (1.0, 1.0), SHARES), 1),
+        (gaussians(MEANS[1:], (0.45,)), 2),
+        (gaussians([[30.0, 0, 0]], (0.1,)), 1),
+    ):
+        target, asked = two_modes(gradient=False), []
+        assert target.modes is None
+        monkeypatch.setattr(target, "log_likelihood", counting(target.log_likelihood, asked))
+        found = importance_shift(q, target)
+        assert asked == [1000, 4000][:looks] and found.draws == asked[-1], (asked, found)
+
+
 def test_a_reference_judges_where_there_is_one_and_nothing_is_drawn():
     session = Session(Recipe("linear", "svi", target_options={"dim": 3, "num_data": 100}, budget=200))
     frame = session.advance(1)
@@ -197,7 +211,7 @@ def test_what_a_method_says_of_itself_comes_first_and_a_check_overrules_it_only_
 
     right, wrong = SimpleNamespace(agrees=True, words=""), SimpleNamespace(agrees=False, words="mean 2 off")
     assert caveat_of(frame(wrong)) == "own words" and caveat_of(frame(right)) == ""
-    assert caveat_of(frame(right, of_q=False)) == "own words"
+    assert caveat_of(frame(right, of_q=False)) == "own words" and caveat_of(frame(wrong, of_q=False)) == "mean 2 off"
     assert caveat_of(frame(wrong, unfinished="not yet")) == "own words"
     assert caveat_of(frame(wrong, own="", unfinished="not yet")) == "not yet"
     assert caveat_of(frame(wrong, own="")) == "mean 2 off"

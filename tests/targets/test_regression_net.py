@@ -155,8 +155,8 @@ def test_misclassification_is_what_accuracy_leaves():
 
 
 def test_large_nets_are_measured_without_a_matrix_of_their_weights():
-    """10,701 weights: a matrix of them is 900 MB."""
-    options = {"num_data": 30, "hidden": 100, "layers": 2, "data": "randhie"}
+    """12,302 weights: a matrix of them is 1.2 GB."""
+    options = {"num_data": 30, "hidden": 100, "layers": 2, "data": "simulated"}
     for method in ("pmfvb_nn", "psgld", "gaussian_vb"):
         knobs = {"shape": "diagonal"} if method == "gaussian_vb" else {}
         tracemalloc.start()
