@@ -1227,7 +1227,8 @@ def marimo(stand: Stand) -> None:
 @tries("Promises")
 def cancels(stand: Stand) -> str:
     """Cancel."""
-    link = Recipe("mixture", num_particles=100_000, policy="always", step_limit=0.0, budget=10**7).to_link()
+    knobs = {"num_particles": 100_000, "batch_size": 10_000, "policy": "always", "step_limit": 0.0, "budget": 10**7}
+    link = Recipe("mixture", target_options={"num_data": 10_000}, **knobs).to_link()
     with stand.page(f"?run={link}") as page:
         before = page.pixels()
         page.press("Step")
