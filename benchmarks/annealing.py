@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.helpers.claims_runs import read_rows, write_rows
 from benchmarks.helpers.contest import figures
-from pmdviz.densities.pareto import k_hat
+from pmdviz.densities.chains import k_hat
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 SEEDS = range(300, 304)  # of the target's parameters or data, and of the run
 MOST = 10**12  # evaluations: the ladder ends by itself

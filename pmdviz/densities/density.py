@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from pmdviz.densities.grid import Grid
 from pmdviz.kernels.factors import inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pmdviz.densities.grid import Grid
 
 
 def normalise(log_weights: np.ndarray) -> np.ndarray:
@@ -274,3 +277,41 @@ class GaussianMixture:
 
 def _gram(factor: np.ndarray) -> np.ndarray:
     return factor @ factor.T
+
+
+# Weighted points as an approximation: of discrete states, where there is no density to speak of.
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """sum_i w_i delta(theta_i).
+
+    Attributes
+    ----------
+    particles : array (m, d)
+    log_weights : array (m,), logsumexp 0
+    """
+
+    particles: np.ndarray
+    log_weights: np.ndarray
+    few: ClassVar[bool] = False  # states have no shape
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Weights (m,), sum 1."""
+        return np.exp(self.log_weights)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """E theta, (d,)."""
+        return weighted_sum(self.weights, self.particles)
+
+    @cached_property
+    def cov(self) -> np.ndarray:
+        """Cov theta, (d, d)."""
+        centred = self.particles - self.mean
+        return np.einsum("m,mi,mj->ij", self.weights, centred, centred)  # not BLAS, whose bits depend on its threads
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n of the points (n, d), by systematic resampling."""
+        return self.particles[systematic(self.weights, n, rng.random())]

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pmdviz.densities.density import Density
-from pmdviz.densities.points import Points
-from pmdviz.engine.ancestry import Ancestry
+from pmdviz.densities.density import Density, Points
 from pmdviz.engine.judging import Finding, caveat_of, find
-from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.base import STEP
@@ -25,8 +21,14 @@ from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
 from pmdviz.metrics.shift import Shift, importance_shift
 from pmdviz.streams import stream
-from pmdviz.targets import Target
-from pmdviz.targets.reference.base import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pmdviz.engine.history import Ancestry
+    from pmdviz.methods import Method, StepInfo
+    from pmdviz.targets import Target
+    from pmdviz.targets.reference.base import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has

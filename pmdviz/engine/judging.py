@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import spread
+from pmdviz.densities.chains import largest_trusted
 from pmdviz.densities.density import variances
-from pmdviz.densities.pareto import largest_trusted
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.shift import FEWEST_ESS
 

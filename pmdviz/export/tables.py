@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pmdviz.densities.points import Points
-from pmdviz.engine.run import Run
-from pmdviz.experiments.race import RaceResult
+from pmdviz.densities.density import Points
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pmdviz.engine.run import Run
+    from pmdviz.experiments.race import RaceResult
 
 UNITS = {
     "iteration": "iterations",

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from pmdviz.methods import Method
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pmdviz.densities.product import ProductDensity
 from pmdviz.metrics.base import Measurable, Metric
-from pmdviz.metrics.plane import DASHED, DOTTED
-from pmdviz.targets import Target
+from pmdviz.metrics.divergences import DASHED, DOTTED
+from pmdviz.metrics.draws import squared_distances
+
+if TYPE_CHECKING:
+    from pmdviz.methods import Method
+    from pmdviz.targets import Target
 
 
 def _log_z(frame: Measurable) -> float | None:
@@ -93,4 +102,77 @@ Metric(
     log=False,
     axis="log_z_error",
     colour="particles",
+)
+
+
+# The evidence lower bound of a mean-field q by nearest neighbours: a bound that can be compared with log Z.
+
+NEIGHBOUR = 3  # the k-th nearest
+MOST_COORDINATES = 10  # of a block: balls to a neighbour in more are so wide that the density is not level in them
+POINTS = 2000  # the entropy is of so many particles at most: 32 MB of distances
+COINCIDENT = 1e-13  # squared distance in sds: rounding alone
+EULER = 0.5772156649015329
+
+
+def knn_entropy(points: np.ndarray, k: int = NEIGHBOUR) -> float:
+    """psi(n) - psi(k) + log V_d + d mean_i log r_i of points (n, d), in nats; NaN where k + 1 of them coincide.
+
+    r_i is the distance of point i to its k-th nearest neighbour in units of the coordinates' sds, whose logs are added,
+    and V_d the volume of the unit ball. On Gaussians with 300 points it is 0.1 nats off in five dimensions, 0.2 in ten,
+    as the density is not level within r_i. Source: Kozachenko, Leonenko 1987; with k: Kraskov, Stogbauer, Grassberger
+    2004, Eq. 20.
+    """
+    n, d = points.shape
+    unit = points.std(axis=0)
+    if n <= k or not (unit > 0).all():
+        return math.nan
+    scaled = points / unit
+    squared = np.partition(squared_distances(scaled, scaled), k, axis=1)[:, k]  # the nearest of all is itself
+    if not (squared > COINCIDENT).all():
+        return math.nan
+    ball = 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d + 1)
+    return float(_psi(n) - _psi(k) + ball + 0.5 * d * np.log(squared).mean() + np.log(unit).sum())
+
+
+def lower_bound(density: ProductDensity, target: Target) -> float:
+    """Mean of log p(theta, X) over the particles plus the entropy of every block's, in nats: below log Z but for noise.
+
+    NaN where a block has too many coordinates.
+    """
+    if max(map(len, density.blocks)) > MOST_COORDINATES:
+        return math.nan
+    entropies = [knn_entropy(np.ascontiguousarray(part.particles[:POINTS])) for part in density.parts]
+    return float(target.log_joint(density.particles).mean() + sum(entropies))
+
+
+def _psi(n: int) -> float:
+    """The digamma function at n = 1, 2, ..."""
+    return -EULER + math.fsum(1 / i for i in range(1, n))
+
+
+def _lower_bound(frame: Measurable) -> float | None:
+    found = lower_bound(frame.density, frame.target) if isinstance(frame.density, ProductDensity) else math.nan
+    return found if math.isfinite(found) else None
+
+
+def _applies(target: Target, method: Method) -> bool:
+    """Of blocks of particles."""
+    return "blocks" in method.requires
+
+
+Metric(
+    name="elbo_knn",
+    title="lower bound (kNN entropy)",
+    short="lower bound",
+    unit="nats",
+    about="mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for "
+    f"noise; none where a block has more than {MOST_COORDINATES} coordinates",
+    measure=_lower_bound,
+    applies=_applies,
+    ranks=False,
+    order=36,
+    log=False,
+    axis="elbo_knn",
+    axis_title="Lower bound (kNN entropy)",
+    colour="approximate",
 )

@@ -9,21 +9,23 @@ error. TV and forward KL each have their own best c.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import Density, KernelDensity
-from pmdviz.densities.shaped import shaped_density
-from pmdviz.densities.shapes import chosen_shape
+from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.thinning import thinned
 from pmdviz.metrics.divergences import measure, picture
-from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pmdviz.targets import Target
 
 NUM_SETS = 16
 FACTORS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.25, 1.5)

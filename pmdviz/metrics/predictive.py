@@ -11,18 +11,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmdviz.densities.points import Points
+from pmdviz.densities.density import Points
 from pmdviz.kernels.resampling import systematic
-from pmdviz.methods import Method
 from pmdviz.methods.mcmc.chain import Chain, scored_draws, states_of
 from pmdviz.metrics.base import STEP, Applies, Measurable, Metric
-from pmdviz.metrics.plane import DASHED
-from pmdviz.targets import Target
+from pmdviz.metrics.divergences import DASHED
+
+if TYPE_CHECKING:
+    from pmdviz.methods import Method
+    from pmdviz.targets import Target
 
 MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
 MOST_SUMS, AT_ONCE = 512, 32  # sums that are kept; draws that are asked in one call
@@ -274,3 +276,83 @@ _metric(
     "of Tran, Tseng, Kohn 2023",
     10, measure=_pps_seed, traced=_untraced, applies=_predicts(*NUMBER, also="noise_variance"),
 )  # fmt: skip
+
+
+# How well topics predict words that were held out: each document's shares are estimated from the other half of it.
+
+MOST = 16  # sets of topics of an approximation that are asked: the heaviest, or of equal ones some, evenly spread
+NEGLIGIBLE = 1e-9  # a weight
+
+
+def chosen_topics(frame: Measurable) -> tuple[np.ndarray, np.ndarray]:
+    """Sets of topics (n, W, K) of the approximation, and their weights (n,), sum 1; 16 at most."""
+    points, weights = frame.density.particles, frame.density.weights
+    spread = np.linspace(0, len(weights) - 1, min(MOST, len(weights))).astype(np.int64)
+    rows = spread if np.ptp(weights) == 0 else np.argsort(-weights, kind="stable")[:MOST]
+    rows = rows[weights[rows] > NEGLIGIBLE * weights.max()]
+    return frame.target.topics(points[rows]), weights[rows] / weights[rows].sum()
+
+
+def nats_per_token(frame: Measurable) -> float:
+    """Mean over the held-out tokens of -log p(token), in nats."""
+    total, tokens = frame.target.held_out(*chosen_topics(frame))
+    return -total / tokens
+
+
+def _perplexity(frame: Measurable) -> float:
+    return float(np.exp(nats_per_token(frame)))
+
+
+def _unigram(frame: Measurable) -> float:
+    return frame.target.unigram_nats
+
+
+def _applies(target: Target, method: Method) -> bool:
+    return target.predicts == "words" and target.test_data is not None
+
+
+def _metric_perplexity(**given: Any) -> None:
+    Metric(applies=_applies, log=False, **{"colour": "ink", **given})
+
+
+_metric_perplexity(
+    name="perplexity", title="perplexity", unit="words", about="exp of the mean of -log p(word) over held-out words",
+    measure=_perplexity, order=44, axis="perplexity", axis_title="Perplexity", limits=(0.0, 1e4),
+)  # fmt: skip
+_metric_perplexity(
+    name="word_log_loss", title="word log loss", unit="nats a word", about="mean of -log p(word) over held-out words",
+    measure=nats_per_token, order=45, axis="word_log_loss", axis_title="Word log loss", limits=(0.0, 12.0),
+)  # fmt: skip
+_metric_perplexity(
+    name="unigram", title="unigram entropy", unit="nats a word",
+    about="the same of one distribution over words for all documents", measure=_unigram, order=46,
+    axis="word_log_loss", limits=(0.0, 12.0), colour="exact", dash=(8, 3), ranks=False,
+)  # fmt: skip
+
+
+# How far the mean of a sparse Gaussian process lies from the exact process of all data.
+
+
+def distance_to_process(frame: Measurable) -> float:
+    """sqrt of the mean over the target's M points of (E_q f - E(f | all data))^2."""
+    exact, _ = frame.target.exact_process
+    return float(np.sqrt(((frame.target.values(frame.density.mean[None])[0] - exact) ** 2).mean()))
+
+
+def _applies_exact_process(target: Target, method: Method) -> bool:
+    return bool(getattr(target, "has_exact_process", False))
+
+
+Metric(
+    name="process_error",
+    title="RMSE to the exact process",
+    short="RMSE to exact",
+    unit="units of y",
+    about="root mean squared difference between the mean of q and the mean of the exact Gaussian process",
+    measure=distance_to_process,
+    applies=_applies_exact_process,
+    axis="process_error",
+    limits=(1e-3, 10.0),
+    colour="ink",
+    order=9,  # before the errors of the whitened values, which say little of the function
+)

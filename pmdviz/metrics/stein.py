@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pmdviz.densities.density import variances
-from pmdviz.methods import Method
+from pmdviz.methods.stein.shown import WithSurrogate
+from pmdviz.methods.stein.surrogates import log_ratios
 from pmdviz.metrics.base import Measurable, Metric
+from pmdviz.metrics.divergences import DASHED
 from pmdviz.metrics.draws import squared_distances
 from pmdviz.streams import stream
-from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.methods import Method
+    from pmdviz.targets import Target
 
 POINTS = 500  # of q
 MOST_ROWS = 2000  # whose gradient is taken at each
@@ -115,4 +122,40 @@ Metric(
     traced=lambda target, method: False,
     ranks=False,
     order=21,
+)
+
+
+# The gradient-free kernel Stein discrepancy, which needs values of log p and a surrogate's gradient.
+
+GF_POINTS = 300
+
+
+def _gf_ksd(frame: Measurable) -> float:
+    """sqrt of sum_ij w_i w_j kappa_rho(x_i, x_j) of the particles, in prior sds, w = rho/p with sum 1."""
+    target, method = frame.target, frame.method
+    points, unit = frame.particles[:: max(1, len(frame.particles) // GF_POINTS)], target.scale
+    rho = method.surrogate(frame.state, frame.knobs, target)
+    w = np.exp(log_ratios(rho.log_density(points), target.log_joint(points), points))
+    matrix = stein_matrix(points / unit, rho.score(points) * unit)
+    return float(np.sqrt(max(np.einsum("i,ij,j->", w, matrix, w), 0.0)))
+
+
+def _applies_surrogate_stein(target: Target, method: Method) -> bool:
+    return "reals" in target.offers and isinstance(method, WithSurrogate)
+
+
+Metric(
+    name="gf_ksd",
+    title="GF-KSD",
+    unit="prior units",
+    about="gradient-free kernel Stein discrepancy of 300 particles (Han 2019, section 3.5), from values of log p alone",
+    measure=_gf_ksd,
+    applies=_applies_surrogate_stein,
+    traced=_applies_surrogate_stein,
+    order=21,
+    axis="ksd",
+    axis_title="KSD",
+    limits=(0.01, 100.0),
+    colour="approximate",
+    dash=DASHED,
 )

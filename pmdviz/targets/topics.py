@@ -7,7 +7,7 @@ from math import lgamma
 
 import numpy as np
 
-from pmdviz.densities.dirichlet import SMALLEST, DirichletMixture, dirichlet
+from pmdviz.densities.product import SMALLEST, DirichletMixture, dirichlet
 from pmdviz.errors import InputError
 from pmdviz.kernels.topics.assignments import estimated_log_likelihood, log_partitions, tilted
 from pmdviz.kernels.topics.shares import held_out_log_likelihood, shares_of

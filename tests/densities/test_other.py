@@ -6,15 +6,13 @@ from arviz_stats.base import array_stats
 from scipy import stats
 from scipy.stats import dirichlet
 
+from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.diagonal import diagonal_density
-from pmdviz.densities.dirichlet import DirichletMixture
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
-from pmdviz.densities.pareto import k_hat, largest_trusted
-from pmdviz.densities.product import ProductDensity
-from pmdviz.densities.shaped import shaped_density
-from pmdviz.densities.shapes import chosen_shape
+from pmdviz.densities.product import DirichletMixture, ProductDensity
+from pmdviz.densities.shaped import chosen_shape, shaped_density
 from tests.support.tables import looped
 
 

@@ -8,8 +8,7 @@ from scipy import stats
 
 from pmdviz.densities.density import normalise
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import ShapedDensity, shaped_density
-from pmdviz.densities.shapes import WIDTHS, Shape, chosen_shape
+from pmdviz.densities.shaped import WIDTHS, Shape, ShapedDensity, chosen_shape, shaped_density
 from pmdviz.methods.shared.draws import from_density
 from tests.support.tables import looped
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pmdviz import Recipe, Session
-from pmdviz.engine.ancestry import Ancestry, after_step
+from pmdviz.engine.history import Ancestry, after_step
 from pmdviz.methods.step import Cost, StepInfo, events
 from tests.support.tables import looped
 

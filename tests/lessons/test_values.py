@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.pareto import k_hat
+from pmdviz.densities.chains import k_hat
 from pmdviz.essay.particles import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_point, settled
 from pmdviz.kernels.resampling import systematic
 from pmdviz.lessons.catalogue import LESSONS

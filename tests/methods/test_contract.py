@@ -9,8 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size
-from pmdviz.densities.points import Points
+from pmdviz.densities.density import GaussianMixture, KernelDensity, Points, effective_sample_size
 from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.recipe.recipe import Recipe

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.density import KernelDensity, normalise
-from pmdviz.densities.shaped import shaped_density
-from pmdviz.densities.shapes import Shape
+from pmdviz.densities.shaped import Shape, shaped_density
 from pmdviz.methods.shared.draws import DRAWS, RESAMPLERS, candidates_each, from_density, from_prior
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from

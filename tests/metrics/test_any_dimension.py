@@ -11,8 +11,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, sliced_wasserstein
-from pmdviz.metrics.mmd import differing, hamming_mmd, mmd
+from pmdviz.metrics.draws import DIRECTIONS, differing, hamming_mmd, marginal_tv, mmd, sliced_wasserstein
 from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
 from pmdviz.metrics.stein import _measured, squared_ksd
 from pmdviz.streams import stream

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.points import Points
+from pmdviz.densities.density import Points
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.metrics.states import total_variation_of_states
+from pmdviz.metrics.moments import total_variation_of_states
 from pmdviz.metrics.stein import stein_matrix
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.enumeration import numbers_of, states_of

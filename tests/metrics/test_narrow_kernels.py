@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.density import KernelDensity, normalise
-from pmdviz.metrics import quasi_draws
+from pmdviz.metrics import divergences as quasi_draws
 from pmdviz.metrics.divergences import by_points, measure, picture
 from pmdviz.targets import make_target
 from tests.support.tables import looped

@@ -10,8 +10,7 @@ from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics.divergences import compare, measure, picture
-from pmdviz.metrics.quasi_draws import reverse_outside
+from pmdviz.metrics.divergences import compare, measure, picture, reverse_outside
 from pmdviz.targets import make_target
 from tests.support.engine import NormalTarget
 from tests.support.tables import looped

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from pmdviz.densities.points import Points
+from pmdviz.densities.density import Points
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, InputWarning

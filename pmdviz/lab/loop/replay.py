@@ -11,7 +11,7 @@ import threading
 import time
 from concurrent.futures import Future
 
-from pmdviz.engine.checkpoints import MEMORY_CAP
+from pmdviz.engine.history import MEMORY_CAP
 from pmdviz.kernels.cancel import CancelToken, current_token
 from pmdviz.lab.loop.pool import Again
 from pmdviz.lab.loop.runner import Runner

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import effective_sample_size
-from pmdviz.densities.points import Points
+from pmdviz.densities.density import Points, effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.methods.annealing import moves
 from pmdviz.methods.annealing.knobs import PILOTS
@@ -23,8 +22,10 @@ from pmdviz.methods.shared.particles import (
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, on_the_way
-from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
+
+if TYPE_CHECKING:
+    from pmdviz.targets import Target
 
 RATE = 0.5  # of the tuning: log step grows by so much times what is accepted above what is wanted
 LONGEST = 2.0  # step, in prior sds

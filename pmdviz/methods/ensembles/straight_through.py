@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.points import Points
+from pmdviz.densities.density import Points
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Flag
 from pmdviz.methods.base import read_only, rows_in_words
@@ -18,8 +18,10 @@ from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.pulls import clipped, momentum, move_update, paced
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo, Term
-from pmdviz.targets import Target
-from pmdviz.targets.space import Discrete
+
+if TYPE_CHECKING:
+    from pmdviz.targets import Target
+    from pmdviz.targets.space import Discrete
 
 STEPS = 300  # that the default budget is enough for
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import RULES, USUAL, typical_distance
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.diagonal import MANY, DiagonalDensity, diagonal_density, few_density
-from pmdviz.densities.shaped import WIDEST, ShapedDensity, shaped_density
-from pmdviz.densities.shapes import chosen_shape
+from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.base import Method
 from pmdviz.methods.cost import MethodKnobs
-from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.targets import Target
 
 
 def holder_smoothness(only_if: dict[str, object]) -> Real:

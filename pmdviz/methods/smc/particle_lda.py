@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.densities.dirichlet import DirichletMixture
+from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topics.sampling import filtered
 from pmdviz.knobs import Whole
@@ -27,8 +27,10 @@ from pmdviz.methods.shared.particles import (
 )
 from pmdviz.methods.smc.one_pass import Once
 from pmdviz.methods.step import WEIGHTED, Cost, StepInfo, Term, events
-from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
+
+if TYPE_CHECKING:
+    from pmdviz.targets import Target
 
 
 class ParticleLDAKnobs(MethodKnobs):

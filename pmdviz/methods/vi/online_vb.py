@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.dirichlet import DirichletMixture
+from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.topics.variational import expected_counts
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
@@ -15,7 +15,9 @@ from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.pulls import move_update
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term
-from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.data.files import content_of, words_of
 from pmdviz.data.formats import parse_ldac, tokens_beside
-from pmdviz.densities.dirichlet import dirichlet
+from pmdviz.densities.product import dirichlet
 from pmdviz.errors import InputError, shown
 from pmdviz.targets.table_form import TableForm, at_least_two, rows_of
 
