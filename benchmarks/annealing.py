@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,6 @@ from benchmarks.helpers.contest import figures
 from pmdviz.densities.chains import k_hat
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 SEEDS = range(300, 304)  # of the target's parameters or data, and of the run
 MOST = 10**12  # evaluations: the ladder ends by itself

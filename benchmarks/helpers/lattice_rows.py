@@ -8,8 +8,9 @@ are the tanh surrogate with 3 times the thesis' squared width; the thesis' are t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +18,6 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.draws import differing, reference_draws
 from pmdviz.targets import Target, make_target
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Measured = dict[str, float]
 STEPS, BURN_IN, THINNING = 500, 50, 5

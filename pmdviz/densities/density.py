@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from pmdviz.densities.grid import Grid
 from pmdviz.kernels.factors import inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pmdviz.densities.grid import Grid
 
 
 def normalise(log_weights: np.ndarray) -> np.ndarray:

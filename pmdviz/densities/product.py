@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +14,6 @@ from pmdviz.densities.density import Density, KernelDensity, variances, weighted
 from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.kernels.resampling import systematic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,25 +7,22 @@ Liu and West 2001): h near 1 is a mixture of Gaussians, a small h an ordinary ke
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import own_scale
 from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
+from pmdviz.densities.grid import Grid
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.kde import SCALE, whiten
 from pmdviz.kernels.leave_one_out import Kernels, kernels_of, leave_one_out, only
 from pmdviz.kernels.resampling import systematic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pmdviz.densities.grid import Grid
 
 # The choice of the shaped kernel: how many clusters, which particle is in which, and how wide the kernels are.
 

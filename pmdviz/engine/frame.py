@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pmdviz.densities.density import Density, Points
+from pmdviz.engine.history import Ancestry
 from pmdviz.engine.judging import Finding, caveat_of, find
+from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.base import STEP
@@ -21,14 +24,8 @@ from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
 from pmdviz.metrics.shift import Shift, importance_shift
 from pmdviz.streams import stream
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pmdviz.engine.history import Ancestry
-    from pmdviz.methods import Method, StepInfo
-    from pmdviz.targets import Target
-    from pmdviz.targets.reference.base import Reference
+from pmdviz.targets import Target
+from pmdviz.targets.reference.base import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from pmdviz.engine.batches import StreamMark
+from pmdviz.methods import StepInfo
 
+if TYPE_CHECKING:
     from pmdviz.engine.frame import Frame
-    from pmdviz.engine.session import StreamMark
-    from pmdviz.methods import StepInfo
 
 # Ancestry: which particles of iteration 0 those of now descend from, resampling after resampling.
 

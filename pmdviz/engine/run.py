@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pmdviz.densities.density import Points
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
 from pmdviz.engine.recipe.python import as_python
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, shown
 from pmdviz.streams import stream
-
-if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
-    from pmdviz.engine.frame import Frame
-    from pmdviz.engine.recipe.recipe import Recipe
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 MAX_NUMBERS = 20_000_000  # in one array of draws, 160 MB
 

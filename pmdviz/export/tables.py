@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from pmdviz.densities.density import Points
+from pmdviz.engine.run import Run
+from pmdviz.experiments.race import RaceResult
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pmdviz.engine.run import Run
-    from pmdviz.experiments.race import RaceResult
 
 UNITS = {
     "iteration": "iterations",

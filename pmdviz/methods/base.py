@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
+from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
+from pmdviz.knobs import Knobs
 from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo, Update
+from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pmdviz.densities.diagonal import DiagonalDensity
-    from pmdviz.knobs import Knobs
-    from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo, Update
-    from pmdviz.targets import Target
 
 METHODS: dict[str, Method] = {}
 DEFAULT_BUDGET = 20_000  # observations to use

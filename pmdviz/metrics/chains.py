@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from pmdviz.densities.chains import bulk_ess, rhat
+from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pmdviz.methods import Method
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 
 def worst(

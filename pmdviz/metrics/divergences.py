@@ -18,10 +18,10 @@ import numpy as np
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.resampling import systematic
 from pmdviz.metrics.base import Metric, planar
+from pmdviz.targets.reference.exact import Box, Exact
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
-    from pmdviz.targets.reference.exact import Box, Exact
 
 # Points that stand for the approximation q: as many of each kernel as it has weight, spread evenly within the kernel.
 

@@ -6,6 +6,7 @@ All take 1,000 draws of each, always the same of the reference; coordinates are 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,13 +14,11 @@ import numpy as np
 from pmdviz.kernels.chains import uniforms_of
 from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference, of_q
 from pmdviz.streams import stream
+from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pmdviz.densities.density import Density
-    from pmdviz.targets import Target
 
 
 NUM_DRAWS = 1000

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pmdviz.densities.product import ProductDensity
+from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric
 from pmdviz.metrics.divergences import DASHED, DOTTED
 from pmdviz.metrics.draws import squared_distances
-
-if TYPE_CHECKING:
-    from pmdviz.methods import Method
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 
 def _log_z(frame: Measurable) -> float | None:

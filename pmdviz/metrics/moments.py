@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference, of_q
+from pmdviz.targets import Target
 from pmdviz.targets.reference.enumeration import Enumeration, numbers_of
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
-    from pmdviz.methods import Method
-    from pmdviz.targets import Target
     from pmdviz.targets.reference.base import Reference
 
 

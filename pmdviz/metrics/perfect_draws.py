@@ -9,9 +9,10 @@ error. TV and forward KL each have their own best c.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,7 @@ from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.thinning import thinned
 from pmdviz.metrics.divergences import measure, picture
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 NUM_SETS = 16
 FACTORS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.25, 1.5)

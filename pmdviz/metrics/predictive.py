@@ -11,20 +11,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pmdviz.densities.density import Points
 from pmdviz.kernels.resampling import systematic
+from pmdviz.methods import Method
 from pmdviz.methods.mcmc.chain import Chain, scored_draws, states_of
 from pmdviz.metrics.base import STEP, Applies, Measurable, Metric
 from pmdviz.metrics.divergences import DASHED
-
-if TYPE_CHECKING:
-    from pmdviz.methods import Method
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
 MOST_SUMS, AT_ONCE = 512, 32  # sums that are kept; draws that are asked in one call

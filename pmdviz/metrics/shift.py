@@ -9,13 +9,13 @@ import numpy as np
 from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
+from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric, has_reference, has_weights
 from pmdviz.streams import stream
+from pmdviz.targets import Target
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
-    from pmdviz.methods import Method
-    from pmdviz.targets import Target
 
 
 MOST_OF_NETS = 20  # weights of a net

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from pmdviz.densities.density import variances
+from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import log_ratios
 from pmdviz.metrics.base import Measurable, Metric
 from pmdviz.metrics.divergences import DASHED
 from pmdviz.metrics.draws import squared_distances
 from pmdviz.streams import stream
-
-if TYPE_CHECKING:
-    from pmdviz.methods import Method
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 POINTS = 500  # of q
 MOST_ROWS = 2000  # whose gradient is taken at each

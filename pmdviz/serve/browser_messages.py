@@ -9,7 +9,7 @@ from typing import Any
 
 from tornado.ioloop import PeriodicCallback
 
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve.allowed import Gone, Known, Refused, check_patch, check_short, is_ready, known, parsed
 from pmdviz.serve.bokeh_internals import SocketHooks, has_session, set_from_browser
 from pmdviz.serve.bucket import Bucket

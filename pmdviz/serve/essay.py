@@ -10,7 +10,7 @@ from typing import Any
 from tornado.web import RequestHandler
 
 from pmdviz.essay.build import page
-from pmdviz.lab.loop.pool import pool_for
+from pmdviz.lab.loop.background import pool_for
 
 ADDRESS = "essay"  # relative to the app's, which a proxy may serve from a folder
 _routed = False

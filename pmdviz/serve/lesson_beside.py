@@ -7,7 +7,7 @@ from typing import Any
 import panel as pn
 
 from pmdviz.lab import css
-from pmdviz.lab.panels.lesson.watch import BESIDE
+from pmdviz.lab.panels.lesson.guide import BESIDE
 from pmdviz.serve.tabs import Tabs
 
 OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"

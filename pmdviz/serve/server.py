@@ -171,7 +171,8 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
-    from pmdviz.lab.loop import limits, temporary
+    from pmdviz.lab.loop import limits
+    from pmdviz.lab.loop import work as temporary
     from pmdviz.serve import connections, guards, logs, model_defaults, patches, prebuilt, resource_bundle
     from pmdviz.serve.essay import essay_routes
     from pmdviz.serve.pages import session_page
@@ -248,7 +249,7 @@ def _compile_ahead(what: str) -> None:
 def _run(server: Any) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
     from pmdviz.kernels import cache
-    from pmdviz.lab.loop import temporary
+    from pmdviz.lab.loop import work as temporary
 
     loop = server.io_loop
     for number in (signal.SIGINT, signal.SIGTERM):

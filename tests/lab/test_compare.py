@@ -8,8 +8,8 @@ from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.comparing.compare import KNOB, METHOD, PRESET, ComparePanel
-from pmdviz.lab.panels.race_words import status_fields
+from pmdviz.lab.panels.comparing import KNOB, METHOD, PRESET, ComparePanel
+from pmdviz.lab.panels.race_screen import status_fields
 from pmdviz.limits import variable
 from pmdviz.presets import PRESETS
 from pmdviz.views.race_traces import SLOTS

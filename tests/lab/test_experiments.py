@@ -15,12 +15,12 @@ from pmdviz.experiments.link import changed, pack, unpack
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab import links
-from pmdviz.lab.controls.experiment_sharing import asked_of, of_preset, read, usual
+from pmdviz.lab.controls.sharing import asked_of, of_preset, read, usual
 from pmdviz.lab.links import Asked
-from pmdviz.lab.loop.work import experiment as experiment_work
-from pmdviz.lab.loop.work.experiment import ExperimentWork
+from pmdviz.lab.loop import work as experiment_work
+from pmdviz.lab.loop.work import ExperimentWork
 from pmdviz.lab.pages.theory import TheoryPage
-from pmdviz.lab.panels.experiment_results import EMPTY, ExperimentResults
+from pmdviz.lab.panels.experiments import EMPTY, ExperimentResults
 from pmdviz.presets.experiments import EXPERIMENT_PRESETS
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped

@@ -16,10 +16,10 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.kernels.cancel import Cancelled
+from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.work import export
-from pmdviz.lab.loop.work.export import Work
+from pmdviz.lab.loop.work import Work
 from pmdviz.lab.panels.export import RACE, RUN, ExportPanel
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+from pmdviz.lab.loop import work as fit_work
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.work import fit as fit_work
 from pmdviz.lab.panels.fit import CANCELLED, FitPanel
 from tests.lab.threads import until
 

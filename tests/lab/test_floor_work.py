@@ -4,7 +4,7 @@ import threading
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.loop.work.floor import FloorWork
+from pmdviz.lab.loop.work import FloorWork
 from pmdviz.metrics import perfect_draws
 from pmdviz.metrics.perfect_draws import NUM_SETS, known_floor
 from tests.lab.threads import until

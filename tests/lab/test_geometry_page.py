@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pmdviz.lab.pages import geometry as module
-from pmdviz.lab.pages.geometry import GeometryPage
-from pmdviz.lab.pages.geometry_words import explanation
+from pmdviz.lab.pages.geometry import GeometryPage, explanation
 from pmdviz.scenes.geometry.setting import place
 
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.loop.glide import LONGEST_S, glide_ms, origins
-from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.loop.runner import LONGEST_S, Runner, glide_ms, origins
 
 
 def two_frames(steps=1, **recipe):

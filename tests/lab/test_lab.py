@@ -8,7 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link
-from pmdviz.lab.panels.trouble import error_words
+from pmdviz.lab.panels.cards import error_words
 from pmdviz.views import figures
 from tests.lab.threads import playing_lab, until
 

@@ -1,6 +1,6 @@
 """The legend that switches layers: other words and what a browser tells back leave it as it was."""
 
-from pmdviz.lab.panels.layer_switches import LayerSwitches
+from pmdviz.lab.panels.screen import LayerSwitches
 from pmdviz.scenes.stage import LAYERS
 
 

@@ -10,7 +10,7 @@ import pytest
 from pmdviz.lab import Lab
 from pmdviz.lab.links import LessonLink, attempt_query, read
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.lesson import acts
+from pmdviz.lab.panels.lesson import guide as acts
 from pmdviz.lab.panels.lesson.guide import BROKEN, Guide
 from pmdviz.serve.tabs import PageSpec, Tabs
 from tests.lab.threads import drawing, until

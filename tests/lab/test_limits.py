@@ -10,7 +10,7 @@ from pmdviz.engine.recipe.parts import MAX_CHANGES
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments import forecast
-from pmdviz.lab.controls.problem import BUDGETS
+from pmdviz.lab.controls.setup import BUDGETS
 from pmdviz.lab.loop import limits, replay
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.limits import LIMITS, limit, set_limits, variable

@@ -6,7 +6,7 @@ import pytest
 import segno
 
 from pmdviz.lab.links import START
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.panels.link_builder import TOO_LONG, LinkBuilder, qr_code
 
 ADDRESS = "https://example.org/app?preset=two_modes&start=start"

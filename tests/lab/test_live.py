@@ -10,10 +10,10 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.background import DaemonPool
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import IN_FLIGHT, MAX_JOBS, Live
 from pmdviz.lab.loop.pace import Pace
-from pmdviz.lab.loop.pool import DaemonPool
 from pmdviz.lab.loop.runner import Runner
 from tests.lab.threads import drawing, until
 

@@ -17,7 +17,7 @@ from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
 from pmdviz.lab.loop.runner import Runner

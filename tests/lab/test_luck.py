@@ -8,11 +8,10 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from pmdviz.lab.loop import work as luck_work
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.work import luck as luck_work
-from pmdviz.lab.loop.work.luck import ending
-from pmdviz.lab.panels.comparing.luck import ASK, CANCEL, LuckPanel
-from pmdviz.lab.panels.comparing.luck_words import Verdict
+from pmdviz.lab.loop.work import ending
+from pmdviz.lab.panels.comparing import ASK, CANCEL, LuckPanel, Verdict
 from pmdviz.views import TracesView
 from tests.lab.threads import until
 

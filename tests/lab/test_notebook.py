@@ -19,7 +19,7 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.lab.notebook import notebook
-from pmdviz.lab.notebook.scripts import VERSION, scripts, self_contained
+from pmdviz.lab.notebook.notebook import VERSION, scripts, self_contained
 from pmdviz.lab.notebook.still import PNG, Still
 from tests.lab.threads import until
 

@@ -5,8 +5,8 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.loop.past import branch as branch_module
-from pmdviz.lab.loop.past.past import Past
+from pmdviz.lab.loop import past as branch_module
+from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.scenes.past import GHOST, line_end, place_words
 

@@ -1,6 +1,6 @@
 """The menus of the stage: a choice that waits for the page's lock is kept as it was made."""
 
-from pmdviz.lab.controls import picture
+from pmdviz.lab.controls import setup as picture
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target

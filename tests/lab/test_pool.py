@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pmdviz.kernels.pool import priority, run_blocks, set_threads
-from pmdviz.lab.loop import pool as lanes
-from pmdviz.lab.loop.pool import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, pool_for
+from pmdviz.lab.loop import background as lanes
+from pmdviz.lab.loop.background import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, pool_for
 
 
 def test_who_comes_first_is_served_first_and_errors_are_handed_on():

@@ -10,7 +10,7 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.cancel import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
-from pmdviz.lab.panels.race_words import status_fields
+from pmdviz.lab.panels.race_screen import status_fields
 
 FEW = {"num_particles": 80}
 OPTIONS = {"num_data": 300, "sigma_x": 1.5}

@@ -6,8 +6,8 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
-from pmdviz.lab.controls.new_run import next_recipe
-from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
+from pmdviz.lab.controls.setup import next_recipe
+from pmdviz.lab.controls.sharing import OPENING, RecipeFile
 from tests.support.tables import looped
 
 

@@ -10,8 +10,8 @@ from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
 from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import replay
-from pmdviz.lab.loop.acknowledge import Acknowledge
-from pmdviz.lab.loop.pool import Again, DaemonPool
+from pmdviz.lab.loop.background import Again, DaemonPool
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.replay import MAX_KEPT, replay_to
 from pmdviz.lab.loop.runner import Runner
 

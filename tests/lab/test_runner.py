@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab.controls.new_run import next_recipe
+from pmdviz.lab.controls.setup import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import panel_html, result_words, slow_words
 from pmdviz.methods import METHODS

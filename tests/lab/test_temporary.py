@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pmdviz.lab.loop import temporary
+from pmdviz.lab.loop import work as temporary
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from pmdviz.experiments.theory.costs import LINES, Cost
 from pmdviz.experiments.theory.recurrence import Terms
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.cancel import Cancelled
-from pmdviz.lab.loop.work.theory import WAITING, Measurement
-from pmdviz.lab.pages.theory import TheoryPage
-from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
+from pmdviz.lab.loop.work import WAITING, Measurement
+from pmdviz.lab.pages.theory import TheoryPage, cost_table, recurrence_table
 from tests.support.tables import looped
 
 

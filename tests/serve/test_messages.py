@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from bokeh.document import Document
 from bokeh.models import Row
 
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve import browser_messages
 from pmdviz.serve.browser_messages import COST, FULL, LOOKS, MAX_PULLS, MAX_READY, CheckedMessages, frame_drawn
 from pmdviz.serve.bucket import Bucket

@@ -3,7 +3,7 @@
 import panel as pn
 from bokeh.plotting import figure
 
-from pmdviz.lab.loop.acknowledge import make_acknowledge
+from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.live import IN_FLIGHT
 
 pn.extension()

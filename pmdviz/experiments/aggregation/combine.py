@@ -8,20 +8,17 @@ is of plain draws, 20 of control variates, 22 of weighted draws).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.experiments.aggregation.matching import matched
+from pmdviz.experiments.aggregation.models.base import Model
 from pmdviz.experiments.aggregation.models.mixture import Mixture
 from pmdviz.metrics.divergences import spread_normals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pmdviz.experiments.aggregation.models.base import Model
 
 CAP = 10.0  # of a weight, where their mean is 1
 EXACT_POINTS = 20_000  # of each machine, where the exact KL average has no closed form

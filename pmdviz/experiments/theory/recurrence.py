@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.grid import Grid
-from pmdviz.engine.session import BatchStream
+from pmdviz.engine.batches import BatchStream
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.experiments.pictures import Chart, Series, mean_series
@@ -21,11 +23,6 @@ from pmdviz.experiments.theory.varied import STRATEGIES, planned_runs
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.offered import names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pmdviz.engine.recipe.recipe import Recipe
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import panel as pn
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.lab.controls.new_run import next_recipe
+from pmdviz.lab.controls.setup import next_recipe
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.pace import Pace
-from pmdviz.lab.loop.past.past import Past
+from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.loop.work.floor import FloorWork
+from pmdviz.lab.loop.work import FloorWork
 
 KEPT_RUNS = 5
 KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB

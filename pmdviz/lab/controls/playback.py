@@ -127,3 +127,14 @@ class PlaybackBar:
 
 def _classes(label: str, shown: bool) -> list[str]:
     return ["pmdviz-button", f"pmdviz-{label.lower()}", *([] if shown else [css.HIDDEN])]
+
+
+# How buttons look: at least 40 px high in the playback bar, 32 px elsewhere, a visible focus.
+
+SMALL_CSS = css.BUTTON + ".bk-btn { min-height: 32px; font-size: 13px !important; }"
+SMALL: dict[str, Any] = {"variant": "outline", "margin": 0, "stylesheets": [SMALL_CSS]}
+
+
+def small_button(label: str, **parameters: Any) -> pn.widgets.Button:
+    """A plain button."""
+    return pn.widgets.Button(label=label, **{**SMALL, **parameters})

@@ -14,9 +14,9 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.clock import DATA
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobForm
-from pmdviz.lab.controls.problem import ProblemControls, fitting_methods, refused, select, set_value
+from pmdviz.lab.controls.playback import small_button
+from pmdviz.lab.controls.setup import ProblemControls, fitting_methods, refused, select, set_value
 from pmdviz.lab.loop.locked import handed
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method

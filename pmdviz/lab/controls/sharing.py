@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import html
+import io
 import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import panel as pn
+from bokeh.models import CustomJS
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.lab import links
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.experiments import link
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.running import find_experiment
+from pmdviz.export.writers.csv import table_csv
+from pmdviz.knobs import Knobs
+from pmdviz.lab import css, links
+from pmdviz.lab.controls.playback import SMALL, small_button
+from pmdviz.lab.css import static
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.background import Again
+from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import Throttle
-from pmdviz.lab.loop.pool import Again
 from pmdviz.lab.loop.replay import Replay, replay_to
 from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.presets.experiments import find_experiment_preset
 from pmdviz.scenes.words import duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
@@ -101,3 +117,208 @@ class Sharing:
             self._begun, self._opened = True, text
         elif text != self._opened or self._ack.link:
             self._ack.link = text
+
+
+# The clipboard of whoever looks: what is put there, and the line that confirms it.
+
+
+class Clipboard:
+    """What the browser is asked to copy, by way of the acknowledgement model."""
+
+    def __init__(self, ack: Acknowledge) -> None:
+        self._ack = ack
+        self.said = pn.pane.HTML("", margin=(6, 0), css_classes=["pmdviz-said"], sizing_mode="stretch_width")
+        ack.on_change("copied", handed(lambda attr, old, new: self.say("Copied to the clipboard.")))
+        ack.on_change("refused", handed(lambda attr, old, new: self._by_hand()))
+
+    def put_on_clipboard(self, text: str) -> None:
+        """Have the browser copy `text`; it answers whether it could."""
+        self._ack.text = text
+        self._ack.copies += 1
+
+    def say(self, words: str) -> None:
+        """A line beside the buttons."""
+        self.said.object = f'<span role="status">{html.escape(words)}</span>'
+
+    def _by_hand(self) -> None:
+        if self._ack.text.startswith("?"):
+            self.say("The browser did not allow copying; the link is in the address bar.")
+            return
+        self.said.object = (
+            "<details open><summary>The browser did not allow copying; here it is:</summary>"
+            f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea></details>"
+        )
+
+
+# The link to an experiment of the Theory page: read, shared, and in the browser's address bar.
+
+
+class Choice(NamedTuple):
+    """An experiment and its knobs, and the preset that they started from."""
+
+    experiment: str
+    knobs: Knobs
+    preset: str = ""
+
+
+def usual(experiment: str) -> Choice:
+    """The defaults. Raises InputError for the name of none."""
+    return Choice(experiment, find_experiment(experiment).Knobs.defaults())
+
+
+def of_preset(name: str) -> Choice:
+    """What a preset says. Raises InputError for the name of none."""
+    preset = find_experiment_preset(name)
+    made = find_experiment(preset.experiment)
+    return Choice(preset.experiment, made.Knobs.checked(preset.knobs), name)
+
+
+def read(asked: links.Asked) -> Choice | None:
+    """What a link asks for; None: nothing. A preset stands in place of an experiment. Raises InputError."""
+    if asked.settings:
+        found = of_preset(asked.settings)
+    elif asked.experiment:
+        knobs = find_experiment(asked.experiment).Knobs.checked(link.unpack(asked.knobs))
+        found = Choice(asked.experiment, knobs)
+    else:
+        return None
+    limits.check_experiment(found.knobs)
+    return found
+
+
+def asked_of(choice: Choice) -> links.Asked:
+    """A choice as a link says it: by its preset's name as long as nothing was turned."""
+    if choice.preset and choice == of_preset(choice.preset):
+        return links.Asked(settings=choice.preset)
+    return links.Asked(choice.experiment, link.pack(choice.knobs))
+
+
+class ExperimentSharing:
+    """Share, and the address."""
+
+    def __init__(self, ack: Acknowledge, choice: Choice) -> None:
+        self._ack, self._choice = ack, choice
+        self.clipboard = Clipboard(ack)
+        self.button = small_button("Share")
+        self.button.on_click(handed(lambda event: self._copy()))
+        self.said: pn.pane.HTML = self.clipboard.said
+
+    def follow(self, choice: Choice, address: bool = True) -> None:
+        """Share this one from now on, and bring the address up to date."""
+        self._choice = choice
+        self.clipboard.say("")
+        if address:
+            try:
+                self._ack.link = links.experiment_query(asked_of(choice))
+            except InputError:
+                self._ack.link = "?page=theory"
+
+    def _copy(self) -> None:
+        try:
+            text = links.experiment_query(asked_of(self._choice))
+        except InputError as error:
+            self.clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}.")
+            return
+        self._ack.link = text
+        self.clipboard.put_on_clipboard(text)
+
+
+# The link to a race: for its Share button, and in the browser's address bar while the page is seen.
+
+PAGE = "?page=race"
+
+
+class RaceSharing:
+    """Share, and the address; `usual` is the race that the page's bare address opens."""
+
+    def __init__(self, ack: Acknowledge, usual: RaceRecipe) -> None:
+        self._ack, self._usual, self._race = ack, usual, usual
+        self._clipboard = Clipboard(ack)
+        share = small_button("Share")
+        share.on_click(handed(lambda event: self._copy()))
+        self.view = pn.Column(share, self._clipboard.said, margin=0, sizing_mode="stretch_width")
+
+    def follow(self, race: RaceRecipe) -> None:
+        """Bring the address up to date; a race that no link can hold leaves the page's own."""
+        if race is self._race and self._ack.link:
+            return
+        self._race = race
+        try:
+            self._ack.link = PAGE if race == self._usual else links.race_query(race)
+        except InputError:
+            self._ack.link = PAGE
+
+    def _copy(self) -> None:
+        try:
+            self._clipboard.put_on_clipboard(links.race_query(self._race))
+        except InputError as error:
+            self._clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
+
+
+# A recipe out of a file: what Export, the command line or Python wrote opens in the lab.
+
+LABEL = "Open a recipe (JSON)"
+OPENING = "new file"  # what the live loop calls it
+
+
+class RecipeFile:
+    """A box for a file, which begins a new run by `begin(OPENING, content=...)`; what is no recipe gets a sentence."""
+
+    def __init__(self, begin: Callable[..., None]) -> None:
+        self._begin = begin
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
+        self.box = pn.widgets.FileInput(
+            label=LABEL, accept=".json", margin=(8, 0, 4, 0), stylesheets=[css.FILE], **wide
+        )
+        self.said = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT], **wide)
+        self.view = pn.Column(self.box, self.said, margin=0, **wide)
+        self.box.param.watch(handed(lambda event: self._take(event.new)), "value")
+
+    def _take(self, content: bytes | None) -> None:
+        if content:
+            self.say("")
+            self._begin(OPENING, content=content)
+
+    def say(self, sentence: str) -> None:
+        """Say why a file was refused, or nothing."""
+        with pn.io.hold():
+            self.said.object = f'<span class="pmdviz-file-words" role="alert">{html.escape(sentence)}</span>'
+
+
+# What can be exported: ten lines of Python, a picture, the history as a table.
+
+
+class Actions(Clipboard):
+    """Copy Python, Save PNG, Download CSV, and the line that confirms."""
+
+    def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
+        super().__init__(ack)
+        self._last = last
+        self.copy = small_button("Copy Python")
+        self.copy.on_click(handed(lambda event: self.put_on_clipboard(self._python())))
+        self.share = small_button("Share")
+        self.save = small_button("Save PNG")
+        self.save.on_click(handed(lambda event: self._save()))
+        # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, for ever.
+        ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=static("save_png.js")))
+        self.download = pn.widgets.FileDownload(
+            callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
+        )
+
+    def row(self, *first: Any) -> Any:
+        """The buttons in a row, after some others."""
+        buttons = *first, self.share, self.copy, self.save, self.download
+        return pn.FlexBox(*buttons, gap="6px", margin=(4, 0), sizing_mode="stretch_width")
+
+    def _save(self) -> None:
+        self._ack.saves += 1
+
+    def _python(self) -> str:
+        last = self._last()
+        if last is None:
+            return ""
+        return last.run.to_python()
+
+    def _csv(self) -> io.StringIO:
+        last = self._last()
+        return io.StringIO(table_csv(last.history) if last else "")

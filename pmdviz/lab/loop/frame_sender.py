@@ -8,10 +8,87 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
+from bokeh.model import DataModel
+from bokeh.models import CustomJS
 
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.css import EXPLAIN, static
 from pmdviz.lab.panels.status import fields_html
 from pmdviz.scenes.packing import pack
+
+# What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
+
+
+class Acknowledge(DataModel):
+    """The browser writes `drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address`, `place` and `exactly`."""
+
+    sent = Int(0)
+    drawn = Int(0)
+    shown = String("")  # JSON of the knobs in force in the last frame sent
+    recorded = Bool(False)  # whether the last frame sent was a recorded one, until the live run takes over
+    packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.packing`
+    layout = String("[]")
+    glide = Int(0)  # milliseconds in which dots move to the next frame; 0 on Pause: they are there at once
+    parcel = Int(0)  # raised by the server after `packed` and `layout`
+    words = String("")  # JSON of what the status panel says
+    hidden = Bool(False)
+    keyboard = Bool(
+        False
+    )  # whether the keys of the whole page belong to it (in the app while it is seen, not in a notebook)
+    presenter = Bool(False)  # for a lecture hall: the pointer says where it is
+    pointer = Bool(False)  # whether a person has turned that over; the browser's own
+    key = String("")
+    presses = Int(0)
+    link = String("")  # query of the link to what is seen, for the address bar
+    text = String("")  # to be put on the clipboard; a query becomes a link
+    copies = Int(0)  # raised by the server after `text`
+    saves = Int(0)  # raised by the server: the browser saves a picture of the stage
+    copied = Int(0)  # the last of `copies` that reached the clipboard
+    place = Int(0)  # the iteration that a person goes to on the time line
+    exactly = Bool(True)  # whether it must be that one: not while they drag
+    places = Int(0)  # raised by the browser after `place`
+    address = String("")  # the last link that was to be copied, with the address of the page before it
+    refused = Int(0)  # the last of `copies` that the browser would not copy
+
+
+HELP = static("help.js")
+ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
+ON_PARCEL = static("glide.js") + static("unpack.js")
+ON_WORDS = EXPLAIN + static("timeline.js") + static("words.js")
+ON_COPIES = static("copy.js")
+
+
+def on_sent(ack: Acknowledge) -> CustomJS:
+    """What the browser does with a frame, and once at the start."""
+    return CustomJS(args={"a": ack}, code=ON_SENT)
+
+
+def make_acknowledge(
+    figure: Any,
+    keyboard: bool = False,
+    sources: Sequence[Any] = (),
+    status: Any = None,
+    name: str = "acknowledge",
+    marks: Any = None,
+) -> Acknowledge:
+    """A new acknowledgement model that enters the document together with `figure`.
+
+    `sources` are those whose columns may come packed, `status` is the Div that shows `words`, and
+    on its time line the `marks`, a source.
+    """
+    ack = Acknowledge(name=name, keyboard=keyboard)
+    ack.js_on_change("sent", on_sent(ack))
+    ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("link.js")))
+    ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
+    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
+    if status is not None:
+        shown = {"a": ack, "status": status, "figure": figure, "marks": marks}
+        ack.js_on_change("words", CustomJS(args=shown, code=ON_WORDS))
+    if keyboard:
+        for event in ("mousemove", "mouseleave"):
+            figure.js_on_event(event, CustomJS(args={"a": ack, "figure": figure}, code=static("pointer.js")))
+    figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
+    return ack
 
 
 class FrameSender:

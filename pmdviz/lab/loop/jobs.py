@@ -12,7 +12,7 @@ from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
-from pmdviz.lab.loop.pool import Again
+from pmdviz.lab.loop.background import Again
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
 log = logging.getLogger(__name__)

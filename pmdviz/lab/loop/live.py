@@ -20,11 +20,11 @@ from pmdviz.kernels.cancel import Cancelled, CancelToken
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import knob_groups
 from pmdviz.knobs import Knobs
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.background import pool_for, timed
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
 from pmdviz.lab.loop.pace import FAST, Beat, Pace
-from pmdviz.lab.loop.pool import pool_for, timed
 from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
 

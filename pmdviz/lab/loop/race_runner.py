@@ -17,9 +17,9 @@ from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.result import mode_masses, row
 from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
 from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.background import pool_for
 from pmdviz.lab.loop.forecast import step_seconds
-from pmdviz.lab.loop.pool import pool_for
-from pmdviz.lab.panels.trouble import error_words
+from pmdviz.lab.panels.cards import error_words
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, weighted
 from pmdviz.scenes.stage import SceneChoice
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Collection
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -19,10 +20,11 @@ from numpy.polynomial import chebyshev
 from pmdviz.densities.density import normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, Checkpoints, History
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import BatchStream, Session
+from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT
 from pmdviz.methods import StepBlock, StepInfo
@@ -31,12 +33,8 @@ from pmdviz.methods.step import ComputedTerms, Cost, Event
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import DensitiesOnGrid
 from pmdviz.metrics.perfect_draws import Floor, remember
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from pmdviz.targets import Target
-    from pmdviz.targets.reference.cells import Box
+from pmdviz.targets import Target
+from pmdviz.targets.reference.cells import Box
 
 FILE = Path(__file__).with_name("recorded.npz")
 PER_NAT = 64  # a log-weight is stored as a whole number of 1/64 nat: within 0.8 % of the weight

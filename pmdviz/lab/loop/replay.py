@@ -13,7 +13,7 @@ from concurrent.futures import Future
 
 from pmdviz.engine.history import MEMORY_CAP
 from pmdviz.kernels.cancel import CancelToken, current_token
-from pmdviz.lab.loop.pool import Again
+from pmdviz.lab.loop.background import Again
 from pmdviz.lab.loop.runner import Runner
 
 MAX_KEPT = 8  # replays that later visitors may find

@@ -16,14 +16,12 @@ from pmdviz.engine.session import Frame, Session, extended
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
-from pmdviz.lab.loop.glide import origins
 from pmdviz.lab.loop.inside import InsideWatch
 from pmdviz.lab.loop.page_trace import Points
-from pmdviz.lab.loop.past.branch import GhostMoment
-from pmdviz.lab.loop.past.past import Past
+from pmdviz.lab.loop.past import GhostMoment, Past
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.scenes import data_columns
-from pmdviz.scenes.columns import StageColumns
+from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.marks import Mark
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.teaching.diagnosis import diagnosis_of
@@ -301,3 +299,31 @@ class Runner:
         budget, spent = self.session.recipe.budget, self.past.line.head.frame.spent
         limits.check_budget(2 * budget)
         return self.travel(lambda past: past.limit(extended(budget, budget, spent)))
+
+
+SHORTEST_S, LONGEST_S = 0.08, 0.5  # a quicker move is not seen as one, a slower one looks tired
+SHARE = 0.8  # of the time until the next frame: then the dots rest for a moment where they are
+
+
+def origins(before: Frame, after: Frame) -> np.ndarray | None:
+    """The row of `before` that each dot of `after` comes from, (m,) float32; -1 for one that comes from none.
+
+    None where nothing can be followed: between draws of a chain, two runs, or frames that do not follow one another,
+    and where not every particle is drawn.
+    """
+    follows = before.target is after.target and after.iteration == before.iteration + 1 and after.info is not None
+    if not follows or after.method.family == "chain":
+        return None
+    m, n = len(before.particles), len(after.particles)
+    if max(m, n) > MAX_DRAWN:
+        return None
+    if after.info.parents is not None:
+        return after.info.parents.astype(np.float32)
+    if after.info.rejuvenated or m != n:
+        return np.full(n, -1, np.float32)
+    return np.arange(n, dtype=np.float32)
+
+
+def glide_ms(pause_s: float) -> int:
+    """Milliseconds that a move takes with so many seconds until the next frame; 0 where it could not be seen."""
+    return 0 if pause_s < SHORTEST_S else round(1000 * min(LONGEST_S, SHARE * pause_s))

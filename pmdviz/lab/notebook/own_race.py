@@ -12,9 +12,9 @@ from pmdviz.experiments.race import RaceRecipe, RaceResult
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import RaceRunner
-from pmdviz.lab.notebook.still_picture import can_draw, race_png
+from pmdviz.lab.notebook.still import can_draw, race_png
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.race_words import status_fields
+from pmdviz.lab.panels.race_screen import status_fields
 from pmdviz.scenes.race import RaceScene
 from pmdviz.targets import Target
 from pmdviz.views.race_tiles import MOST

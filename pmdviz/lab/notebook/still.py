@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import html
+import importlib.util
+import io
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pmdviz.export.film.film import Film
+from pmdviz.export.options import Look, RaceLook
+from pmdviz.lab.loop.background import GIVES_WAY, DaemonPool
 from pmdviz.lab.loop.jobs import log_failure
-from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.scenes.race import RaceScene
 
 EVERY_S = 2.0  # so often while it plays: a picture is some 60 kB, and the kernel has better things to do
 PNG = "image/png"
@@ -94,3 +100,38 @@ class Still:
         code = base64.b64encode(png).decode()
         image = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{code}">'
         return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{image}</div>', PNG: code}
+
+
+# Still pictures of the present frame of a lab or a race, drawn like exported ones.
+
+
+def can_draw() -> bool:
+    """Whether Matplotlib is there (extra `export`)."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
+    """Stage and traces of a snapshot, 960x540, as PNG."""
+    from pmdviz.export.film.picture import Picture
+
+    film = Film(snapshot.run, Look.checked(_theme(dark)), all_floors=False)
+    scene = film.last_scene()
+    return _png(Picture(film, scene), scene)
+
+
+def race_png(scene: RaceScene, dark: bool = False) -> bytes:
+    """Tiles and traces of a race, 960x540, as PNG."""
+    from pmdviz.export.film.race_picture import RacePicture
+
+    traces = [tile.trace for tile in scene.tiles]
+    return _png(RacePicture(RaceLook.checked(_theme(dark)), scene, traces, len(scene.words)), scene)
+
+
+def _theme(dark: bool) -> dict[str, str]:
+    return {"theme": "dark" if dark else "light"}
+
+
+def _png(picture: Any, scene: Any) -> bytes:
+    file = io.BytesIO()
+    picture.save(scene, file, "png")
+    return file.getvalue()

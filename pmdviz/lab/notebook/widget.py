@@ -22,7 +22,7 @@ from panel.io.state import set_curdoc
 
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.css import static
-from pmdviz.lab.notebook.scripts import VERSION, scripts, self_contained
+from pmdviz.lab.notebook.notebook import VERSION, scripts, self_contained
 
 KINDS = {
     "whole": traitlets.CInt,

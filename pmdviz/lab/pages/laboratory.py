@@ -15,9 +15,8 @@ from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.playback import PlaybackBar
-from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
 from pmdviz.lab.controls.setup import Setup
-from pmdviz.lab.controls.sharing import Sharing
+from pmdviz.lab.controls.sharing import OPENING, RecipeFile, Sharing
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S
@@ -25,21 +24,19 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.loop.work.floor import FloorWork
-from pmdviz.lab.notebook.still_picture import can_draw, still_png
+from pmdviz.lab.loop.work import FloorWork
+from pmdviz.lab.notebook.still import can_draw, still_png
 from pmdviz.lab.pages.opening import take
 from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panels.comparing.compare import ComparePanel
-from pmdviz.lab.panels.comparing.luck import LuckPanel
+from pmdviz.lab.panels.cards import Notice, Trouble
+from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.export import ExportPanel
 from pmdviz.lab.panels.fit import FitPanel
 from pmdviz.lab.panels.inside import InsidePanel
 from pmdviz.lab.panels.link_builder import LinkBuilder
-from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.own_data.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.time_line import BRANCH_BUTTONS
-from pmdviz.lab.panels.trouble import Trouble
+from pmdviz.lab.panels.status import BRANCH_BUTTONS
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice

@@ -10,7 +10,7 @@ from panel.custom import JSComponent
 
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import soon
-from pmdviz.lab.pages.plain_page import PlainPage, headed
+from pmdviz.lab.pages.page import PlainPage, headed
 from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.lessons.progress import FORMAT

@@ -11,7 +11,7 @@ from panel.custom import JSComponent
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import soon
 from pmdviz.lab.pages.opening import opening
-from pmdviz.lab.pages.plain_page import PlainPage, headed
+from pmdviz.lab.pages.page import PlainPage, headed
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.families import by_family
 from pmdviz.methods.grammar import COLUMNS

@@ -14,17 +14,17 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.controls.race_sharing import RaceSharing
+from pmdviz.lab.controls.sharing import RaceSharing
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
-from pmdviz.lab.loop.work.floor import FloorWork
+from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.panels.cards import error_words
 from pmdviz.lab.panels.export import RACE, ExportPanel
 from pmdviz.lab.panels.race_bands import Bands
 from pmdviz.lab.panels.race_screen import RaceScreen
-from pmdviz.lab.panels.trouble import error_words
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene

@@ -3,46 +3,146 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import panel as pn
 
 from pmdviz.experiments.running import ExperimentResult, run_experiment
-from pmdviz.experiments.sweep import ERRORS
+from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory.convergence import Convergence, dimension
-from pmdviz.experiments.theory.costs import costs_of
-from pmdviz.experiments.theory.recurrence import mean_terms, unrolled
-from pmdviz.experiments.theory.varied import STRATEGIES, VARIED
+from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponents
+from pmdviz.experiments.theory.formulas import Rate
+from pmdviz.experiments.theory.recurrence import Terms, mean_terms, unrolled
+from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import small_button
-from pmdviz.lab.controls.experiment_sharing import read
+from pmdviz.lab.controls.playback import small_button
+from pmdviz.lab.controls.sharing import read
 from pmdviz.lab.links import NOTHING, Asked
-from pmdviz.lab.loop.acknowledge import make_acknowledge
-from pmdviz.lab.loop.background import follow
+from pmdviz.lab.loop.background import GIVES_WAY, follow
+from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.locked import handed, locked
-from pmdviz.lab.loop.pool import GIVES_WAY
-from pmdviz.lab.loop.work.experiment import WORKERS, ExperimentWork
-from pmdviz.lab.loop.work.theory import LOOK_EVERY_S, Measurement, outcome, returned
-from pmdviz.lab.panels.experiments import ExperimentsPanel
-from pmdviz.lab.panels.sections import Section, contents
-from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
-from pmdviz.lab.panels.theory_words import (
-    ABOUT_COSTS,
-    ABOUT_EXPERIMENTS,
-    ABOUT_RECURRENCE,
-    ABOUT_SWEEP,
-    EMPTY_WORDS,
-    RUNS,
-    SEEDS_WORDS,
-    covered_words,
-    found_words,
-    titles,
-)
-from pmdviz.lab.panels.work_line import WorkLine
+from pmdviz.lab.loop.work import LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement, outcome, returned, status
+from pmdviz.lab.panels.cards import Section, WorkLine, contents
+from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.offered import titles as target_titles
 from pmdviz.views.theory import RecurrenceView, TheoryView
+
+# The Theory page's words: choices, slopes of the bounds, what the measured slope is.
+
+SCALE_FREE = (
+    "Slopes only: the constants of the bounds are not known. "
+    f"β = {SMOOTHNESS:g} in the bounds and in the KDE's bandwidth."
+)
+NO_THEOREM = "No theorem of the paper covers this strategy: what is measured stands alone."
+
+RUNS = 4  # of Theorem 2's table
+SEEDS_WORDS = (
+    "20 runs at each value take a minute or two on two cores, up to ten minutes with a KDE at every step; "
+    "Cancel keeps what was measured."
+)
+EMPTY_WORDS = "Press Measure: each run is a point here"
+ABOUT_SWEEP = "Every run of a sweep is a point; the settings are beside this page, or under its menu."
+ABOUT_RECURRENCE = (
+    "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. As printed ε_t = KL(q_{t+1}‖q̂), q̂ the exact "
+    "step, and the bound is false; the proof needs ε_t = KL(q_{t+1}‖q̂) + KL(p‖q_{t+1}) − KL(p‖q̂). "
+    f"Each term of the chosen run, measured on a grid, mean of {RUNS} runs."
+)
+ABOUT_COSTS = (
+    "A step of every method on a linear regression, batches of 10, in a process of its own; slopes on log axes."
+)
+ABOUT_EXPERIMENTS = (
+    "These and all other experiments with all their settings; <code>pmdviz experiment NAME</code> writes tables."
+)
+
+
+def titles(table: Any) -> dict[str, str]:
+    """Words for a person -> name, of a table whose entries begin with their words."""
+    return {entry[0][:1].upper() + entry[0][1:]: name for name, entry in table.items()}
+
+
+def bound_words(rate: Rate, dim: int) -> str:
+    """A bound and its slope."""
+    return f"{rate.theorem}: slope {rate.exponent(SMOOTHNESS, dim):.2f} in {rate.x} ({rate.words})"
+
+
+def covered_words(strategy: str) -> str:
+    """Which theorems are about a strategy; "" where some are."""
+    return "" if STRATEGIES[strategy].theorems else NO_THEOREM
+
+
+def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
+    """The measured slope beside those of the bounds: whole ones, and terms of bounds, which are not drawn."""
+    if fit is None:
+        return status("A slope needs runs at two different values.")
+    left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
+    words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out}). "
+    if not bounds:
+        return status(words + (covered_words(strategy) or "The paper gives no bound for this error."))
+    whole = [bound_words(bound, dim) for bound in bounds if bound.holds(letters)]
+    terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
+    said = [f"{'; '.join(whole)}."] if whole else []
+    said += [f"Not drawn, as the whole bound does not fall so here: {'; '.join(terms)}."] if terms else []
+    return status(" ".join([words.strip(), *said, SCALE_FREE]))
+
+
+# The Theory page's two tables: Theorem 2 step by step, and Table 1 of the paper with what was measured.
+
+NOT_MEASURED, NOT_IN_TABLE = "not measured yet", "not in Table 1"
+RECURRENCE_HEAD = (
+    "t",
+    "γ",
+    "‖g‖, nats",
+    "(1−γ) KL(p‖q_t)",
+    "γ²/2 ‖g‖²",
+    "ε_t as printed",
+    "allowed as printed",
+    "ε_t as proved",
+    "allowed as proved",
+    "measured KL(p‖q_{t+1})",
+)
+COST_HEAD = (
+    "method",
+    "proved in",
+    "rate",
+    "time of a step, paper",
+    "measured",
+    "memory, paper",
+    "measured",
+    "black box",
+)
+
+
+def recurrence_table(rows: Sequence[Terms]) -> str:
+    """Theorem 2's terms of every step, in nats."""
+    names = ("gamma", "gradient", "kept", "noise", "inexactness", "bound", "proved_inexactness", "proved", "measured")
+    body = [[str(row.t), *(number(getattr(row, name)) for name in names)] for row in rows]
+    return table("Theorem 2, term by term, nats", RECURRENCE_HEAD, body)
+
+
+def cost_table(costs: Sequence[Cost]) -> str:
+    """Table 1 with the fitted powers of m, N and d, and the time and memory at the smallest size."""
+    body = []
+    for line in LINES:
+        time, memory = _measured(costs, line.name, "time"), _measured(costs, line.name, "memory")
+        proved, rate = (line.criterion or "not proved", line.rate or "none") if line.time else (NOT_IN_TABLE,) * 2
+        printed = (line.time or NOT_IN_TABLE, line.memory or NOT_IN_TABLE)
+        black_box = "yes" if line.black_box else "no"
+        body.append([line.name, proved, rate, printed[0], time, printed[1], memory, black_box])
+    return table("Table 1 of the paper beside what is measured here", COST_HEAD, body)
+
+
+def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
+    mine = [cost for cost in costs if cost.name == name]
+    if not mine:
+        return NOT_MEASURED
+    first, powers = mine[0], exponents(costs, name)
+    value = f"{number(first.step_ms)} ms" if what == "time" else f"{number(first.memory_kb)} kB"
+    where = f"m = {first.m:,}, " if first.m else ""
+    law = [f"{letter}^{power:.2f}" for letter in AXES if (power := powers[f"{what}_{letter}"]) is not None]
+    return f"{value} ({where}N = {first.num_data:,}, d = {first.dim})" + (f"; ~ {', '.join(law)}" if law else "")
+
 
 CONVERGENCE = Convergence()
 SEEDS = (4, 8, 20, 50)

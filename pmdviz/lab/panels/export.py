@@ -19,11 +19,11 @@ from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writer import install_command
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import SMALL, small_button
 from pmdviz.lab.controls.knobs import KnobForm
+from pmdviz.lab.controls.playback import SMALL, small_button
 from pmdviz.lab.loop.background import follow
 from pmdviz.lab.loop.locked import handed, in_a_while, locked
-from pmdviz.lab.loop.work.export import Work
+from pmdviz.lab.loop.work import Work
 from pmdviz.lab.panel_internals import LabelledSelect
 
 LOOK_EVERY_S = 0.25

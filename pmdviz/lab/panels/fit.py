@@ -11,11 +11,11 @@ import panel as pn
 from pmdviz.engine.frame import Frame
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import small_button
-from pmdviz.lab.controls.problem import set_value
+from pmdviz.lab.controls.playback import small_button
+from pmdviz.lab.controls.setup import set_value
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work.fit import ALPHA, FitOutcome, FitWork
+from pmdviz.lab.loop.work import ALPHA, FitOutcome, FitWork
 from pmdviz.targets import Target
 
 TITLE = "Is this a sample from the target?"

@@ -9,9 +9,9 @@ import panel as pn
 import segno
 
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import small_button
+from pmdviz.lab.controls.playback import small_button
 from pmdviz.lab.links import END, HERE, START, Page
-from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.locked import handed
 
 STARTS = {"at the start": START, "here": HERE, "at the end": END}

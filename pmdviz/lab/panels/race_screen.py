@@ -8,32 +8,223 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import panel as pn
+import param
 from bokeh.models import Div
+from panel.custom import JSComponent
 
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.race.clock import SHORT, evaluations
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import small_button
-from pmdviz.lab.controls.picture import PictureControls
-from pmdviz.lab.controls.playback import PlaybackBar
-from pmdviz.lab.loop.acknowledge import make_acknowledge
-from pmdviz.lab.loop.frame_sender import FrameSender
+from pmdviz.lab.controls.playback import PlaybackBar, small_button
+from pmdviz.lab.controls.setup import PictureControls
+from pmdviz.lab.css import static
+from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import Throttle
-from pmdviz.lab.panels.card import Card
-from pmdviz.lab.panels.race_table import RaceTable, columns
-from pmdviz.lab.panels.race_words import legend_html, status_fields, swatches, table_rows
+from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
-from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes import style
+from pmdviz.scenes.race import RaceScene, Tile, tiles_legend
 from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, clock_end
 from pmdviz.scenes.race_difference import difference_of
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiling import Tiling
+from pmdviz.scenes.words import count, number
 from pmdviz.views import figures
 from pmdviz.views.race_difference import RaceDifference
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
+
+# A race in words: the status panel, and the rows of the table.
+
+SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
+BELOW = "Values below those of independent draws are possible: weights and particles that repel one another vary less."
+WHY_BELOW = (
+    "A method can score lower: weights that make errors cancel and particles that repel one another vary less, and a "
+    "fitted density needs no kernels."
+)
+
+START = "Same data, same budget. Press Play: which methods find both modes?"
+NOBODY = "No methods yet: choose one in the drawer and press Add."
+
+
+def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
+    """What the status panel says, in the fields of the lab's."""
+    high, budget = max(scene.spent), scene.budget
+    return {
+        "share": 100.0 * min(1.0, high / budget) if budget else 0.0,
+        "of": _of(high, budget, scene.recipe.budget_unit) if budget else "no budget: endless",
+        "pmdviz-status": scene.words if scene.tiles else NOBODY,
+        "passes": _passes(scene),
+        "step": _step(scene),
+        "more": extra,
+        "live": "off" if playing else "polite",
+    }
+
+
+def _of(spent: int, budget: int, unit: str) -> str:
+    """How far the budget is used up by who is ahead."""
+    if spent <= budget:
+        return f"{count(spent)} of {count(budget)} {SHORT[unit]}"
+    return f"{count(spent)} {SHORT[unit]} (budget {count(budget)})"
+
+
+def _passes(scene: RaceScene) -> str:
+    """How often who has seen most went through the data; "" for a target without data."""
+    target = scene.recipe.target
+    if target.data is None:
+        return ""
+    most = max((tile.visited for tile in scene.tiles if not tile.ended), default=None)
+    most = max((tile.visited for tile in scene.tiles), default=0) if most is None else most
+    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} observations"
+
+
+def _row_cost(row: Mapping[str, Any]) -> list[Any]:
+    """What an observation has cost so far: evaluations of one theta, to sort by and in words."""
+    made = {"likelihood": row["density_evaluations"], "gradient": row["gradient_evaluations"]}
+    each = {kind: round(number / max(row["visited"], 1)) for kind, number in made.items() if number}
+    said = [f"{count(n)} {kind}{'' if n == 1 else 's'}" for kind, n in each.items()]
+    return [sum(each.values()), " + ".join(said) or "–"]
+
+
+def _step(scene: RaceScene) -> str:
+    if not scene.tiles:
+        return ""
+    between = _difference_words(scene)
+    if scene.done:
+        return " ".join(filter(None, ["Finished.", between, _below(scene)]))
+    slow = [tile.title for tile in scene.tiles if tile.slow]
+    if slow:
+        return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
+    ended = [tile.title for tile in scene.tiles if tile.ended]
+    return f"Finished: {', '.join(ended)}" if ended else (between if scene.iteration else START)
+
+
+def _difference_words(scene: RaceScene) -> str:
+    """Of two methods which one is closer, and by how much; "" for more of them."""
+    found = difference_of(scene)
+    return f"{found.words}." if found is not None and found.words else ""
+
+
+def _below(scene: RaceScene) -> str:
+    """Why the lowest TV may be below that of independent draws, where it is."""
+    metric = scene.recipe.shown[0]
+    known = [tile.row[metric.name] for tile in scene.tiles if tile.row.get(metric.name) is not None]
+    reference = scene.floors.get(metric.name)
+    return BELOW if known and reference is not None and min(known) < reference else ""
+
+
+def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Plain rows of the table; `summary` holds, by label, what the bands' runs came to."""
+    shown = scene.recipe.shown
+    return [_row(k, tile, shown, summary.get(tile.label)) for k, tile in enumerate(scene.tiles)]
+
+
+def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
+    row, masses = tile.row, tile.row["mode_masses"]
+    now = tile.ended or tile.caveat or "running"
+    return {
+        "entrant": k,
+        "method": [tile.title, tile.title, tile.full_title],
+        "visited": [tile.visited, count(tile.visited)],
+        **{slot: _cell(row.get(metric.name)) for slot, metric in zip(SLOTS, shown, strict=False)},
+        "modes": [None if not masses else min(masses), "–" if not masses else " + ".join(f"{m:.2f}" for m in masses)],
+        "evaluations": [evaluations(row), count(evaluations(row))],
+        "row": _row_cost(row),
+        "seconds": [row["seconds"], f"{row['seconds']:.2f}"],
+        "seeds": _over_seeds(over_seeds, shown[0].name),
+        "state": [now, now],
+    }
+
+
+def _cell(value: float | None) -> list[Any]:
+    return [value, "–" if value is None else number(value)]
+
+
+def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
+    if entry is None or entry.get(f"{name}_mean") is None:
+        return [None, "–"]
+    mean, spread = entry[f"{name}_mean"], entry[f"{name}_sd"]
+    sd = "" if spread is None else f" ± {number(spread, 2)}"
+    alone = entry["runs_in_one_mode"]
+    return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
+
+
+def legend_html(scene: Scene, dark: bool) -> str:
+    """The legend of the tiles: what is neutral, and what has the colour of its method."""
+    colours = style.tile_layers(dark, 0, scene.shows_theta)
+    parts = [
+        f'<i class="{name}" style="--ink: {colours[name]}"></i>{html.escape(words)}'
+        for name, words in tiles_legend(scene).items()
+        if name in SAMPLED
+    ]
+    parts.append("Colours mean methods; the exact posterior is grey.")
+    return f"<p>{' '.join(f'<span>{part}</span>' for part in parts)}</p>" if len(parts) > 1 else ""
+
+
+def swatches(dark: bool) -> list[dict[str, Any]]:
+    """Colour and dashes of each entrant, for the table."""
+    parts = zip(style.entrant_colours(dark), style.ENTRANT_DASHES, strict=True)
+    return [{"colour": colour, "dash": " ".join(map(str, dash))} for colour, dash in parts]
+
+
+# The table of a race: one row a method, sorted by whatever column a person chooses.
+
+EXACT = "The dashed grey line: the score of draws of the exact posterior, drawn as the first method's particles are."
+BEFORE = {  # key -> (title, what it says)
+    "method": ("method", "The method, with the line that it has in the traces."),
+    "visited": ("observations used", "Rows passed to the likelihood or its gradient; repeats count."),
+    "evaluations": (
+        "likelihood evaluations",
+        "Likelihoods and gradients computed, each for one value of θ and one observation.",
+    ),
+}
+AFTER = {
+    "modes": (
+        "mass in each mode",
+        "The share of the approximation's mass in the basin of each mode of the exact posterior: 0.46 + 0.54 has found "
+        "both, 0.00 + 1.00 only one.",
+    ),
+    "row": (
+        "cost of an observation (evaluations)",
+        "Likelihoods and gradients for each observation used: one for every particle or component.",
+    ),
+    "seconds": ("time (s)", "Computing time of the steps, in seconds."),
+    "seeds": ("{} over seeds", "Mean ± standard deviation over several runs; press Bands."),
+    "state": ("state", "Whether the method is running, or why it has finished."),
+}
+
+
+def columns(shown: Sequence[Metric]) -> list[list[str]]:
+    """Key, title and words of each column, with these metrics in the middle."""
+    middle = {slot: _measured(metric) for slot, metric in zip(SLOTS, shown, strict=False)}
+    first = shown[0].title if shown else ""
+    return [[key, title.format(first), words] for key, (title, words) in {**BEFORE, **middle, **AFTER}.items()]
+
+
+def _measured(metric: Metric) -> tuple[str, str]:
+    """Title and words of a metric's column."""
+    about = metric.about[:1].upper() + metric.about[1:]
+    return metric.label, f"{about}." if about else ""
+
+
+class RaceTable(JSComponent):
+    """Sorting is the browser's own affair.
+
+    `rows` hold a value to sort by, a text, and perhaps a longer text for the pointer. `notes` are pairs of a term and
+    its words that stand below the columns' own.
+    """
+
+    columns = param.List(default=[])
+    rows = param.List(default=[])
+    swatches = param.List(default=[])
+    notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
+
+    _esm = static("make.js") + static("race_table.js")
+    _stylesheets = [static("race_table.css")]
+
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing: nobody reads faster

@@ -7,30 +7,26 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import panel as pn
+import param
 from bokeh.models import Div
+from panel.custom import JSComponent
 
 from pmdviz.lab import css
-from pmdviz.lab.controls.actions import Actions
-from pmdviz.lab.controls.buttons import small_button
-from pmdviz.lab.controls.picture import PictureControls
-from pmdviz.lab.controls.playback import PlaybackBar
-from pmdviz.lab.loop.acknowledge import make_acknowledge
-from pmdviz.lab.loop.frame_sender import FrameSender
-from pmdviz.lab.loop.glide import glide_ms
+from pmdviz.lab.controls.playback import PlaybackBar, small_button
+from pmdviz.lab.controls.setup import PictureControls
+from pmdviz.lab.controls.sharing import Actions
+from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import Throttle
-from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work.floor import FloorWork
-from pmdviz.lab.panels.card import Card
-from pmdviz.lab.panels.heading import Heading
-from pmdviz.lab.panels.layer_switches import GHOST, LayerSwitches
-from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
-from pmdviz.lab.panels.time_line import NO_PAST
+from pmdviz.lab.loop.runner import Snapshot, glide_ms
+from pmdviz.lab.loop.work import FloorWork
+from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
-from pmdviz.scenes import data_columns
+from pmdviz.scenes import data_columns, introduction, style
 from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
 from pmdviz.scenes.glossary import row as glossary_row
-from pmdviz.scenes.stage import Pair, Scene, SceneChoice
+from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
     GROUPS,
@@ -44,6 +40,93 @@ from pmdviz.scenes.trace_columns import (
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
 from pmdviz.views.past import StageGhost, Standing
+
+# What stands above the picture: title, question and one sentence; what it is, the tour, the exports.
+
+
+class Heading(JSComponent):
+    """The words above a lab; `tour` says whether the page has all the parts that the buttons lead to."""
+
+    title = param.String(default="")
+    question = param.String(default="", doc="Of the preset, or of the teacher.")
+    watch = param.String(default="", doc="What to look at, of the preset.")
+    sentence = param.String(default="")
+    told = param.Dict(default={}, doc='What "What is this?" opens.')
+    tour = param.Boolean(default=False)
+    essay = param.String(default="", doc="Where the essay is served; nowhere by default.")
+
+    _esm = css.static("heading.js") + css.static("tour.js")
+    _stylesheets = [css.static("heading.css")]
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(margin=0, sizing_mode="stretch_width", css_classes=["pmdviz-heading"], **params)
+        self._shown: tuple[Any, ...] = ()
+
+    def show(self, method: Any, knobs: Any, target: Any, preset: str = "") -> None:
+        """The words on a method, its knobs and a target, with the question of a preset; nothing where they stay."""
+        shown = method, knobs, target, preset
+        if len(self._shown) and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+            return
+        self._shown = shown
+        told = introduction.explanation(method, target)
+        words, asked = introduction.sentence(method, knobs, target), PRESETS.get(preset)
+        self.param.update(
+            title=method.title,
+            question=asked.question if asked else "",
+            watch=f"Watch: {asked.watch}" if asked else "",
+            sentence=f"{words} {introduction.PLAY}",
+            told={**told._asdict(), "sentences": list(told.sentences)},
+        )
+
+
+# The legend of the stage, which switches its layers.
+
+GHOST = "ghost"  # of another run, which no scene knows of
+SAMPLES = {"exact": "line", "approximate": "dashes", "prior": "points", "paths": "line", "ghost": "ghost"}  # else a dot
+COLOURS = {"paths": style.PATH_COLOURS[0], "others": "ink"}  # else the layer's own
+
+
+class LayerSwitches:
+    """A check box for each layer that the scene draws, which looks like the layer: for pointer, finger and keyboard.
+
+    Each is a group of one, since Bokeh's lone check box has no label that a screen reader would know of.
+    `show` hears which layers are to be seen. A layer that another scene does not draw stays as it was. Options are a
+    list, the words themselves: Panel takes the labels that a browser tells back for options, and those of a mapping
+    would then be lost.
+    """
+
+    def __init__(self, show: Callable[[list[str]], None]) -> None:
+        self._show = show
+        self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
+        self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
+        for box in self.boxes.values():
+            box.param.watch(handed(lambda event: show(self.seen)), "value")
+
+    def _box(self, name: str) -> Any:
+        sample = f"sample-{SAMPLES.get(name, 'dot')}"
+        look: dict[str, Any] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
+        return pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
+
+    @property
+    def seen(self) -> list[str]:
+        """The layers that are to be seen."""
+        return [name for name in LAYERS if self.boxes[name].value]
+
+    def name(self, words: Mapping[str, str]) -> None:
+        """Take the words of a legend; what has none is not drawn."""
+        for name, box in self.boxes.items():
+            options = [words[name]] if name in words else box.options
+            if (box.options, box.visible) != (options, name in words):
+                box.param.update(options=options, value=options if box.value else [], visible=name in words)
+
+    def set_theme(self, dark: bool, presenter: bool) -> None:
+        """Colours and size of the letters."""
+        colours = style.theme(dark)
+        px = style.PRESENTER_PX if presenter else style.TEXT_PX
+        self.view.styles = {"--text": colours.text, "--px": f"{px}px"}
+        for name, box in self.boxes.items():
+            box.styles = {"--colour": colours.layers[COLOURS.get(name, name)]}
+
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from pmdviz.methods.shared.particles import (
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, on_the_way
+from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
-
-if TYPE_CHECKING:
-    from pmdviz.targets import Target
 
 RATE = 0.5  # of the tuning: log step grows by so much times what is accepted above what is wanted
 LONGEST = 2.0  # step, in prior sds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.pulls import clipped, momentum, move_update, paced
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo, Term
-
-if TYPE_CHECKING:
-    from pmdviz.targets import Target
-    from pmdviz.targets.space import Discrete
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
 
 STEPS = 300  # that the default budget is enough for
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
 from pmdviz.methods.cost import MethodKnobs
 from pmdviz.methods.step import ComputedTerms, Cost, Event, StepInfo
-
-if TYPE_CHECKING:
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)

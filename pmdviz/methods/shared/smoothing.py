@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.base import Method
 from pmdviz.methods.cost import MethodKnobs
-
-if TYPE_CHECKING:
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 
 def holder_smoothness(only_if: dict[str, object]) -> Real:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,8 @@ from pmdviz.methods.shared.particles import (
 )
 from pmdviz.methods.smc.one_pass import Once
 from pmdviz.methods.step import WEIGHTED, Cost, StepInfo, Term, events
+from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
-
-if TYPE_CHECKING:
-    from pmdviz.targets import Target
 
 
 class ParticleLDAKnobs(MethodKnobs):

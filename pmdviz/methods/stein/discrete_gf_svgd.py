@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,10 @@ from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
 from pmdviz.methods.stein.discrete_surrogates import WEIGHTINGS, bins, evaluations, is_smooth, surrogate
 from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.kernels import parts_of_force
+from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term
-
-if TYPE_CHECKING:
-    from pmdviz.methods.stein.quantile_bins import QuantileBins
-    from pmdviz.targets import Target
+from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for
 MOST_IN_A_MATRIX = 1_000  # particles whose distances from one another are held all at once

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from pmdviz.experiments.goodness_of_fit.base import Kernels, KernelTest
 from pmdviz.experiments.goodness_of_fit.bootstrap import Contrasts, permutation_contrasts, quadratic_forms
 from pmdviz.experiments.goodness_of_fit.widths import median_square
 from pmdviz.metrics.draws import BIN_DRAWS, differing, reference_draws, squared_distances
+from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete, Reals
-
-if TYPE_CHECKING:
-    from pmdviz.targets import Target
 
 
 class MMDTest(KernelTest):

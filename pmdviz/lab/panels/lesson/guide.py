@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,18 +12,219 @@ from pmdviz.errors import InputError
 from pmdviz.lab import links
 from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
-from pmdviz.lab.panels.lesson import acts
-from pmdviz.lab.panels.lesson.card import LessonCard
-from pmdviz.lab.panels.lesson.controls import StepControls
-from pmdviz.lab.panels.lesson.lab_place import LabPlace
-from pmdviz.lab.panels.lesson.page_places import ExperimentPlace, RacePlace
-from pmdviz.lab.panels.lesson.places import Pages, Place
-from pmdviz.lab.panels.lesson.script import Script
-from pmdviz.lab.panels.lesson.told import Standing, is_closed, told
-from pmdviz.lab.panels.lesson.watch import Watch
+from pmdviz.lab.loop.pace import Throttle
+from pmdviz.lab.panels.lesson.card import (
+    NEXT_CLOSED,
+    JudgeWork,
+    LessonCard,
+    Script,
+    Standing,
+    StepControls,
+    is_closed,
+    told,
+)
+from pmdviz.lab.panels.lesson.places import ExperimentPlace, LabPlace, Moment, Pages, Place, RacePlace
+from pmdviz.lessons.attempts import differences
 from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.judging import Judgement, judged
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.progress import Progress
+
+# What a learner does in a lesson: each message of the card is one of ACTS.
+
+TRY_FIRST = "Try once more, or open a hint. Ask again to see a solution."
+SOLVED = "This is one solution; it plays now."
+COPIED = "The link to this attempt is on the clipboard."
+Message = Mapping[str, Any]
+
+
+def resume(guide: Any, message: Message) -> None:
+    """The browser says what it kept of the lesson that it was asked for."""
+    lesson, text, before = (message.get(name) for name in ("lesson", "text", "before"))
+    if isinstance(lesson, str) and lesson in LESSONS and lesson == guide.card.asked.get("lesson"):
+        guide.resume(LESSONS[lesson], *(each if isinstance(each, str) else "" for each in (text, before)))
+
+
+def answer(guide: Any, message: Message) -> None:
+    """Store an answer."""
+    part, confidence = (str(message.get(name, "")) for name in ("part", "confidence"))
+    guide.progress = guide.progress.answer(part, message.get("value"), confidence)
+    guide.publish("")
+    guide.watch.look()
+
+
+def reveal(guide: Any, message: Message) -> None:
+    """Reveal the step, and play its run."""
+    guide.reveal()
+    guide.place.play()
+
+
+def hint(guide: Any, message: Message) -> None:
+    """Open the next hint."""
+    guide.progress = guide.progress.hint()
+    guide.publish("")
+
+
+def solution(guide: Any, message: Message) -> None:
+    """Play the solution, for who has asked twice or has revealed the step."""
+    step = guide.step
+    if not step.solution:
+        return
+    if step.name not in guide.wanted and not guide.progress.is_revealed:
+        guide.wanted.add(step.name)
+        guide.publish(TRY_FIRST)
+        return
+    guide.places["lab"].solve(guide.progress.lesson, step)
+    guide.publish(SOLVED)
+
+
+def link(guide: Any, message: Message) -> None:
+    """Copy the link to this attempt."""
+    last = guide.lab.last
+    if last is not None and guide.step.score is not None:
+        query = links.attempt_query(guide.progress.lesson.name, guide.step.name, last.recipe)
+        guide.lab.screen.actions.put_on_clipboard(query)
+        guide.publish(COPIED)
+
+
+def go_on(guide: Any, message: Message) -> None:
+    """To the next step."""
+    if guide.progress.may_go_on(guide.may_pass):
+        guide.go_on()
+    else:
+        guide.publish(NEXT_CLOSED)
+
+
+ACTS: dict[str, Callable[[Any, Message], Any]] = {
+    "answer": answer,
+    "reveal": reveal,
+    "hint": hint,
+    "solution": solution,
+    "link": link,
+    "next": go_on,
+    "back": lambda guide, message: guide.go_back(),
+    "again": lambda guide, message: guide.begin_again(),
+    "leave": lambda guide, message: guide.leave(),
+    "following": lambda guide, message: guide.open_following(),
+    "list": lambda guide, message: guide.leave("lessons"),
+    "forward": lambda guide, message: guide.script.forward(),
+    "backward": lambda guide, message: guide.script.backward(),
+}
+
+
+def do(guide: Any, message: Message) -> None:
+    """Do what a message says; what is none of ACTS, or comes without a lesson, is what a browser made up."""
+    act = message.get("act")
+    if act == "resume":
+        resume(guide, message)
+    elif guide.is_open and isinstance(act, str) and act in ACTS:
+        try:
+            ACTS[act](guide, message)
+        except InputError as error:
+            words = str(error)
+            guide.publish(f"{words[0].upper()}{words[1:]}.")
+
+
+# What the pages ask of a lesson and tell it: whether Play is open, and what the run says of the step.
+
+STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
+FIXED = ("reseed", "undo")  # acts that take another run than the step's
+FIXED_WORDS = "This step keeps its seed and its run."
+FIRST_ANSWER = "Store your answer first: then Play is open."
+LOOK_EVERY_S = 0.4  # at a goal, while the run plays
+BESIDE = ("lab", "race", "theory")  # pages beside which a lesson is seen
+
+
+class Watch:
+    """The gate of the pages and the judge of what they show, for a `guide` that has the progress."""
+
+    def __init__(self, guide: Any) -> None:
+        self._guide, self._pace = guide, Throttle(LOOK_EVERY_S)
+        self.work = JudgeWork(self._accept)
+
+    def hook(self, name: str, page: Any) -> None:
+        """Listen to a page that was built."""
+        if name in BESIDE:
+            page.gate = self.may
+            page.on_show = lambda shown: self.follow(name, shown)
+
+    def may(self, act: str) -> bool:
+        """Whether a page may do this now; stepping on with an answer stored reveals the step."""
+        if not self._guide.is_open or self._guide.progress.done:
+            return True
+        if act in FIXED and "seed" not in self._guide.step.controls:
+            self._guide.publish(FIXED_WORDS)
+            return False
+        if act not in STEPPING:
+            return True
+        if self._guide.progress.is_revealed:
+            return self._may_replay(act)
+        if is_closed(self._guide.progress, self._guide.standing):
+            self._guide.publish(FIRST_ANSWER)
+            return False
+        if self._guide.step.question is not None:
+            self._guide.reveal()
+        return self._may_replay(act)
+
+    def _may_replay(self, act: str) -> bool:
+        """A replay has all that was turned on the way come again; a step with settings begins with these instead."""
+        if not self._guide.step.controls or act not in ("toggle", "replay"):
+            return True
+        return not self._guide.place.play_again(only_if_over=act == "toggle")
+
+    def follow(self, name: str, shown: Any) -> None:
+        """A page has drawn something."""
+        if name == "theory":
+            self._guide.places["theory"].found(shown)
+        if self._guide.is_open and name == self._guide.place.tab:
+            self._guide.close()
+            self._guide.show_controls()
+            self.look()
+
+    def look(self) -> None:
+        """Have what is shown judged, where there is something to judge."""
+        moment = self._guide.place.moment()
+        if moment is None or self._guide.progress.done:
+            return
+        now = self._guide.standing
+        replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
+        seen = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
+        standing = replace(now, foreign=self._foreign(), **seen)
+        if standing != self._guide.standing:
+            self._guide.standing = standing
+            self._guide.publish()
+        if moment.at_end or self._goal_is_due(moment):
+            progress = self._guide.progress
+            self.work.ask((moment.key, progress.to_json()), lambda: judged(progress, moment.scope(), moment.at_end))
+
+    def _goal_is_due(self, moment: Moment) -> bool:
+        """Whether a goal is looked at: while it plays, now and then."""
+        wanted = self._guide.step.goal is not None and moment.at_rest
+        return wanted and self._pace.is_due(time.monotonic(), moment.playing)
+
+    def _foreign(self) -> tuple[str, ...]:
+        """What the run changes that a challenge keeps fixed."""
+        if self._guide.step.score is None or self._guide.lab.last is None:
+            return ()
+        return tuple(differences(self._guide.progress.lesson, self._guide.step, self._guide.lab.last.recipe))
+
+    def _accept(self, key: Any, found: Judgement) -> None:
+        """Store what was found of the present step."""
+        if not self._guide.is_open:
+            return
+        if key[1] != self._guide.progress.to_json():  # another answer meanwhile
+            self.look()
+            return
+        progress, fair = self._guide.progress, not self._guide.standing.foreign
+        for part, verdict in found.verdicts.items():
+            progress = progress.judged(part, verdict)
+        if found.reached and fair:
+            progress = progress.reach()
+        if found.score is not None and fair and not self._guide.standing.replayed:
+            progress = progress.score(found.score)
+        self._guide.progress, self._guide.standing = progress, replace(self._guide.standing, found=found)
+        self._guide.publish()
+
 
 BROKEN = "What this browser kept of the lesson cannot be used: {}. The lesson begins anew."
 
@@ -69,7 +271,7 @@ class Guide:
         """Open a lesson: the browser is asked for what it keeps of it, and answers by `resume`."""
         self._came_by, self._skip = link, link.skip or self._skip
         if self.card is None:
-            self.card = LessonCard(partial(acts.do, self), form=self.controls.form)
+            self.card = LessonCard(partial(do, self), form=self.controls.form)
             self.on_card(self.card)
         self.card.ask(lesson.name)
 

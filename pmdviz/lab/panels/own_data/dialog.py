@@ -19,7 +19,7 @@ from pmdviz.lab import css
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.locked import handed, soon
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work.newest import Newest
+from pmdviz.lab.loop.work import Newest
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.table_form import (
     INPUT,

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import panel as pn
 
 from pmdviz.engine.recipe.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.race.clock import spent_in
 from pmdviz.experiments.race.comparison import compared, telling
 from pmdviz.experiments.race.entrants import setting_words
+from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css
-from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobForm, in_order
-from pmdviz.lab.controls.problem import fitting_methods, select
+from pmdviz.lab.controls.playback import small_button
+from pmdviz.lab.controls.setup import fitting_methods, select
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.panels.card import Card
+from pmdviz.lab.loop.work import LuckWork
+from pmdviz.lab.panels.cards import Card
 from pmdviz.methods import METHODS
+from pmdviz.metrics import METRICS
+from pmdviz.scenes.trace_columns import GROUPS
+from pmdviz.scenes.words import count, number
+from pmdviz.views import TracesView
 
 TITLE = "Compare with …"
 ABOUT = "The settings of this run beside others: same data, same seed, same budget, one Play."
@@ -169,3 +176,171 @@ def _of_target(presets: Mapping[str, Any], recipe: Recipe, now: Knobs) -> list[s
 def _other(one: Recipe, recipe: Recipe, now: Knobs) -> bool:
     same_target = (one.target, one.target_options, one.custom) == (recipe.target, recipe.target_options, recipe.custom)
     return same_target and (one.method, one.knobs) != (recipe.method, now.as_dict())
+
+
+# What other seeds say of a run, in words.
+
+RANKED = {-1: "Better than most", 0: "Typical", 1: "Worse than most"}  # by `Judged.place`, where lower is better
+PLACES = {-1: "Unusually low", 0: "Typical", 1: "Unusually high"}
+MIDDLE = f"{SHARE:.0%}".replace("%", "\u00a0%")
+
+
+class Verdict(NamedTuple):
+    """A value of the run among those of the other seeds, with the trace's name in words."""
+
+    found: Judged
+    title: str
+    ranks: bool  # whether lower is better
+
+    @property
+    def brief(self) -> str:
+        """For the picture: "Typical: 7 of 16 other seeds are lower"."""
+        found = self.found
+        word = (RANKED if self.ranks else PLACES)[found.place]
+        return f"{word}: {found.lower} of {found.others} other seeds {'is' if found.lower == 1 else 'are'} lower"
+
+    @property
+    def sentence(self) -> str:
+        """The whole of it.
+
+        A typical value lies in the middle 80 % of the other seeds.
+        """
+        found = self.found
+        at = f"{self.title} is {number(found.value)} at iteration {count(found.iteration)}"
+        return f"{self.brief}. {at}; the middle {MIDDLE} of them: {number(found.low)} to {number(found.high)}."
+
+
+def verdict(runs: SeedRuns, snapshot: Snapshot, group: str) -> Verdict | None:
+    """Where the run stands among the others by the first of these traces that it has; None for nothing to compare."""
+    own, over = snapshot.measured.kept_columns(), snapshot.done and _as_far(runs, snapshot)
+    for name, trace in GROUPS[group].metrics.items():
+        found = runs.judge(own, name, over, snapshot.recipe.seed)
+        if found is not None:
+            return Verdict(found, trace.title, name in METRICS and METRICS[name].ranks)
+    return None
+
+
+def _as_far(runs: SeedRuns, snapshot: Snapshot) -> bool:
+    """Whether the others were given as much as the run, which may have been continued since."""
+    furthest = max(float(spent_in(run.history, snapshot.recipe.budget_unit)[-1]) for run in runs.whole)
+    return bool(snapshot.ended) or furthest >= (snapshot.recipe.budget or 0)
+
+
+def stopped_words(runs: SeedRuns) -> str:
+    """Which seeds stopped on the way, and why the first one did; "" for none."""
+    if not runs.stopped:
+        return ""
+    seeds = ", ".join(str(run.seed) for run in runs.stopped)
+    name = "Seed" if len(runs.stopped) == 1 else "Seeds"
+    return f"{name} {seeds} stopped and {'is' if len(runs.stopped) == 1 else 'are'} left out: {runs.stopped[0].stopped}"
+
+
+def alike(one: Recipe, other: Recipe) -> bool:
+    """Whether two recipes differ in nothing but seed and budget."""
+    names = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def progress(seeds: int, share: float) -> tuple[str, str]:
+    """HTML of how far the other seeds are, and words for the picture."""
+    words = f"Running {seeds} other seeds"
+    bar = f'<progress aria-label="other seeds" max="1" value="{share:.3f}"></progress>'
+    return f'{bar} <span role="status">{words}</span>', f"{words}: {share:.0%}".replace("%", "\u00a0%")
+
+
+def line(words: str) -> str:
+    """HTML that a screen reader says when it changes; "" for no words."""
+    return f'<span role="status">{html.escape(words)}</span>' if words else ""
+
+
+# The run's recipe with other seeds: a band behind the traces, and a sentence.
+
+ASK, CANCEL = "Try other seeds", "Cancel"
+SEEDS = {"8": 8, "16": 16, "32": 32}
+LET_GO = "The settings have changed, so the band is gone. Ask again."
+NOTHING = "These traces have no value to compare."
+ALL_STOPPED = "None of the other seeds came to its end."
+
+
+class LuckPanel:
+    """A button, a number of seeds and a line; band and a few words are drawn by `traces`."""
+
+    def __init__(self, traces: TracesView) -> None:
+        self.work, self._traces = LuckWork(self._tell), traces
+        self._last: Snapshot | None = None
+        self._notice = ""  # why there is no band
+        self.button = small_button(ASK)
+        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
+        self.seeds = pn.widgets.Select(label="Other seeds", options=SEEDS, value=16, width=100, **look)
+        self.said = pn.pane.HTML("", margin=(2, 0), stylesheets=[css.TEXT], sizing_mode="stretch_width")
+        self.button.on_click(handed(lambda event: self._press()))
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **wide)
+        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **wide)
+
+    def show(self, snapshot: Snapshot, playing: bool) -> None:
+        """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
+        self._last = snapshot
+        if self.work.recipe is not None and not alike(self.work.recipe, snapshot.recipe):
+            self.work.forget()
+            self._notice = LET_GO
+            self._draw()
+        if not playing:
+            self.say()
+
+    def stop(self) -> None:
+        """Let go of what is under way: nobody looks any more."""
+        self.work.forget()
+
+    def cancel(self) -> None:
+        """Stop the runs under way."""
+        self.work.cancel()
+
+    def _press(self) -> None:
+        if self.work.running:
+            self.work.cancel()
+        elif self._last is not None:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._notice = ""
+        try:
+            self.work.ask(self._last.recipe, self._last.frame, self.seeds.value)
+        except InputError as error:
+            self._notice = error.on_page
+        self._draw()
+        self.say()
+
+    def _tell(self) -> None:
+        if not self.work.running:
+            self._draw()
+        self.say()
+
+    def _draw(self) -> None:
+        self._traces.show_seeds(self.work.runs)
+
+    def say(self) -> None:
+        """How far it is, or what came out by the traces that are shown."""
+        running = self.work.running
+        label = CANCEL if running else ASK
+        if self.button.label != label:
+            self.button.label = label
+        if running:
+            said, brief = progress(self.work.number, self.work.share)
+        else:
+            words, brief = self._words()
+            said = line(words)
+        if self.said.object != said:
+            self.said.object = said
+        self._traces.say_seeds(brief)
+
+    def _words(self) -> tuple[str, str]:
+        """A sentence, and the same in a few words for the picture."""
+        runs, last = self.work.runs, self._last
+        if runs is None or last is None:
+            return self.work.words or self._notice, ""
+        if not runs.whole:
+            return f"{ALL_STOPPED} {stopped_words(runs)}", ""
+        found = verdict(runs, last, self._traces.group)
+        words, brief = (NOTHING, "") if found is None else (found.sentence, found.brief)
+        return f"{words} {stopped_words(runs)}".strip(), brief

@@ -1,0 +1,585 @@
+"""Work of which only the newest matters: one piece is under way, of those asked for meanwhile the last one waits."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import html
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from bokeh.document import Document
+
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.errors import InputError, TargetError
+from pmdviz.experiments.base import Row
+from pmdviz.experiments.forecast import MOST_S, in_time, most_seconds
+from pmdviz.experiments.goodness_of_fit.testing import FitResult, tested
+from pmdviz.experiments.pictures import Picture
+from pmdviz.experiments.race import RaceResult
+from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
+from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from pmdviz.export import export
+from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.compiling import compiler
+from pmdviz.kernels.groups import DEFAULT, FIT_GROUPS
+from pmdviz.lab.loop.background import (
+    GIVES_WAY,
+    POLL_S,
+    Again,
+    Background,
+    DaemonPool,
+    OneAtATime,
+    Slices,
+    Tell,
+    pool_for,
+)
+from pmdviz.lab.loop.forecast import step_seconds
+from pmdviz.lab.loop.jobs import log_failure
+from pmdviz.lab.loop.locked import locked
+from pmdviz.lab.loop.recorded import as_live
+from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
+from pmdviz.scenes.words import count, duration
+from pmdviz.targets import Target
+
+log = logging.getLogger(__name__)
+
+
+class Asked(NamedTuple):
+    """What is to be done by a thread, and who is told what came out of it."""
+
+    act: Callable[[], Any]
+    tell: Callable[[Any], None]
+
+
+class Newest:
+    """`ask` on the event loop; `tell` and `failed` are called there, with the document's lock.
+
+    `seconds` says how many CPU seconds a piece is expected to take: a long one is in nobody's way.
+    """
+
+    def __init__(self, seconds: float, failed: Callable[[str], None]) -> None:
+        self._seconds, self._failed = seconds, failed
+        self._waits: Asked | None = None
+        self._task: asyncio.Task | None = None
+        self._doc: Document | None = None
+
+    def start(self, doc: Document | None) -> None:
+        """Draw in this document from now on."""
+        self._doc = doc
+
+    def ask(self, act: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+        """Have `act()` done by a thread and `tell` told of what it gives, unless something newer is asked for first."""
+        self._waits = Asked(act, tell)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._work())
+            self._task.add_done_callback(log_failure)
+
+    def forget(self) -> None:
+        """Nobody wants what waits or is under way."""
+        self._waits = None
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _work(self) -> None:
+        while (asked := self._waits) is not None:
+            self._waits = None
+            try:
+                made = await asyncio.get_running_loop().run_in_executor(pool_for(self._seconds), asked.act)
+            except (InputError, TargetError) as error:
+                await locked(self._failed, getattr(error, "on_page", str(error)), doc=self._doc)
+            except Exception as error:  # such as too little memory
+                log.info("a piece of work stopped", exc_info=True)
+                await locked(self._failed, f"It stopped: {error}", doc=self._doc)
+            else:
+                await locked(asked.tell, made, doc=self._doc)
+
+
+# A goodness-of-fit test of a run's sample, in the background: nothing of a page waits for it.
+
+FIT_TELL_S = 0.5
+ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
+_pool = Slices("pmdviz-fit")
+
+log = logging.getLogger(__name__)
+
+
+class FitOutcome(NamedTuple):
+    """What came out of a test: a result, or a sentence on why there is none."""
+
+    frame: Frame  # the moment that was tested
+    result: FitResult | None
+    refusal: str
+
+
+class FitWork(OneAtATime):
+    """At most one test at a time for a lab; `tell` is called when it is over, and every half second until then."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__(tell, FIT_TELL_S)
+        self.frame: Frame | None = None
+        self.outcome: FitOutcome | None = None  # None: none yet, under way, or cancelled
+
+    def ask(self, frame: Frame, test: str) -> None:
+        """Have the sample of a frame tested by the test of that name; one under way is let go of."""
+        self.let_go()
+        self.frame, self.outcome = frame, None
+        act = partial(_compiled_test, frame, test)
+        self.follow(Background().begin(_pool, act))
+
+    def forget(self) -> None:
+        """Let go of the one under way, and of what came out of the last."""
+        self.let_go()
+        self.frame = self.outcome = None
+
+    def ended(self, work: Background) -> None:
+        """Keep what came out; nothing where it was cancelled."""
+        try:
+            self.outcome = FitOutcome(self.frame, work.result(), "")
+        except Cancelled:
+            self.outcome = None
+        except InputError as error:
+            self.outcome = FitOutcome(self.frame, None, error.on_page)
+        except TargetError as error:
+            self.outcome = FitOutcome(self.frame, None, str(error))
+        except Exception as error:  # a target's own function may raise anything
+            log.info("a test of fit stopped", exc_info=True)
+            self.outcome = FitOutcome(self.frame, None, f"It stopped: {error}")
+
+
+def _compiled_test(frame: Frame, test: str, tell: Callable[..., object]) -> FitResult:
+    compiler.wait((DEFAULT, *FIT_GROUPS))
+    return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
+
+
+# The floor of a lab's run, computed in the background: what independent draws would get is never waited for.
+
+FLOOR_TELL_S = 0.5
+_pool_floor = Slices("pmdviz-floor")
+
+
+class FloorWork(OneAtATime):
+    """At most one floor at a time for a lab: another target or another m lets go of the one under way."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__(tell, FLOOR_TELL_S)
+        self._key: tuple = ()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the one last asked for was cancelled."""
+        return self._work is not None and self._work.watch.cancelled
+
+    @property
+    def words(self) -> str:
+        """How far it is."""
+        if self._work is not None and not self.running:
+            return "not computed" if self.cancelled else "unavailable"
+        return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
+
+    @property
+    def sets_done(self) -> int:
+        """How many sets of independent draws have been measured."""
+        return self._work.done if self._work is not None else 0
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been computed."""
+        return self._work.seconds if self.running else 0.0
+
+    def ask(self, frame: Frame) -> None:
+        """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
+        m = frame.num_draws
+        key = (frame.target.key, m, *frame.drawn_as.values())
+        if key == self._key:
+            return
+        self.forget()
+        if m is None or frame.metric("tv") is None:
+            return
+        if known_floor(frame.target, m, **frame.drawn_as) is None:
+            self._key = key
+            self.follow(_computed(frame.target, m, frame.drawn_as))
+
+    def forget(self) -> None:
+        """Let go of the one under way, and ask again for the next frame."""
+        self.let_go()
+        self._key = ()
+
+
+def _computed(target: Target, m: int, drawn_as: dict[str, Any]) -> Background:
+    return Background().begin(_pool_floor, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), **drawn_as))
+
+
+# A run's recipe with other seeds, in the background: a seed a turn, so that several pages take turns.
+
+LUCK_TELL_S = 0.3
+FINE = 10_000  # parts in which a share is told
+SURE = 10  # iterations after which the pace so far is that of the whole
+_pool_luck = DaemonPool(1, "pmdviz-luck", GIVES_WAY)
+
+log = logging.getLogger(__name__)
+
+
+class LuckWork(OneAtATime):
+    """At most one series of runs at a time for a lab; `tell` is called on the way and when it is over."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__(tell, LUCK_TELL_S)
+        self.recipe: Recipe | None = None
+        self.number = 0  # of seeds
+        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
+        self.words = ""  # why there are none
+
+    def ask(self, recipe: Recipe, frame: Frame, number: int) -> None:
+        """Run `recipe`, of which `frame` is a moment, with so many other seeds; one under way is let go of.
+
+        An endless run goes as far as it has come. Raises InputError for what would take too long, or has no end.
+        """
+        bounded = ending(recipe, frame)
+        check_time(bounded, frame, number)
+        self.forget()
+        self.recipe, self.number, seeds, made = recipe, number, other_seeds(recipe.seed, number), []
+
+        def turn(tell: Tell) -> SeedRuns | Again:
+            done = len(made)
+            made.append(_told(bounded, seeds[done], lambda share: tell(round(FINE * (done + share)), FINE * number)))
+            return SeedRuns(made) if len(made) == number else Again()
+
+        self.follow(Background().begin(_pool_luck, turn))
+
+    def forget(self) -> None:
+        """Let go of the one under way, and of what came out of the last."""
+        self.let_go()
+        self.recipe = self.runs = None
+        self.words = ""
+
+    def ended(self, work: Background) -> None:
+        """Keep the runs, or say why there are none."""
+        try:
+            self.runs = work.result()
+        except Cancelled:
+            self.words = "Cancelled: no other seeds."
+        except InputError as error:
+            self.words = error.on_page
+        except Exception as error:  # a target's own function may raise anything
+            log.info("other seeds stopped", exc_info=True)
+            self.words = f"The other seeds stopped with {type(error).__name__}: {error}"
+
+
+def _told(recipe: Recipe, seed: int, tell: Callable[[float], None]) -> SeedRun:
+    tell(0.0)
+    return run_seed(recipe, seed, tell)
+
+
+def ending(recipe: Recipe, frame: Frame) -> Recipe:
+    """The recipe itself, or where it is endless with an end at `frame`. Raises InputError at its start."""
+    if recipe.budget is None and not frame.spent:
+        raise InputError("An endless run has no end to compare: press Play first, or set a budget.")
+    return recipe if recipe.budget is not None else recipe.limited(frame.spent)
+
+
+def check_time(recipe: Recipe, frame: Frame, number: int) -> None:
+    """Raise InputError where so many runs would take too long, by the pace of the run so far or the forecast."""
+    most = most_seconds() or MOST_S
+    seconds = number * run_seconds(recipe, frame)
+    if seconds > most:
+        words = f"{number} runs like this would take about {in_time(seconds)}, and {in_time(most)} is the most here"
+        raise InputError(f"{words}: choose fewer seeds or a smaller budget.")
+
+
+def run_seconds(recipe: Recipe, frame: Frame) -> float:
+    """Seconds of computing that a whole run takes: by the pace so far, or while the first steps compile, a forecast."""
+    if frame.spent and frame.iteration >= SURE:
+        return frame.seconds * recipe.budget / frame.spent
+    rows = frame.method.batch_size(frame.state, frame.knobs, frame.target.num_data)
+    each = rows if recipe.budget_unit == "data" else rows * getattr(frame.knobs, "num_particles", 1)
+    return step_seconds(frame.knobs, frame.target) * recipe.budget / max(1, each)
+
+
+# What the Theory page measures, in the background: one piece of work at a time on a server, in worker processes.
+
+LOOK_EVERY_S = 0.4
+BACK_S = 3.0  # a cancelled thread is waited for so long
+WAITING = "Waiting: this server does one measurement after the other"
+_pool_theory = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
+
+log = logging.getLogger(__name__)
+
+
+class Measurement(Background):
+    """One piece of work under way; `act(tell)` does it, `unit` says what it counts."""
+
+    def __init__(self, act: Callable[[Tell], Any], unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+        self.begin(_pool_theory, act)
+
+    @property
+    def short(self) -> str:
+        """How far it is, for the tab: what one sees from every page."""
+        return f"{count(self.done)} of {count(self.total)}" if self.total else "waiting"
+
+    @property
+    def words(self) -> str:
+        """How far it is."""
+        return f"{self.short} {self._unit}" if self.total else WAITING
+
+
+class Outcome(NamedTuple):
+    """The result, and in words why there is none, and the error that says it."""
+
+    result: Any
+    words: str = ""
+    error: BaseException | None = None
+
+
+def outcome(work: Measurement) -> Outcome:
+    """What came of a piece of work that is over."""
+    try:
+        return Outcome(work.result())
+    except Cancelled as error:
+        return Outcome(None, "Cancelled; what was measured stays.", error)
+    except InputError as error:
+        return Outcome(None, sentence(error.on_page), error)
+    except Exception as error:  # a library of the workers may fail in its own way
+        log.warning("a measurement stopped", exc_info=True)
+        return Outcome(None, f"It stopped: {error}", error)
+
+
+async def returned(work: Measurement) -> None:
+    """Wait until the thread of a cancelled piece of work is back, but not for long: it may have more to show."""
+    end = time.monotonic() + BACK_S
+    while work.running and time.monotonic() < end:
+        await asyncio.sleep(POLL_S)
+
+
+def sentence(words: str) -> str:
+    """The words of an error as a sentence."""
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
+def status(words: str) -> str:
+    """A line that a screen reader says when it changes."""
+    return f'<span role="status" class="pmdviz-theory-status">{html.escape(words)}</span>'
+
+
+# One experiment of the Theory page under way: what it has found so far, drawn in the thread that measures.
+
+WORKERS = 2
+SHARE = 4.0  # so many times what pictures took goes by before the next ones
+
+log = logging.getLogger(__name__)
+
+
+class Found(NamedTuple):
+    """What there is: pictures and what comes out belong together."""
+
+    pictures: Sequence[Picture] = ()
+    summary: Sequence[Mapping[str, Any]] = ()
+    examples: Sequence[Picture] = ()
+
+
+NOTHING_YET = Found()
+
+
+class ExperimentWork:
+    """Rows, and what was last made of them; `act` is called by one thread, all else from anywhere."""
+
+    def __init__(self, name: str, knobs: Mapping[str, Any], insist: bool = False) -> None:
+        self.experiment, self.insist = find_experiment(name), insist
+        self.knobs = self.experiment.Knobs.checked(dict(knobs))
+        self.rows: list[Row] = []
+        self.found = NOTHING_YET
+        self._result: ExperimentResult | None = None
+        self._next = 0.0
+
+    def act(self, tell: Callable[[int, int], None]) -> ExperimentResult:
+        """Measure, draw meanwhile, and in the end see what comes out. Raises Cancelled and InputError."""
+
+        def told(done: int, total: int) -> None:
+            tell(done, total)
+            self._draw_if_due()
+
+        name, knobs, way = self.experiment.name, self.knobs.as_dict(), {"workers": WORKERS, "niceness": GIVES_WAY}
+        try:
+            result = run_experiment(name, knobs, progress=told, on_row=self.rows.append, insist=self.insist, **way)
+        except BaseException:
+            with contextlib.suppress(Exception):  # the reason to stop is the one that is said
+                self._draw(self.result)
+            raise
+        self._result = result
+        self._draw(result)
+        examples = result.examples()
+        self.found = self.found._replace(examples=tuple(examples))
+        return result
+
+    @property
+    def result(self) -> ExperimentResult:
+        """The rows so far, or all of them in the order of the cases."""
+        if self._result is not None:
+            return self._result
+        rows = [row for row in [*self.rows] if not row[FAILED]]
+        return ExperimentResult(self.experiment.name, self.knobs.as_dict(), rows)
+
+    def _draw_if_due(self) -> None:
+        """Pictures of the first rows too; one that fails then is no reason to stop."""
+        began = time.monotonic()
+        if began < self._next or not self.rows:
+            return
+        try:
+            self.found = self.found._replace(pictures=tuple(self.result.pictures) if self.result.rows else ())
+        except Cancelled:
+            raise
+        except Exception:
+            log.warning("no pictures of the first rows", exc_info=True)
+        now = time.monotonic()
+        self._next = now + max(LOOK_EVERY_S, SHARE * (now - began))
+
+    def _draw(self, result: ExperimentResult) -> None:
+        if result.rows:
+            self.found = Found(tuple(result.pictures), tuple(_summary(result)))
+
+
+def _summary(result: ExperimentResult) -> list[dict[str, Any]]:
+    try:
+        return result.summary
+    except InputError:  # too few rows for a slope
+        return []
+
+
+# One temporary folder a process, for the files that visitors have made: it goes with the process.
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody can tell whether another's folder is in use, so none is touched
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, OWNER = "pmdviz-files-", "owner"
+TRIES = 3  # a thread may be writing while the folder goes
+
+_lock = threading.Lock()
+_folder: Path | None = None
+_owner: IO[bytes] | None = None  # open as long as the folder is this process's
+
+
+def new_folder() -> Path:
+    """A folder of one's own inside that of the process, which only its user can read."""
+    global _folder, _owner
+    with _lock:
+        if _folder is None or not _folder.is_dir():
+            remove_stale()
+            _folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+            _owner = (_folder / OWNER).open("wb")
+            _hold(_owner)
+            atexit.register(remove)
+        return Path(tempfile.mkdtemp(dir=_folder))
+
+
+def remove() -> None:
+    """Delete the folder of this process with all that is in it; the process is about to end."""
+    global _folder, _owner
+    with _lock:
+        if _folder is not None:
+            _delete(_folder)
+            _owner.close()
+        _folder = _owner = None
+
+
+def remove_stale() -> None:
+    """Delete the folders of processes that have ended without doing so."""
+    if fcntl is None:
+        return
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # another's, or it has just gone
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / OWNER).open("rb") as owner:
+                _hold(owner)
+                _delete(folder)
+
+
+def _hold(owner: IO[bytes]) -> None:
+    """Lock the file until it is closed. Raises OSError where another process holds it."""
+    if fcntl is not None:
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _delete(folder: Path) -> None:
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+
+
+# A file being made for one visitor: in the background, into a folder that goes with it, to be cancelled.
+
+EXPORT_SURE = 5  # frames after which the pace so far is that of all
+_pool_export = Slices("pmdviz-export")  # behind everybody's steps
+
+
+class Work(Background):
+    """One export: `make` by the thread that holds the session, everything else from anywhere."""
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.name, self._options = name, dict(options)
+        self._folder = new_folder()
+
+    @property
+    def path(self) -> Path:
+        """Where the file will be."""
+        return self._folder / self.name
+
+    def make(self, what: Run | RaceResult) -> None:
+        """Have the file made from a run or a race, when those before it are done."""
+        self.begin(
+            _pool_export, lambda tell: export(what, self.path, progress=self._within_limit(tell), **self._options)
+        )
+
+    def _within_limit(self, tell: Tell) -> Tell:
+        """`tell`; it raises InputError where the pace of the first frames says that all of them take too long."""
+        most, began = most_seconds(), time.thread_time()
+
+        def told(done: int, total: int) -> None:
+            tell(done, total)
+            seconds = (time.thread_time() - began) * total / max(done, 1)
+            if most is not None and EXPORT_SURE <= done < total and seconds > most:
+                words = f"this file would take about {in_time(seconds)} of computing"
+                raise InputError(
+                    f"{words}, and {in_time(most)} is the most here: choose fewer frames or a smaller size"
+                )
+
+        return told
+
+    def words(self) -> str:
+        """How far it is."""
+        if not self.running:
+            return "Waiting for another step or export ..."
+        share = f"{count(self.done)} of {count(self.total)} frames" if self.total else "Beginning"
+        return f"{share}, {duration(self.seconds)} so far"
+
+    def cancel(self) -> None:
+        """End it at the next iteration or frame, and throw away what there is."""
+        super().cancel()
+        self.clear()
+
+    def ended(self) -> None:
+        """A thread that was cancelled may have written until now."""
+        if self.watch.cancelled:
+            self.clear()
+
+    def clear(self) -> None:
+        """Delete the file and its folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,195 @@
+"""A card over the pictures. It is shown and hidden by its style: `visible` or a class would lay out the page anew."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+from pmdviz.errors import TargetError
+from pmdviz.lab import css
+from pmdviz.lab.controls.playback import small_button
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.work import status
+from pmdviz.scenes.words import duration
+
+HIDDEN, SHOWN = {"display": "none"}, {"display": "flex"}
+
+
+class Card:
+    """Some Panel objects in a frame of their own; hidden at first."""
+
+    def __init__(self, name: str, stylesheet: str, *parts: Any) -> None:
+        self.view = pn.Column(*parts, css_classes=[name], styles=HIDDEN, stylesheets=[stylesheet], margin=0)
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is to be seen."""
+        return bool(self.view.styles == SHOWN)
+
+    def reveal(self) -> None:
+        """Show it."""
+        if not self.shown:
+            self.view.styles = SHOWN
+
+    def hide(self) -> None:
+        """Take it away."""
+        if self.shown:
+            self.view.styles = HIDDEN
+
+
+# What a person sees of work that lasts: what it is, for how long already, how far, and Cancel.
+
+WORDS = {  # what the live loop calls its jobs, for a person
+    "step": "Computing a step",
+    "step back": "Going back one step",
+    "set": "Updating",
+    "look": "Measuring",
+    "going to the iteration of the link": "Replaying up to the iteration of the link",
+    "going to an iteration": "Computing the steps up to this iteration",
+    "branch": "Computing the steps of both runs",
+    "undo": "Restoring the previous run",
+    "budget": "Measuring",
+}
+NEW_RUN = "Preparing the first picture"
+
+
+def words_of_job(name: str) -> str:
+    """What a job of the live loop does; all that have no words of their own make a run."""
+    return WORDS.get(name, NEW_RUN)
+
+
+def live_words(seconds: float) -> str:
+    """When a run that waits for its kernels goes on."""
+    return f"Live in about {max(1, round(seconds))} s: compiling for this computer, once"
+
+
+class Busy(Card):
+    """A card over the traces, hidden while everything is quick."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
+        self.button = small_button("Cancel")
+        self.button.on_click(handed(lambda event: cancel()))
+        super().__init__("pmdviz-busy", css.BUSY, self.text, self.button)
+
+    def show(self, what: str, seconds: float, share: float, can_cancel: bool = True) -> None:
+        """Say in the words `what` what lasts, for how long already, and which share of its present part is done."""
+        words = html.escape(what)
+        self.text.object = (
+            f'<div role="status">{words}: {duration(seconds)} so far</div>'
+            f'<progress aria-label="{words}" max="1" value="{share:.2f}"></progress>'
+        )
+        self.button.label, self.button.disabled = "Cancel", not can_cancel
+        self.reveal()
+
+    def wait(self, words: str) -> None:
+        """Say in `words` what is waited for."""
+        self.text.object = f'<div role="status">{html.escape(words)}</div>'
+        self.button.label, self.button.disabled = "Cancel", False
+        self.reveal()
+
+    def cancelling(self) -> None:
+        """Cancel was pressed: it ends at the next block, or when a target's own function comes back."""
+        self.button.label, self.button.disabled = "Cancelling …", True
+
+
+# A sentence over the traces that a person closes: a link that could not be read, a picture unlike the shared one.
+
+
+class Notice(Card):
+    """One sentence and Close."""
+
+    def __init__(self) -> None:
+        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
+        close = small_button("Close")
+        close.on_click(handed(lambda event: self.hide()))
+        super().__init__("pmdviz-notice", css.BUSY, self.text, close)
+
+    def say(self, sentence: str) -> None:
+        """Show the sentence; it is text, never markup."""
+        self.text.object = f'<div role="alert">{html.escape(sentence)}</div>'
+        self.reveal()
+
+
+# What a person sees when a step failed: the sentence beside the stage, with three ways out.
+
+
+def error_words(error: Exception) -> str:
+    """What happened, in words; which theta and which batch where the target said so."""
+    if isinstance(error, TargetError):
+        return str(error)
+    return f"the step failed with {type(error).__name__}: {error}"
+
+
+class Trouble(Card):
+    """A card over the stage, hidden while all is well."""
+
+    def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
+        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
+        buttons = pn.Row(
+            *(_button(label, act) for label, act in (("Retry", retry), ("Restart", restart), ("Copy recipe", copy))),
+            margin=0,
+        )
+        super().__init__("pmdviz-trouble", css.TROUBLE, self.text, buttons)
+
+    def show(self, error: Exception) -> None:
+        """Say what went wrong."""
+        words = html.escape(error_words(error))
+        self.text.object = (
+            f'<div role="alert"><b>The run stopped.</b> The last good frame is still shown. {words}</div>'
+        )
+        self.reveal()
+
+
+def _button(label: str, act: Callable[[], None]) -> pn.widgets.Button:
+    made = small_button(label)
+    made.on_click(handed(lambda event: act()))
+    return made
+
+
+# The headings of a long page, and its contents: links that go to them.
+
+
+class Section(JSComponent):
+    """A heading, or the contents of the page where it has `places`."""
+
+    key = param.String(default="", doc="By which the contents name it.")
+    title = param.String(default="")
+    opened = param.Boolean(default=False, doc="Whether the page is to be opened here.")
+    places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
+
+    _esm = css.static("sections.js")
+    _stylesheets = [css.static("text.css"), css.static("sections.css")]
+
+
+def contents(sections: list[Section]) -> Section:
+    """Links to sections."""
+    return Section(places=[[one.key, one.title] for one in sections], sizing_mode="stretch_width", margin=0)
+
+
+# Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.
+
+
+class WorkLine:
+    """A row and a line under it; `cancel` is called by its Cancel."""
+
+    def __init__(self, words: str, cancel: Callable[[], None], *buttons: Any) -> None:
+        self.stop_it = small_button("Cancel", visible=False)
+        self.stop_it.on_click(handed(lambda event: cancel()))
+        text: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width", "margin": 0}
+        self.said = pn.pane.HTML(status(words), **text)
+        row = pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0))
+        self.view = pn.Column(row, self.said, sizing_mode="stretch_width", margin=0)
+
+    def say(self, words: str) -> None:
+        """A sentence, which a screen reader says too."""
+        self.said.object = status(words)
+
+    def show(self, running: bool) -> None:
+        """Whether there is something to cancel."""
+        self.stop_it.visible = running
