@@ -16,7 +16,7 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Choice, Flag, Knobs, Whole
 from pmdviz.methods import Method
 from pmdviz.metrics import METRICS, Metric
-from pmdviz.scenes import race_columns
+from pmdviz.scenes import race as race_columns
 from pmdviz.scenes.stage import LAYERS, SCENES, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCKS, GROUPS, first_group
 from pmdviz.targets import Target

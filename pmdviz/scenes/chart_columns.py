@@ -2,14 +2,185 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.experiments.pictures import Chart, Series
-from pmdviz.scenes.legend import MUTED, NUMBER, SLOPE_DASHES, Entry
-from pmdviz.scenes.slopes import Block, extended, placed
+from pmdviz.scenes import style
+
+# Where the slope triangles of a chart stand: in a corner that is free, or in room made for them below the data.
+
+WIDTH, HEIGHT = 0.26, 0.3  # of the largest triangle
+EDGE = 0.04  # between a triangle and everything else
+FALLING = ((0, 0), (1, 1), (1, 0), (0, 1))  # corners (right?, top?) in the order in which they are tried
+RISING = ((1, 0), (0, 1), (0, 0), (1, 1))
+
+
+class Block(NamedTuple):
+    """Triangles of one sign."""
+
+    numbers: list[int]  # which of the slopes
+    slants: list[np.ndarray]  # (2, 2) each: u of both ends, v of both ends
+    leg: np.ndarray  # (2, n): u and v along the other sides
+
+
+def placed(
+    slopes: Sequence[tuple[str, float]], lengths: tuple[float, float], obstacles: np.ndarray
+) -> tuple[list[Block], float]:
+    """Blocks of triangles, and the share of the chart's height that was added at the bottom to make room."""
+    blocks: list[Block] = []
+    room = 0.0
+    for rising, corners in ((False, FALLING), (True, RISING)):
+        numbers = [k for k, (_, slope) in enumerate(slopes) if (slope > 0) == rising]
+        if not numbers:
+            continue
+        steep = [slopes[k][1] * lengths[0] / lengths[1] * (1 - room) for k in numbers]
+        taken = np.concatenate([obstacles, *(_outline(block) for block in blocks)])
+        corner = next((each for each in corners if _is_free(steep, each, taken)), None)
+        if corner is None:
+            more = _size(steep)[1] + 2 * EDGE
+            blocks = [_lifted(block, more) for block in blocks]
+            obstacles = np.column_stack([obstacles[:, 0], more + (1 - more) * obstacles[:, 1]])
+            steep, corner = [each * (1 - more) for each in steep], corners[0]
+            if blocks and not _is_free(steep, corner, np.concatenate([_outline(block) for block in blocks])):
+                corner = corners[2]
+            room += more * (1 - room)
+        blocks.append(_block(numbers, steep, corner))
+    return blocks, room
+
+
+def extended(start: float, length: float, room: float) -> float:
+    """Where an axis begins that gets a share `room` of its new length more at the bottom."""
+    return start - length * room / (1 - room)
+
+
+def _size(steep: Sequence[float]) -> tuple[float, float]:
+    widths = [_width(each) for each in steep]
+    return max(widths), max(abs(each) * width for each, width in zip(steep, widths, strict=True))
+
+
+def _width(steep: float) -> float:
+    return min(WIDTH, HEIGHT / max(abs(steep), 1e-12))
+
+
+def _box(steep: Sequence[float], corner: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Left, right, bottom and top of a block in a corner."""
+    width, height = _size(steep)
+    left = 1 - EDGE - width if corner[0] else EDGE
+    bottom = 1 - EDGE - height if corner[1] else EDGE
+    return left, left + width, bottom, bottom + height
+
+
+def _is_free(steep: Sequence[float], corner: tuple[int, int], taken: np.ndarray) -> bool:
+    left, right, bottom, top = _box(steep, corner)
+    u, v = taken[:, 0], taken[:, 1]
+    return not ((u > left - EDGE) & (u < right + EDGE) & (v > bottom - EDGE) & (v < top + EDGE)).any()
+
+
+def _block(numbers: list[int], steep: Sequence[float], corner: tuple[int, int]) -> Block:
+    """From the upper left for slopes that fall, from the lower left for those that rise."""
+    left, _, bottom, top = _box(steep, corner)
+    from_v = bottom if max(steep) > 0 else top
+    slants = []
+    for each in steep:
+        width = _width(each)
+        slants.append(np.array([[left, left + width], [from_v, from_v + each * width]]))
+    ends_u, ends_v = (np.array([slant[k, 1] for slant in slants]) for k in (0, 1))
+    far = int(np.argmax(np.abs(ends_v - from_v)))
+    leg = np.array([[left, ends_u.max(), ends_u[far], ends_u[far]], [from_v, from_v, from_v, ends_v[far]]])
+    return Block(numbers, slants, leg)
+
+
+def _outline(block: Block) -> np.ndarray:
+    corners = np.concatenate([block.leg, *block.slants], axis=1)
+    (left, bottom), (right, top) = corners.min(axis=1), corners.max(axis=1)
+    u, v = np.meshgrid(np.linspace(left, right, 12), np.linspace(bottom, top, 12))
+    return np.column_stack([u.ravel(), v.ravel()])
+
+
+def _lifted(block: Block, room: float) -> Block:
+    """The same block once the chart has become higher by that share."""
+
+    def up(line: np.ndarray) -> np.ndarray:
+        return np.array([line[0], room + (1 - room) * line[1]])
+
+    return Block(block.numbers, [up(slant) for slant in block.slants], up(block.leg))
+
+
+# What stands in the legend of an experiment's picture: words, each beside a sign that looks like what it names.
+
+LEGEND_WIDTH, LEGEND_HEIGHT = 28, 12  # px, of a sign
+NUMBER = len(style.ENTRANTS_LIGHT)  # of colours
+MUTED = -1  # in place of a colour's number: that of what is no series
+SLOPE_DASHES: tuple[tuple[int, ...], ...] = ((), (6, 3), (2, 3), (8, 3, 2, 3))  # () is solid
+
+
+class Entry(NamedTuple):
+    """One of the legend's words; `sign` is line, points, dashes, slope, mark, outline, bold, dots or colours."""
+
+    words: str
+    sign: str
+    colour: int = 0  # number of a colour of `style.entrant_colours`, or MUTED
+    dash: tuple[int, ...] = ()
+
+
+def colour_numbers(names: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
+    """A number for each name of a picture: that which it has in another one, or the next that nobody has."""
+    found = {name: known[name] for name in names if name in known}
+    for name in names:
+        if name not in found:
+            free = [k for k in range(len(known) + len(names) + 1) if k not in found.values()]
+            found[name] = next((k for k in free if k not in known.values() and k < NUMBER), free[0])
+    return found
+
+
+def legend_html(title: str, entries: Sequence[Entry], dark: bool) -> str:
+    """Title and legend over a picture; words wrap where the picture is narrow."""
+    head = f'<div role="heading" aria-level="3" class="title">{html.escape(title)}</div>' if title else ""
+    words = "".join(f"<span>{sign_svg(entry, dark)}{html.escape(entry.words)}</span>" for entry in entries)
+    return head + (f'<p class="legend">{words}</p>' if words else "")
+
+
+def colour_of(number: int, dark: bool) -> str:
+    """The colour of a series, as text."""
+    colours = style.entrant_colours(dark)
+    return style.theme(dark).muted if number == MUTED else colours[number % len(colours)]
+
+
+def sign_svg(entry: Entry, dark: bool) -> str:
+    """The sign of an entry as SVG."""
+    colour, theme = colour_of(entry.colour, dark), style.theme(dark)
+    parts = {"c": colour, "d": _dashes(entry.dash), "paper": theme.paper}
+    parts |= {"below": theme.layers["exact"], "above": theme.layers["approximate"]}
+    drawn = "".join(part.format(**parts) for part in SIGNS[entry.sign])
+    return f'<svg width="{LEGEND_WIDTH}" height="{LEGEND_HEIGHT}" aria-hidden="true">{drawn}</svg>'
+
+
+def _dashes(dash: tuple[int, ...]) -> str:
+    return f' stroke-dasharray="{" ".join(map(str, dash))}"' if dash else ""
+
+
+_LINE = '<path d="M1 6H27" stroke="{c}" stroke-width="2" fill="none"{d}/>'
+_DOT = '<circle cx="14" cy="6" r="3.5" fill="{c}"/>'
+SIGNS = {
+    "line": (_LINE, _DOT),
+    "dashes": (_LINE,),
+    "mark": (_LINE,),
+    "points": (_DOT,),
+    "dots": ('<circle cx="14" cy="6" r="2.5" fill="{c}" opacity="0.6"/>',),
+    "slope": ('<path d="M2 1L26 11" stroke="{c}" stroke-width="1.6" fill="none"{d}/>',),
+    "colours": (
+        '<rect x="2" y="1" width="8" height="10" fill="{below}"/>',
+        '<rect x="10" y="1" width="8" height="10" fill="{paper}" stroke="#8888"/>',
+        '<rect x="18" y="1" width="8" height="10" fill="{above}"/>',
+    ),
+    "outline": ('<ellipse cx="14" cy="6" rx="11" ry="4.5" stroke="{c}" stroke-width="1.4" fill="none"{d}/>',),
+    "bold": ('<ellipse cx="14" cy="6" rx="11" ry="4.5" stroke="{c}" stroke-width="3" fill="none"{d}/>',),
+}
+
 
 MOST_DECADES = 12  # below the largest value: what is smaller is rounding
 PAD = 0.06  # room round the data, as a share of an axis

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 FONT = "Roboto, system-ui, -apple-system, 'Segoe UI', sans-serif"
@@ -94,3 +95,20 @@ def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[s
 def theme(dark: bool) -> Theme:
     """The colours of the dark or the light theme."""
     return DARK if dark else LIGHT
+
+
+# The colours of a scene's image: from one layer's colour over nothing to another's, muted.
+
+STEPS = 256
+STRENGTH = 0.45  # of the colours at both ends: lines and dots stand out on them
+USUAL = ("approximate", "particles")
+
+
+@lru_cache(8)
+def palette(dark: bool, ends: tuple[str, str] = USUAL) -> tuple[str, ...]:
+    """`STEPS` colours for values 0 to 1, those of two layers at the `ends`; a half is nothing at all."""
+    colours = theme(dark).layers
+    return tuple(
+        colours[ends[0] if k < STEPS / 2 else ends[1]] + f"{round(255 * STRENGTH * abs(2 * k / (STEPS - 1) - 1)):02x}"
+        for k in range(STEPS)
+    )

@@ -8,8 +8,7 @@ from bokeh.models import BasicTicker, ColumnDataSource, FixedTicker, GlyphRender
 
 from pmdviz.experiments.pictures import Chart
 from pmdviz.scenes import style
-from pmdviz.scenes.chart_columns import Lines, chart_columns, chart_legend, dash_of, slope_dash
-from pmdviz.scenes.legend import Entry, colour_of
+from pmdviz.scenes.chart_columns import Entry, Lines, chart_columns, chart_legend, colour_of, dash_of, slope_dash
 from pmdviz.views.picture import PictureView, number_hover
 
 SIZES = (7, 5, 3)  # px of a point, by how many there are

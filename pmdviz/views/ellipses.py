@@ -6,7 +6,7 @@ from bokeh.models import BasicTicker, ColumnDataSource, GlyphRenderer
 
 from pmdviz.experiments.pictures import Ellipses
 from pmdviz.scenes import style
-from pmdviz.scenes.legend import Entry, colour_of
+from pmdviz.scenes.chart_columns import Entry, colour_of
 from pmdviz.scenes.picture_columns import ellipse_legend, ellipse_points, outlines, square
 from pmdviz.views.picture import PictureView
 

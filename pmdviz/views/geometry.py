@@ -22,9 +22,16 @@ from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import Geometry
-from pmdviz.scenes.geometry.columns import KL_SPAN, density_columns, kl_columns, triangle_columns
-from pmdviz.scenes.geometry.knobs import MOST_STEPS
-from pmdviz.scenes.geometry.setting import CORNERS, GRID, STATES
+from pmdviz.scenes.geometry.setting import (
+    CORNERS,
+    GRID,
+    KL_SPAN,
+    MOST_STEPS,
+    STATES,
+    density_columns,
+    kl_columns,
+    triangle_columns,
+)
 from pmdviz.views import figures
 
 COLOURS = {  # of a layer -> of a theme

@@ -14,7 +14,7 @@ from bokeh.models import (
 
 from pmdviz.experiments.pictures import HeatMap
 from pmdviz.scenes import style
-from pmdviz.scenes.legend import Entry
+from pmdviz.scenes.chart_columns import Entry
 from pmdviz.scenes.picture_columns import diverging, heat_columns, heat_legend
 from pmdviz.views.picture import TICK_JS, PictureView, number_hover
 

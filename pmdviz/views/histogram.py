@@ -6,7 +6,7 @@ from bokeh.models import BasicTicker, ColumnDataSource, GlyphRenderer, HoverTool
 
 from pmdviz.experiments.pictures import Histogram
 from pmdviz.scenes import style
-from pmdviz.scenes.legend import Entry, colour_of
+from pmdviz.scenes.chart_columns import Entry, colour_of
 from pmdviz.scenes.picture_columns import bars, histogram_legend, histogram_spans, mark_dash, marks
 from pmdviz.views.picture import PictureView, number_hover
 

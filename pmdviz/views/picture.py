@@ -10,7 +10,7 @@ from bokeh.models import CustomJSHover, CustomJSTickFormatter, NoOverlap, Range1
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.legend import Entry
+from pmdviz.scenes.chart_columns import Entry
 from pmdviz.views import figures
 
 HEIGHT, TOP = 380, 12  # px, of a figure and above its frame: the legend is no part of it

@@ -19,8 +19,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.race_columns import CLOCKS
-from pmdviz.scenes.race_difference import Difference
+from pmdviz.scenes.race import CLOCKS, Difference
 from pmdviz.views import figures
 
 FILL_ALPHA, LETTERS, EDGE_PX = 0.25, 44, 4

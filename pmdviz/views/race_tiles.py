@@ -12,10 +12,19 @@ from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import EMPTY_PATHS, StageColumns, set_data
-from pmdviz.scenes.image_palette import USUAL as USUAL_ENDS
-from pmdviz.scenes.image_palette import palette
-from pmdviz.scenes.race import RaceScene, Tile
-from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_paths, tile_points
+from pmdviz.scenes.race import (
+    Place,
+    RaceScene,
+    Tile,
+    places,
+    tile_dots,
+    tile_images,
+    tile_lines,
+    tile_paths,
+    tile_points,
+)
+from pmdviz.scenes.style import USUAL as USUAL_ENDS
+from pmdviz.scenes.style import palette
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
 

@@ -24,7 +24,7 @@ from bokeh.plotting import figure as Figure
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style, words
 from pmdviz.scenes.columns import set_data
-from pmdviz.scenes.race_columns import CLOCKS, Columns, band, clock_end, line_columns, spans
+from pmdviz.scenes.race import CLOCKS, Columns, band, clock_end, line_columns, spans
 from pmdviz.views import figures
 
 WAITING = "Press Play: {} will be drawn here"

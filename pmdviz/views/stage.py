@@ -32,9 +32,9 @@ from pmdviz.scenes.columns import (
     dot_opacity,
     set_data,
 )
-from pmdviz.scenes.image_palette import USUAL as USUAL_ENDS
-from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_label
+from pmdviz.scenes.style import USUAL as USUAL_ENDS
+from pmdviz.scenes.style import palette
 from pmdviz.views import figures
 
 NO_IMAGE: dict[str, list] = {name: [] for name in ("image", "x", "y", "dw", "dh")}

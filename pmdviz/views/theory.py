@@ -20,7 +20,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.theory_columns import groups, line, ticks, triangle, usable
+from pmdviz.scenes.picture_columns import groups, line, ticks, triangle, usable
 from pmdviz.views import figures
 
 EMPTY: dict[str, list[Any]] = {"x": [], "y": []}

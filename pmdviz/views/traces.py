@@ -26,14 +26,18 @@ from bokeh.plotting import figure as Figure
 from pmdviz.experiments.seeds import SeedRuns
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import set_data
-from pmdviz.scenes.marks import KINDS, OTHER, Kind, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
     GROUPS,
+    KINDS,
+    OTHER,
     Group,
+    Kind,
+    Mark,
     clock_end,
     column,
     floor_words,
+    kinds_of,
     log_ticks,
     names_in,
     over_words,

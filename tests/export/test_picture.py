@@ -11,9 +11,8 @@ from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look, spelled_out
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
-from pmdviz.scenes.marks import KINDS
 from pmdviz.scenes.stage import DRAWN, LAYERS
-from pmdviz.scenes.trace_columns import trace_columns
+from pmdviz.scenes.trace_columns import KINDS, trace_columns
 from pmdviz.views import StageView
 from tests.support.own import own_target
 from tests.support.tables import looped

@@ -14,7 +14,7 @@ from pmdviz.export.options import RaceLook
 from pmdviz.export.player.payload import GAP
 from pmdviz.export.player.race_player import RacePage
 from pmdviz.scenes import style
-from pmdviz.scenes.race_columns import tile_columns
+from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles

@@ -10,7 +10,7 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.path_integration import squared_discrepancy, start_gap
 from pmdviz.scenes.stage import SCENES
-from pmdviz.scenes.stage.area import start_divergence
+from pmdviz.scenes.stage.ladder import start_divergence
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 

@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows
+from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows, pack
 from pmdviz.scenes.contours import MASSES, contour_line, density_levels
-from pmdviz.scenes.packing import pack
 from pmdviz.scenes.stage.posterior import stage_columns
 
 

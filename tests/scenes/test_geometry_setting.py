@@ -3,8 +3,7 @@ import pytest
 from scipy.stats import entropy, norm
 
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs, setting
-from pmdviz.scenes.geometry.columns import KL_SPAN, density_columns, kl_columns, triangle_columns
-from pmdviz.scenes.geometry.knobs import MOST_STEPS, STARTS
+from pmdviz.scenes.geometry.setting import KL_SPAN, MOST_STEPS, STARTS, density_columns, kl_columns, triangle_columns
 from tests.support.tables import looped
 
 

@@ -3,11 +3,10 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.heat import SIDE, area_image, difference_image, heat_image
-from pmdviz.scenes.image_palette import palette
-from pmdviz.scenes.race_columns import tile_columns
+from pmdviz.scenes.contours import HIGH, SIDE, WIDE, area_image, difference_image, heat_image, marginals, with_strips
+from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES, square
-from pmdviz.scenes.strips import HIGH, WIDE, marginals, with_strips
+from pmdviz.scenes.style import palette
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 from pmdviz.expressions import Expression
 from pmdviz.lessons.asking import Verdict
 from pmdviz.lessons.progress import Progress
-from pmdviz.scenes.teaching import diagnosis
-from pmdviz.scenes.teaching.lesson_words import calibration, goal_words, inline, markdown, summary
+from pmdviz.scenes import lesson_words as diagnosis
+from pmdviz.scenes.lesson_words import calibration, goal_words, inline, markdown, summary
 from tests.support.lessons import small_challenge, small_lesson
 from tests.support.tables import looped
 

@@ -5,7 +5,7 @@ from scipy.spatial import cKDTree
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.scenes.contours import density_levels, region_lines
-from pmdviz.scenes.moved import FINE_SIDE, coarse_lines, moved, moved_options
+from pmdviz.scenes.past import FINE_SIDE, coarse_lines, moved, moved_options
 from pmdviz.targets import make_target
 from tests.support.tables import looped
 

@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.experiments.pictures import Ellipses, Group, HeatMap, Histogram
 from pmdviz.scenes import picture_columns as drawn
-from pmdviz.scenes.legend import NUMBER, colour_numbers
+from pmdviz.scenes.chart_columns import NUMBER, colour_numbers
 
 
 def test_colours_are_alike_on_both_sides_of_zero_and_bars_lie_within_the_axes():

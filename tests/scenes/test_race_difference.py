@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.race import Race, RaceRecipe
-from pmdviz.scenes.race import Standing, race_scene, weighted
-from pmdviz.scenes.race_difference import Difference, difference, difference_of
+from pmdviz.scenes.race import Difference, Standing, difference, difference_of, race_scene, weighted
 from pmdviz.views.race_difference import RaceDifference
 
 

@@ -3,7 +3,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pmdviz.scenes.stage import SCENES, components, descent, followers, ladder, reweighting, square, surrogate
+from pmdviz.scenes.stage import SCENES, components, ladder, square
+from pmdviz.scenes.stage import components as descent
+from pmdviz.scenes.stage import components as followers
+from pmdviz.scenes.stage import components as reweighting
+from pmdviz.scenes.stage import ladder as surrogate
 from tests.support.frames import frame_of
 from tests.support.tables import looped
 

@@ -6,11 +6,10 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, applicable_scenes
 from pmdviz.scenes.stage.band import POINTS
-from pmdviz.scenes.stage.discrete.quantile_bins import BARS, TOP
-from pmdviz.scenes.stage.series.hidden_path import weighted_quantiles
-from pmdviz.scenes.stage.series.reported import CELLS as TILE_CELLS
-from pmdviz.scenes.stage.series.reported import HIGH as TILE_HIGH
-from pmdviz.scenes.stage.series.reported import _curve
+from pmdviz.scenes.stage.discrete import BARS, TOP
+from pmdviz.scenes.stage.series import CELLS as TILE_CELLS
+from pmdviz.scenes.stage.series import HIGH as TILE_HIGH
+from pmdviz.scenes.stage.series import _curve, weighted_quantiles
 from pmdviz.targets.networks.regression_rows import curve as net_curve
 from pmdviz.targets.sparse_gp import truth
 from tests.support.frames import frame_of, short_chains

@@ -3,8 +3,7 @@ import math
 
 from pmdviz.methods import METHODS
 from pmdviz.scenes.glossary import button, marked
-from pmdviz.scenes.introduction import explanation, sentence
-from pmdviz.scenes.words import below_words, count, duration, number, short, state, typeset
+from pmdviz.scenes.words import below_words, count, duration, explanation, number, sentence, short, state, typeset
 from pmdviz.targets import make_target
 from tests.support.tables import looped
 

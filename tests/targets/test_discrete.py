@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
-from pmdviz.scenes.introduction import sentence
+from pmdviz.scenes.words import sentence
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.enumeration import Enumeration

@@ -5,8 +5,7 @@ from bokeh.models import VArea
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
-from pmdviz.scenes.race import Standing, race_scene
-from pmdviz.scenes.race_columns import CLOCKS, band, clock_end, line_columns, span
+from pmdviz.scenes.race import CLOCKS, Standing, band, clock_end, line_columns, race_scene, span
 from pmdviz.scenes.tiling import Tiling, placed
 from pmdviz.views.race_tiles import RaceTiles, cut
 from pmdviz.views.race_traces import RaceTraces

@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.experiments.sweep import fitted
 from pmdviz.experiments.theory.recurrence import Terms
-from pmdviz.scenes.theory_columns import groups, line, triangle, usable
+from pmdviz.scenes.picture_columns import groups, line, triangle, usable
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
 

@@ -3,7 +3,7 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes import trace_columns as columns
-from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
+from pmdviz.scenes.trace_columns import KINDS, OTHER, Mark, kinds_of
 from pmdviz.views import TracesView
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}

@@ -18,8 +18,7 @@ from pmdviz.export.tables import columns_of
 from pmdviz.metrics import perfect_draws
 from pmdviz.scenes import stage, words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
-from pmdviz.scenes.marks import Mark, knob_marks, step_marks
-from pmdviz.scenes.trace_columns import with_present
+from pmdviz.scenes.trace_columns import Mark, knob_marks, step_marks, with_present
 
 if TYPE_CHECKING:
     from pmdviz.export.film.picture import Picture

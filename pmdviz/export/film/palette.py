@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from pmdviz.scenes import style
-from pmdviz.scenes.image_palette import STRENGTH
+from pmdviz.scenes.style import STRENGTH
 
 TRANSPARENT = 127  # the index that is no colour
 INKS, DOTS, EDGE, FINE = 20, 16, 6, 3  # shades of text, of dots, of edges of lines and paths

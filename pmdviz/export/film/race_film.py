@@ -17,8 +17,7 @@ from pmdviz.export.options import USUAL_FRAMES, RaceLook, check_traces
 from pmdviz.export.tables import race_columns_of
 from pmdviz.methods import METHODS
 from pmdviz.scenes import style
-from pmdviz.scenes.race import RaceScene, Standing, best, race_scene, state, weighted
-from pmdviz.scenes.race_columns import CLOCK_OF, DOTS, Columns
+from pmdviz.scenes.race import CLOCK_OF, DOTS, Columns, RaceScene, Standing, best, race_scene, state, weighted
 
 if TYPE_CHECKING:
     from pmdviz.export.film.race_picture import RacePicture

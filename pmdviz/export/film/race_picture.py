@@ -8,8 +8,7 @@ from pmdviz.export.film.picture import Drawing
 from pmdviz.export.film.race_traces_panel import RaceTracesPanel
 from pmdviz.export.film.tiles_panel import TilesPanel
 from pmdviz.export.options import RaceLook
-from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import Columns
+from pmdviz.scenes.race import Columns, RaceScene
 from pmdviz.scenes.tiling import Tiling
 
 WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough

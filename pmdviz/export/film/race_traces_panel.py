@@ -12,8 +12,7 @@ from pmdviz.export.film.layout import FONT, LINE, Box, FigureLayout, dash, dashe
 from pmdviz.export.film.tiles_panel import LETTER, MARK_PX, MARKERS
 from pmdviz.export.options import traced
 from pmdviz.scenes import style, words
-from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, Columns, clock_end, line_columns, spans
+from pmdviz.scenes.race import CLOCK_OF, CLOCKS, Columns, RaceScene, clock_end, line_columns, spans
 from pmdviz.scenes.trace_columns import log_ticks
 from pmdviz.views.race_traces import UNKNOWN
 

@@ -13,9 +13,9 @@ from pmdviz.export.film.path_lines import PathLines
 from pmdviz.methods import Method
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity
-from pmdviz.scenes.image_palette import USUAL, palette
 from pmdviz.scenes.stage import DRAWN, LAYERS, LEGEND_ORDER, Pair, particles_label
 from pmdviz.scenes.stage import Scene as StageScene
+from pmdviz.scenes.style import USUAL, palette
 from pmdviz.views.stage import OTHERS_PX, WORDS_PX
 
 

@@ -14,19 +14,20 @@ from matplotlib.patches import Rectangle
 from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
 from pmdviz.export.film.path_lines import PathLines
 from pmdviz.scenes import style
-from pmdviz.scenes.image_palette import palette
-from pmdviz.scenes.race import RaceScene, tiles_legend
-from pmdviz.scenes.race_columns import (
+from pmdviz.scenes.race import (
     Columns,
     Place,
+    RaceScene,
     places,
     tile_dots,
     tile_images,
     tile_lines,
     tile_paths,
     tile_points,
+    tiles_legend,
 )
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
+from pmdviz.scenes.style import palette
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, PATH_PX, SAMPLE, cut
 

@@ -10,14 +10,17 @@ import numpy as np
 from pmdviz.export.film.film import Scene
 from pmdviz.export.film.layout import MARKERS, Box, FigureLayout, dash, line, round_ticks, set_ticks
 from pmdviz.export.options import shown_group
-from pmdviz.scenes.marks import KINDS, OTHER, Kind, kinds_of
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
     GROUPS,
+    KINDS,
+    OTHER,
+    Kind,
     budget_drawn,
     clock_end,
     column,
     floor_words,
+    kinds_of,
     log_ticks,
     names_in,
     over_words,

@@ -13,8 +13,7 @@ import numpy as np
 from pmdviz.export.film.film import Scene
 from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.inside import Inside
-from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import places, tile_dots, tile_lines, tile_paths
+from pmdviz.scenes.race import RaceScene, places, tile_dots, tile_lines, tile_paths
 from pmdviz.scenes.stage import particles_label
 from pmdviz.scenes.tiling import Tiling
 

@@ -11,8 +11,7 @@ from pmdviz.export.options import NO_TRACES, traced
 from pmdviz.export.player.payload import race_payload, row_texts
 from pmdviz.export.player.player import Player
 from pmdviz.scenes import style
-from pmdviz.scenes.race import RaceScene, tiles_legend
-from pmdviz.scenes.race_columns import CLOCK_OF
+from pmdviz.scenes.race import CLOCK_OF, RaceScene, tiles_legend
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces

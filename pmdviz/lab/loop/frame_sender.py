@@ -14,7 +14,7 @@ from bokeh.models import CustomJS
 
 from pmdviz.lab.css import EXPLAIN, static
 from pmdviz.lab.panels.status import fields_html
-from pmdviz.scenes.packing import pack
+from pmdviz.scenes.columns import pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
 
@@ -26,7 +26,7 @@ class Acknowledge(DataModel):
     drawn = Int(0)
     shown = String("")  # JSON of the knobs in force in the last frame sent
     recorded = Bool(False)  # whether the last frame sent was a recorded one, until the live run takes over
-    packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.packing`
+    packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.columns`
     layout = String("[]")
     glide = Int(0)  # milliseconds in which dots move to the next frame; 0 on Pause: they are there at once
     parcel = Int(0)  # raised by the server after `packed` and `layout`

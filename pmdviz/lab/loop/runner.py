@@ -22,10 +22,9 @@ from pmdviz.lab.loop.past import GhostMoment, Past
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
-from pmdviz.scenes.marks import Mark
+from pmdviz.scenes.lesson_words import diagnosis_of
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
-from pmdviz.scenes.teaching.diagnosis import diagnosis_of
-from pmdviz.scenes.trace_columns import GROUPS, columns_due, first_group
+from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
 
 STARTS_AGAIN = "Live from iteration 0: this processor rounds differently from the one that recorded the first frames."
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this

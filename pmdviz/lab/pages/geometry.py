@@ -17,8 +17,7 @@ from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.jobs import log_failure
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs, sentences
-from pmdviz.scenes.geometry.knobs import MOST_STEPS, MOVED
-from pmdviz.scenes.geometry.setting import start_at
+from pmdviz.scenes.geometry.setting import MOST_STEPS, MOVED, start_at
 from pmdviz.scenes.words import typeset
 from pmdviz.views.geometry import DensityView, KLView, TriangleView
 

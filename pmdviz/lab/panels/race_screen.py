@@ -26,9 +26,7 @@ from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import RaceScene, Tile, tiles_legend
-from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, clock_end
-from pmdviz.scenes.race_difference import difference_of
+from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, clock_end, difference_of, tiles_legend
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.scenes.words import count, number

@@ -23,7 +23,8 @@ from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
-from pmdviz.scenes import data_columns, introduction, style
+from pmdviz.scenes import data_columns, style
+from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
 from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Scene, SceneChoice

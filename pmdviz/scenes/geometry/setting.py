@@ -2,14 +2,170 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.scenes.contours import contour_line
-from pmdviz.scenes.geometry.knobs import MOVED, STARTS, GeometryKnobs
-from pmdviz.scenes.geometry.steps import forward_kl, gradient_path, mirror_path
+from pmdviz.scenes.words import number, short, typeset
+
+# Exact steps on KL(q‖p) over K states: the mirror step, which multiplies, and the gradient step, which adds.
+
+FLOOR = 3e-3  # q/uniform below which the slope log(q/p), infinite at 0, is taken at this value
+MOST_TRIES, CLOSE = 60, 1e-10  # of a gradient step that is to have a given length: tries, share of it
+NOTHING = 1e-12  # length of a step that rounding alone could make
+LARGEST = 2.0**20  # size of a gradient step that is looked for
+
+
+def forward_kl(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """KL(p‖q) = Σ p log(p/q) in nats, over the last axis; infinite where q is 0 at a state that p allows."""
+    seen = p > 0
+    with np.errstate(divide="ignore"):
+        terms = p[seen] * (np.log(p[seen]) - np.log(q[..., seen]))
+    return np.maximum(terms.sum(axis=-1), 0.0)
+
+
+def mirror_step(q: np.ndarray, p: np.ndarray, gamma: float) -> np.ndarray:
+    """q' ∝ q^(1-γ) p^γ, the full-batch step of mirror descent on KL(q‖p) in the geometry of the entropy (Eq. 2).
+
+    Parameters
+    ----------
+    q, p : arrays (K,), non-negative, sum 1
+        Some state must have both q > 0 and p > 0.
+    gamma : float in (0, 1]
+
+    Returns
+    -------
+    array (K,), sum 1; 0 where p is 0, or where q is 0 and γ < 1.
+    """
+    if gamma == 1:
+        return p / p.sum()
+    with np.errstate(divide="ignore"):
+        logs = (1 - gamma) * np.log(q) + gamma * np.log(p)
+    grown = np.exp(logs - logs.max())
+    return grown / grown.sum()
+
+
+def mirror_normaliser(q: np.ndarray, p: np.ndarray, gamma: float) -> float:
+    """Log Z' = log Σ q^(1-γ) p^γ, at most 0 by Hölder: KL(p‖q') = (1-γ) KL(p‖q) + log Z' for 0 < γ < 1."""
+    return float(np.log(np.sum(q ** (1 - gamma) * p**gamma)))
+
+
+def project(v: np.ndarray) -> np.ndarray:
+    """The point of the simplex nearest to `v` (K,): max(v - τ, 0), with τ found by one sort (Duchi et al. 2008)."""
+    falling = np.sort(v)[::-1]
+    excess = (np.cumsum(falling) - 1) / np.arange(1, len(v) + 1)
+    return np.maximum(v - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+
+
+def slope(q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The gradient of KL(q‖p) by q up to a constant, log(q/p); q and p count as FLOOR/K where they are smaller.
+
+    The constant, 1, has no effect: the projection takes it away.
+    """
+    least = FLOOR / len(q)
+    return np.log(np.maximum(q, least)) - np.log(np.maximum(p, np.finfo(float).tiny))
+
+
+def gradient_step(q: np.ndarray, p: np.ndarray, size: float) -> np.ndarray:
+    """q' = the projection of q - η log(q/p) onto the simplex: a step of gradient descent on KL(q‖p)."""
+    return project(q - size * slope(q, p))
+
+
+def equal_size(q: np.ndarray, p: np.ndarray, gamma: float) -> float:
+    """The η with which the gradient step from q is as long (Euclidean) as the mirror step; 0 at q = p.
+
+    Its length never falls with η, and is nearly a line: found by false position (the Illinois rule). Where no step is
+    as long: the longest that is looked for.
+    """
+    wanted, gradient = float(np.linalg.norm(mirror_step(q, p, gamma) - q)), slope(q, p)
+    if wanted < NOTHING:
+        return 0.0
+
+    def over(size: float) -> float:
+        return float(np.linalg.norm(project(q - size * gradient) - q)) - wanted
+
+    low, high, below, above = 0.0, 1e-3, -wanted, over(1e-3)
+    while above < 0 and high < LARGEST:
+        low, high, below, above = high, 2 * high, above, over(2 * high)
+    return high if above < 0 else _zero(over, (low, high), (below, above), CLOSE * wanted)
+
+
+def _zero(of: Callable[[float], float], ends: tuple[float, float], values: tuple[float, float], close: float) -> float:
+    """Where a rising function is at most `close` to 0, between `ends` with their values: by the Illinois rule."""
+    (low, high), (below, above) = ends, values
+    moved = 0
+    for _ in range(MOST_TRIES):
+        middle = high - above * (high - low) / (above - below)
+        value = of(middle)
+        if abs(value) <= close:
+            return middle
+        if value > 0:
+            high, above, below = middle, value, below / 2 if moved > 0 else below
+        else:
+            low, below, above = middle, value, above / 2 if moved < 0 else above
+        moved = 1 if value > 0 else -1
+    return high
+
+
+def path(start: np.ndarray, step: Callable[[np.ndarray], np.ndarray], steps: int) -> np.ndarray:
+    """q_0 ... q_t of a step, (steps + 1, K)."""
+    points = [np.asarray(start, float)]
+    for _ in range(steps):
+        points.append(step(points[-1]))
+    return np.array(points)
+
+
+def mirror_path(start: np.ndarray, p: np.ndarray, gamma: float, steps: int) -> np.ndarray:
+    """q_t ∝ q_0^s p^(1-s) with s = (1-γ)^t: a straight line in log coordinates."""
+    return path(start, lambda q: mirror_step(q, p, gamma), steps)
+
+
+def gradient_path(start: np.ndarray, p: np.ndarray, gamma: float, steps: int) -> np.ndarray:
+    """Gradient steps whose first one is as long as the first mirror step with γ; its η is kept."""
+    size = equal_size(start, p, gamma)
+    return path(start, lambda q: gradient_step(q, p, size), steps)
+
+
+# The settings of the Geometry page.
+
+MOST_STEPS = 40
+MOVED = "moved"
+STARTS = {  # q_0 over the states A, B, C
+    "far": np.array([0.05, 0.15, 0.80]),
+    "equal": np.full(3, 1 / 3),
+    "edge": np.array([0.02, 0.90, 0.08]),
+}
+
+
+class GeometryKnobs(Knobs):
+    """Three sliders, and where the paths start."""
+
+    kind_words = "setting of the Geometry page"
+
+    gamma = Real(
+        0.3, bounds=(0, 1), inclusive_bounds=(False, True), softbounds=(0.01, 1.0), label="Step size γ", acts="at once",
+        basic=True, doc="The share that a mirror step forgets: the forward KL falls by at least this share. "
+        "The gradient steps have the η with which their first step is as long.",
+    )  # fmt: skip
+    steps = Whole(
+        5, bounds=(0, MOST_STEPS), label="Steps t", acts="at once", basic=True, doc="How many steps of both are drawn."
+    )
+    peak = Real(
+        0.9, bounds=(0.4, 0.95), label="Posterior p(A)", acts="at once", basic=True,
+        doc="How peaked the posterior is: the probability of A. B gets 70 % of the rest, C 30 %. "
+        "In the density the two modes become narrower with it.",
+    )  # fmt: skip
+    start = Choice(
+        "far", choices={"far": "near C, far from p", "equal": "all equally likely", "edge": "near B, close to an edge",
+                        MOVED: "where you moved it"},
+        label="Start q₀", acts="at once", basic=True,
+        doc="The distribution that both paths begin with: the prior. You can also drag it in the triangle.",
+    )  # fmt: skip
+
 
 STATES = ("A", "B", "C")
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # (3, 2), of an equilateral triangle
@@ -132,3 +288,103 @@ class Geometry:
     def cut(self) -> float:
         """The share of the grid at which the last gradient step is 0."""
         return float((self.density.gradient[-1] == 0).mean())
+
+
+# The columns of the Geometry page's three pictures, name of a layer -> its columns.
+
+Columns = dict[str, np.ndarray]
+KL_SPAN = (1e-4, 20.0)  # nats, of the axis; infinite values are marked near its top
+TOP = 12.0
+OUT_OF_SIGHT = -MOST_STEPS  # a step for the legend, which draws no sign of a layer without points
+
+
+def triangle_columns(geometry: Geometry) -> dict[str, Columns]:
+    """Both paths, where they end, start, posterior, and the lines of equal KL(q‖p)."""
+    states = geometry.states
+    return {
+        "contours": contours(geometry.knobs.peak),
+        "mirror": place(states.mirror) | _told(states.mirror),
+        "gradient": place(states.gradient) | _told(states.gradient),
+        "mirror_end": place(states.mirror[-1]),
+        "gradient_end": place(states.gradient[-1]),
+        "posterior": place(states.p),
+        "start": place(geometry.start),
+    }
+
+
+def density_columns(geometry: Geometry) -> dict[str, Columns]:
+    """Exact posterior, start and both q_t per unit of theta; "cut" lies where the gradient's is 0."""
+    found = geometry.density
+    curves = {"exact": found.p, "start": wide_prior(), "mirror": found.mirror[-1], "gradient": found.gradient[-1]}
+    columns = {name: {"x": GRID, "y": masses / CELL} for name, masses in curves.items()}
+    return columns | {"cut": {"x": GRID, "y": np.where(found.gradient[-1] == 0, 0.0, np.nan)}}
+
+
+def kl_columns(geometry: Geometry) -> dict[str, Columns]:
+    """Forward KL of both up to now and the bound for all t; 0 has no place on a log axis, "infinite" is marked."""
+    t = np.arange(geometry.knobs.steps + 1)
+    everything = np.arange(MOST_STEPS + 1)
+    at_edge = t[np.isinf(geometry.gradient_kl)]
+    columns = {"mirror": (t, geometry.mirror_kl), "gradient": (t, geometry.gradient_kl)}
+    columns["bound"] = (everything, geometry.bound(everything))
+    drawn = {name: {"x": x, "y": _on_log_axis(y)} for name, (x, y) in columns.items()}
+    marks = np.concatenate([[OUT_OF_SIGHT], at_edge])
+    return drawn | {"infinite": {"x": marks, "y": np.full(len(marks), TOP)}}
+
+
+def _told(points: np.ndarray) -> Columns:
+    """What the pointer is told of each step of a path."""
+    return {"t": np.arange(len(points)), **dict(zip(STATES, points.T, strict=True))}
+
+
+def _on_log_axis(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
+
+
+# What the Geometry page says of its setting, with the setting's own numbers.
+
+
+def percent(share: float) -> str:
+    """A share as "17 %", with "below 1 %" and "above 99 %" where rounding would say none or all."""
+    if 0 < share < 0.01:
+        return "below 1 %"
+    return "above 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
+
+
+def steps_made(geometry: Geometry) -> str:
+    """The first words: "After 5 steps of γ = 0.3"."""
+    t = geometry.knobs.steps
+    return f"After {t} step{'s' * (t != 1)} of γ = {short(geometry.knobs.gamma)}"
+
+
+def formula(geometry: Geometry) -> str:
+    """The bound of this setting with its numbers, as HTML."""
+    t, gamma, first = geometry.knobs.steps, short(geometry.knobs.gamma), number(geometry.mirror_kl[0])
+    bound = float(geometry.bound(t))
+    equals = "< 0.0001" if 0 < bound < 1e-4 else f"= {number(bound)}"
+    return typeset(f"KL(p‖q_{{{t}}}) ≤ (1 − γ)^{{{t}}} KL(p‖q_0) = (1 − {gamma})^{{{t}}} × {first} {equals} nats")
+
+
+def mirror_words(geometry: Geometry) -> str:
+    """How far the mirror steps are, and how much of the start is left."""
+    t = geometry.knobs.steps
+    left = percent(float(geometry.left(t)))
+    return (
+        f"{steps_made(geometry)}: forward KL {number(geometry.mirror_kl[-1])} nats, bound "
+        f"{number(float(geometry.bound(t)))}; the share of the start q₀ that is left is "
+        f"{typeset(f'(1−γ)^{{{t}}}')} = {left}."
+    )
+
+
+def gradient_words(geometry: Geometry) -> str:
+    """How far the gradient steps are, and where they have been 0."""
+    last, been = geometry.gradient_kl[-1], geometry.been_zero
+    here = "infinite, as q is 0 at a state that p allows" if np.isinf(last) else f"{number(last)} nats"
+    ways = {0: "no state has", 1: "1 of 3 states has"}
+    cut = f" The density is cut to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""
+    return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 on the way.{cut}"
+
+
+def sentences(geometry: Geometry) -> tuple[str, str, str]:
+    """The formula, what the mirror steps did and what the gradient steps did, as HTML."""
+    return formula(geometry), mirror_words(geometry), gradient_words(geometry)

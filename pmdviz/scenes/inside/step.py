@@ -6,18 +6,243 @@ It reads what the step tells (`StepInfo.terms`, `numbers` and `parents`), and kn
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.methods.step import Update
+from pmdviz.methods.step import Term, Update
+from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns, drawn_rows
-from pmdviz.scenes.inside.batch import batch_picture
-from pmdviz.scenes.inside.formula import sum_words, term_words
-from pmdviz.scenes.inside.told import Population, pictures
 from pmdviz.scenes.stage import Pair, Scene
-from pmdviz.scenes.words import count
+from pmdviz.scenes.words import count, number
+from pmdviz.targets import Target
+
+# The batch of one step among all data, and the density of new data that the batch alone implies.
+
+DOTS, TICKS = 500, 400  # of all data and of a batch, drawn at most
+THETAS = 300  # over which the density is averaged
+
+
+def batch_picture(frame: Any) -> dict[str, Any] | None:
+    """The batch that led to `frame`; None where the data cannot be drawn, or the step was given none."""
+    target, rows = frame.target, frame.batch_rows
+    if rows is None or not data_columns.applies(target):
+        return None
+    batch = target.data_rows[rows]
+    if not len(batch):
+        return None
+    ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
+    shown = points[_some(len(points), TICKS)]
+    flat = points.shape[1] == 1
+    curve = _implied(target, frame.particles, batch, ground.ranges[0]) if flat else data_columns.EMPTY_LINE
+    height = 1.05 * max([ground.ranges[1][1], *curve["y"]]) if flat else 0.0
+    return {
+        "title": _title(len(batch), target.num_data),
+        "words": _words(flat, len(curve["x"]) > 0),
+        "flat": flat,
+        "x": list(ground.ranges[0]),
+        "y": [0.0, float(height)] if flat else list(ground.ranges[1]),
+        "labels": list(ground.labels),
+        "bars": {name: _single(values) for name, values in ground.bars.items()},
+        "dots": {name: _single(values[_some(len(values), DOTS)]) for name, values in ground.dots.items()},
+        "exact": {name: _single(values) for name, values in ground.exact.items()},
+        "batch": {name: _single(column) for name, column in zip("xy", shown.T, strict=False)},
+        "curve": {name: _single(values) for name, values in curve.items()},
+    }
+
+
+def _implied(target: Target, particles: np.ndarray, batch: np.ndarray, across: tuple[float, float]) -> dict[str, Any]:
+    """Σ w p(x | θ) with weights w ∝ p(batch | θ), over some particles; nothing where a row has no density."""
+    if "row_density" not in target.offers:
+        return data_columns.EMPTY_LINE
+    thetas = particles[_some(len(particles), THETAS)]
+    log_weights = target.log_likelihood(thetas, batch)
+    weights = np.exp(log_weights - log_weights.max())
+    x = np.linspace(*across, data_columns.CURVE)
+    rows = x.reshape(-1, *target.data_rows.shape[1:])
+    return {"x": x, "y": weights @ np.exp(target.row_log_likelihood(thetas, rows)) / weights.sum()}
+
+
+def _title(rows: int, num_data: int) -> str:
+    if rows == num_data:
+        return f"The batch: all {count(num_data)} data points"
+    return f"The batch: {count(rows)} of {count(num_data)} data points"
+
+
+def _words(flat: bool, curve: bool) -> str:
+    if not flat:
+        return "Large dots: the batch. Small dots: all data."
+    drawn = "Bars: all data. Ticks: the batch."
+    return f"{drawn} Dashed: the density that the batch alone implies, averaged over the particles." if curve else drawn
+
+
+def _some(n: int, limit: int) -> np.ndarray:
+    """At most `limit` of n rows, evenly."""
+    return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values, np.float32)
+
+
+# The formula of a step: what a person reads of each of its terms, with this step's numbers in place of symbols.
+
+SMALLEST = 1e-4  # what is smaller is written with a power of ten
+TWO_NUMBERS = re.compile(r"(?<=[\d}]) (?=\d)")
+
+
+def filled(formula: str, numbers: Mapping[str, float]) -> str:
+    """The formula with numbers in place of their symbols: "+ γ N/B Σ log p" -> "+ 0.12 × 100 Σ log p".
+
+    A symbol that is part of a longer word, or has something below or above it, stays.
+    """
+    if not numbers:
+        return formula
+    symbols = "|".join(re.escape(name) for name in sorted(numbers, key=len, reverse=True))
+    known = re.compile(rf"(?<![\w.^])(?:{symbols})(?![\w^{{′̃])")
+    return TWO_NUMBERS.sub(" × ", known.sub(lambda found: _written(numbers[found[0]]), formula))
+
+
+def _written(value: float) -> str:
+    size = abs(value)
+    if 0 < size < SMALLEST:
+        figures, exponent = f"{size:.1e}".split("e")
+        return f"{'−' if value < 0 else ''}{figures} × 10^{{−{-int(exponent)}}}"
+    text = number(size)
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"(−{text})" if value < 0 else text
+
+
+def term_words(term: Term, numbers: Mapping[str, float]) -> dict[str, Any]:
+    """A term as a person reads it; `filled` is "" where its formula has no number to put in."""
+    numbered = filled(term.formula, numbers)
+    return {
+        "name": term.name,
+        "title": term.title,
+        "formula": term.formula,
+        "filled": "" if numbered == term.formula else numbered,
+        "about": term.about,
+    }
+
+
+def sum_words(update: Update) -> dict[str, str]:
+    """What the terms add up to."""
+    return {"title": update.title, "formula": update.formula, "unit": update.unit}
+
+
+# The four pictures of a step in words: a title and a sentence on what happened in this one.
+
+
+class Population(NamedTuple):
+    """What is known of all rows of a step, drawn or not."""
+
+    noun: str  # in the singular: "particle", "chain"
+    size: int
+    before: np.ndarray | None  # weights (m0,) of the frame before; None of unweighted points
+    after: np.ndarray | None  # (m,)
+    total: np.ndarray  # (n, k) sums of the terms
+    gain: np.ndarray | None  # (m,) by how much the log-weight grew, nats
+    moved: np.ndarray | None  # (n,) whether each is elsewhere after the step; None where it was redrawn
+    fresh: bool  # whether every step draws its points anew
+
+    @property
+    def plural(self) -> str:
+        """How many there are, with their noun."""
+        return f"{count(self.size)} {self.noun}{'s' * (self.size != 1)}"
+
+
+def pictures(kind: str, before: Any, after: Any, found: Population) -> list[dict[str, str]]:
+    """Titles and sentences, in the order of the algorithm."""
+    pull = {"weights": _gain, "move": _arrows, "ratio": _ratio}[kind](found)
+    end = {"weights": _reweighted, "move": _moved, "ratio": _decided}[kind](found)
+    title = "The proposal" if kind == "ratio" else "The pull of the batch" if _partial(after) else "The pull"
+    shortened = after.info.limited
+    last = f"{end[1]} The step was shortened: {shortened}." if shortened else end[1]
+    said = [_before(before, found), _redrawn(after, found), (title, pull), (end[0], last)]
+    return [{"title": title, "sentence": sentence} for title, sentence in said]
+
+
+def _partial(after: Any) -> bool:
+    """Whether the step was given a part of the data."""
+    rows = after.batch_rows
+    return rows is not None and not isinstance(rows, slice) and len(rows) < after.target.num_data
+
+
+def _before(before: Any, found: Population) -> tuple[str, str]:
+    at = f"Iteration {count(before.iteration)}"
+    if found.before is None:
+        return "Before the step", f"{at}: {found.plural}, where the step finds {_them(found)}."
+    m = len(found.before)
+    return "Before the step", f"{at}: {count(m)} particles, worth {_effective(found.before)} of equal weight."
+
+
+def _redrawn(after: Any, found: Population) -> tuple[str, str]:
+    info = after.info
+    if info.parents is not None:
+        parents = len(np.unique(info.parents))
+        reason = f"New particles: {info.rejuvenated}." if info.rejuvenated else "New particles."
+        return "Redrawn", f"{reason} {count(parents)} of the old ones have children."
+    if info.rejuvenated:
+        return "Redrawn", f"New particles: {info.rejuvenated}."
+    if found.fresh:
+        return "Redrawn", f"New {found.noun}s, as at every step: they do not descend from the old ones."
+    return "Kept", f"{found.noun.capitalize()}s kept: this step redraws none." if found.size > 1 else (
+        f"The {found.noun} goes on from where it is."
+    )  # fmt: skip
+
+
+def _gain(found: Population) -> str:
+    share = float(np.mean(found.gain > 0)) if found.gain is not None else 0.0
+    return f"{100 * share:.0f}% of the particles gain weight (orange), the others lose it (blue)."
+
+
+def _arrows(found: Population) -> str:
+    return "Each arrow is one term; one behind the other they lead to the new place."
+
+
+def _ratio(found: Population) -> str:
+    ratio = float(found.total[0, 0])
+    chance = number(float(np.exp(min(ratio, 0.0))))
+    first = "" if found.size == 1 else "Chain 0: "
+    return f"{first}log α = {_signed(ratio)}, so the proposal is accepted with probability {chance}."
+
+
+def _reweighted(found: Population) -> tuple[str, str]:
+    if found.before is None or found.after is None:
+        return "Reweighted", "The new weights."
+    was, now, m = _effective(found.before), _effective(found.after), count(len(found.after))
+    ess = f"Effective sample size before the step {was}, now {now} of {m}."
+    if found.moved is not None and found.moved.any():
+        return "Reweighted and moved", f"{ess} The particles moved besides."
+    return "Reweighted", ess
+
+
+def _moved(found: Population) -> tuple[str, str]:
+    length = float(np.sqrt((found.total**2).sum(axis=1)).mean())
+    what = f"The {found.noun}" if found.size == 1 else f"On average a {found.noun}"
+    return "Moved", f"{what} moved by {number(length)}."
+
+
+def _decided(found: Population) -> tuple[str, str]:
+    moved = int(found.moved.sum())
+    if found.size == 1:
+        return ("Accepted", "The chain moves on.") if moved else ("Rejected", "The chain stays where it is.")
+    return "Accepted or rejected", f"{count(moved)} of {found.plural} moved, the others stay where they are."
+
+
+def _effective(weights: np.ndarray) -> str:
+    return count(round(1.0 / float((weights**2).sum())))
+
+
+def _them(found: Population) -> str:
+    return "it" if found.size == 1 else "them"
+
+
+def _signed(value: float) -> str:
+    return f"−{number(-value)}" if value < 0 else number(value)
+
 
 LIMIT = 300  # particles of which the terms are told
 POINTS = 600  # of the contours before the step, which are drawn faintly or not for long
@@ -86,7 +311,7 @@ def inside(
         "batch": batch_picture(after),
     }
     if found.gain is not None:
-        told["gain"] = _single(found.gain[rows])
+        told["gain"] = _single_step(found.gain[rows])
     return Inside(told)
 
 
@@ -100,7 +325,7 @@ def _table(values: np.ndarray, pair: Pair) -> np.ndarray:
 
 
 def _components(values: np.ndarray) -> list[np.ndarray]:
-    return [_single(column) for column in values.T]
+    return [_single_step(column) for column in values.T]
 
 
 def _weights(frame: Any, n: int) -> np.ndarray | None:
@@ -176,7 +401,7 @@ def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
         found["children"] = np.bincount(step.parents)[found["parent"]]
     if step.placed:
         found |= _way(step, rows)
-    return {name: _single(column) for name, column in found.items()}
+    return {name: _single_step(column) for name, column in found.items()}
 
 
 def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -203,7 +428,7 @@ def _old(step: _Step, limit: int) -> dict[str, np.ndarray]:
         found["weight"] = step.old[rows]
     if step.parents is not None:
         found["children"] = np.bincount(step.parents, minlength=len(places))[rows]
-    return {name: _single(column) for name, column in found.items()}
+    return {name: _single_step(column) for name, column in found.items()}
 
 
 def _places(frame: Any, pair: Pair) -> np.ndarray:
@@ -232,7 +457,7 @@ def _thinned(line: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: values[rows] for name, values in line.items()}
 
 
-def _single(values: np.ndarray) -> np.ndarray:
+def _single_step(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, np.float32)
 
 

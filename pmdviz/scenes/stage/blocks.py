@@ -8,10 +8,10 @@ import numpy as np
 
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_LINE, EMPTY_PATHS, MAX_DRAWN, NO_WORDS, StageColumns, Words, drawn_rows
+from pmdviz.scenes.contours import with_strips
 from pmdviz.scenes.paths import OF_TRAIL
 from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, square
-from pmdviz.scenes.stage.over_posterior import OverPosterior
-from pmdviz.scenes.strips import with_strips
+from pmdviz.scenes.stage.posterior import OverPosterior
 from pmdviz.targets import Target
 
 TICK, OPACITY = 0.03, 0.35  # of a particle on its block's axis: its length in sides of the picture

@@ -8,14 +8,23 @@ import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.methods import Method
-from pmdviz.scenes.columns import EMPTY_LINE, EMPTY_PATHS, MAX_DRAWN, NO_WORDS, StageColumns, Words, dot_columns
-from pmdviz.scenes.paths import OF_GAUSSIANS
+from pmdviz.methods.stein.shown import Leading, Reweighting
+from pmdviz.scenes.columns import (
+    EMPTY_LINE,
+    EMPTY_PATHS,
+    MAX_DRAWN,
+    NO_WORDS,
+    Image,
+    StageColumns,
+    Words,
+    dot_columns,
+    drawn_rows,
+)
+from pmdviz.scenes.contours import with_strips
+from pmdviz.scenes.paths import OF_GAUSSIANS, OF_STEP, Segments, path_words, segment_columns
 from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, square
-from pmdviz.scenes.stage.exact_lines import lines_on_grid, reference_lines
-from pmdviz.scenes.stage.marginal_columns import prior_lines
-from pmdviz.scenes.stage.over_posterior import OverPosterior
-from pmdviz.scenes.stage.posterior import LARGEST
-from pmdviz.scenes.strips import with_strips
+from pmdviz.scenes.stage.marginals import prior_lines
+from pmdviz.scenes.stage.posterior import LARGEST, OverPosterior, lines_on_grid, reference_lines
 from pmdviz.targets import Target
 
 MOST, CORNERS = 100, 36  # components that have ellipses, the heaviest, and an ellipse's corners
@@ -108,3 +117,180 @@ def _shares(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int], apart
             placed.append(int(row))
     at = mixture.particles[placed][:, chosen].astype(np.float32)
     return Words(at[:, 0].copy(), at[:, 1].copy(), tuple(f"{weight:.0%}" for weight in mixture.weights[placed]))
+
+
+# Leaders and the followers that they move: these by their log weight, over how much the last step stretched space.
+
+SIDE = 48  # cells of the picture, a side
+SMALLEST_DOT, LARGEST_DOT = 2.0, 12.0  # px, of a dot
+NATS = 6.0  # below the heaviest: there and below it dots are the smallest
+SHADES = 127  # of a colour
+
+
+class FollowersScene(OverPosterior):
+    """The diameter of a follower falls with its log weight, by 10 px over 6 nats, so that those of no weight are seen.
+
+    In two dimensions the cells behind them say by how much the map of the last step changes volumes: where space is
+    squeezed (orange) the followers' density rises, and their weight falls.
+    """
+
+    name = "followers"
+    title = "Leaders and followers"
+    order = 8
+    legend = {
+        "exact": "exact posterior",
+        "particles": "followers, by log weight",
+        "others": "leaders",
+        "paths": "paths",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To methods with leaders."""
+        return "reals" in target.offers and isinstance(method, Leading)
+
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """With the force of the leaders."""
+        return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """The posterior's picture, with dots and cells of its own."""
+        drawn = SCENES["posterior"].columns(frame, pair, limit)
+        sizes = log_sizes(drawn.particles["weight"])
+        return drawn._replace(
+            approximate=EMPTY_LINE,
+            prior=EMPTY_LINE,
+            particles={**drawn.particles, "size": sizes},
+            others=_leaders(frame, pair),
+            image=_stretches(frame),
+        )
+
+
+def log_sizes(weights: np.ndarray) -> np.ndarray:
+    """Diameters in px (n,) float32, linear in log w from the heaviest down to 6 nats less."""
+    with np.errstate(divide="ignore"):
+        below = np.log(weights.astype(float)) - np.log(weights.max(initial=1e-300).astype(float))
+    return (SMALLEST_DOT + (LARGEST_DOT - SMALLEST_DOT) * np.clip(1 + below / NATS, 0, 1)).astype(np.float32)
+
+
+def _leaders(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
+    """Where they stand; in one dimension on the axis."""
+    points = frame.method.leaders(frame.state)
+    x = points[:, pair[0]] if frame.target.dim > 1 else points[:, 0]
+    y = points[:, pair[1]] if frame.target.dim > 1 else np.zeros(len(points))
+    return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
+
+
+def _stretches(frame: Any) -> Image | None:
+    """log |det| of the last step's map in units of its largest: 0 where squeezed most, a half where nothing moves."""
+    if frame.target.dim != 2 or frame.iteration == 0:
+        return None
+    (left, right), (low, high) = square(frame.target.view_box)
+    x, y = (a + (b - a) * (np.arange(SIDE) + 0.5) / SIDE for a, b in ((left, right), (low, high)))
+    points = np.stack([np.tile(x, SIDE), np.repeat(y, SIDE)], axis=1)
+    logs = frame.method.stretch(frame.state, frame.knobs, frame.target, points)
+    shares = np.clip(logs / max(float(np.abs(logs).max(initial=0.0, where=np.isfinite(logs))), 1e-300), -1, 1)
+    values = 0.5 + 0.5 * np.rint(SHADES * shares) / SHADES
+    return Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
+
+
+# Points that stay where they are and are weighed anew: a dot is the weight now, a ring the weight they came with.
+
+INK, LARGEST_RING = 8_000.0, 36.0  # px^2 of all squared diameters together; px, of one dot or ring
+FRAME = 420.0  # px a side: of a picture as large as that a ring is as wide as the dot of the same weight
+REWEIGHTING_CORNERS, OPACITY = 20, 0.7  # of a ring
+
+
+class ReweightingScene(OverPosterior):
+    """The area of a dot is the weight that the method gives a point, that of the ring around it its importance weight.
+
+    A dot that fills its ring has kept its weight. Rings grow with the picture, dots do not: they fit one
+    another where it is about 420 px wide.
+    """
+
+    name = "reweighting"
+    title = "Reweighting"
+    order = 8
+    legend = {"exact": "exact posterior", "particles": "new weights", "paths": "importance weights"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To methods that weigh given points anew."""
+        return "reals" in target.offers and isinstance(method, Reweighting)
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """The posterior's picture without an approximation, with dots of their own size, and rings."""
+        drawn = SCENES["posterior"].columns(frame, pair, limit)
+        rows = drawn_rows(frame.weights, limit)
+        dots = {**drawn.particles, "size": diameters(frame.weights[rows])}
+        wide, high = (b - a for a, b in self.ranges(frame.target, pair, drawn.top))
+        sizes = diameters(frame.method.before(frame.state)[rows])
+        circles = rings(dots["x"], dots["y"], sizes * wide / FRAME, sizes * high / FRAME)
+        return drawn._replace(approximate=EMPTY_LINE, image=None, particles=dots, prior=EMPTY_LINE, paths=circles)
+
+
+def diameters(weights: np.ndarray) -> np.ndarray:
+    """In px, (n,) float32: the area is proportional to the weight, up to the largest."""
+    return np.minimum(np.sqrt(weights * INK), LARGEST_RING).astype(np.float32)
+
+
+def rings(x: np.ndarray, y: np.ndarray, wide: np.ndarray, high: np.ndarray) -> dict[str, np.ndarray]:
+    """Ellipses about points (n,) of such widths and heights, as segments of `StageColumns.paths`; none of width 0."""
+    some = wide > 0
+    if not some.any():
+        return EMPTY_PATHS
+    angles = np.linspace(0, 2 * np.pi, REWEIGHTING_CORNERS + 1)
+    across = x[some, None] + 0.5 * wide[some, None] * np.cos(angles)
+    up = y[some, None] + 0.5 * high[some, None] * np.sin(angles)
+    corners = {"x0": across[:, :-1], "y0": up[:, :-1], "x1": across[:, 1:], "y1": up[:, 1:]}
+    number = REWEIGHTING_CORNERS * int(some.sum())
+    look = {"alpha": np.full(number, OPACITY, np.float32), "kind": np.zeros(number, np.float32)}
+    return {**{name: values.ravel().astype(np.float32) for name, values in corners.items()}, **look}
+
+
+# Lines of descent: from the first particles that still have descendants to these, where they are now.
+
+MAX_LINES = 400
+DESCENT_FAINTEST = 0.15  # opacity of the line of a family that has almost no weight
+
+
+class DescentScene(OverPosterior):
+    """After each resampling fewer of the first particles have descendants; the ESS is high again, and blind to that.
+
+    A line is the darker the more weight all descendants of its ancestor have together.
+    """
+
+    name = "descent"
+    title = "Lines of descent"
+    order = 12
+    legend = {
+        "exact": "exact posterior",
+        "particles": "particles",
+        "paths": "lines of descent",
+        "others": "first particles with descendants",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To particles in two or more dimensions that are drawn from one another."""
+        return method.resamples and method.family == "particles" and "reals" in target.offers and target.dim > 1
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """The posterior's picture without q, with the ancestors and the lines from them."""
+        drawn = SCENES["posterior"].columns(frame, pair, limit)
+        plain = drawn._replace(approximate=EMPTY_LINE, image=None)
+        if frame.ancestry is None:
+            return plain
+        first, chosen = frame.ancestry.first[:, list(pair)], drawn_rows(frame.weights, MAX_LINES)
+        chosen = chosen[frame.weights[chosen] > 0]
+        ancestors = frame.ancestry.rows[chosen]
+        lines = np.stack([first[ancestors], frame.particles[chosen][:, list(pair)]], axis=1)
+        opacity = line_opacity(frame.ancestry.rows, frame.weights, len(first))[ancestors]
+        alive = first[np.unique(ancestors)].astype(np.float32)
+        return plain._replace(
+            paths=segment_columns([Segments(lines, OF_STEP, opacity)]),
+            others={"x": alive[:, 0].copy(), "y": alive[:, 1].copy()},
+        )
+
+
+def line_opacity(ancestors: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:
+    """For each of the first particles (`number`,) the opacity of its lines, by the weight of its descendants (n,)."""
+    shares = np.bincount(ancestors, weights, minlength=number)
+    return DESCENT_FAINTEST + (1 - DESCENT_FAINTEST) * np.sqrt(shares / max(shares.max(), 1e-300))

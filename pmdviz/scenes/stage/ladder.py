@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.density import KernelDensity, effective_sample_size
 from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
+from pmdviz.methods.stein.shown import AreaUnderDiscrepancy, WithSurrogate
+from pmdviz.methods.stein.surrogates import PriorSurrogate
 from pmdviz.methods.step import TEMPERATURE
 from pmdviz.metrics.draws import once
-from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, Words, dot_sizes, drawn_rows
-from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.marginal_columns import reference_marginal
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns, Words, dot_sizes, drawn_rows
+from pmdviz.scenes.contours import contour_line, density_curve, density_levels
+from pmdviz.scenes.paths import path_words
+from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
+from pmdviz.scenes.stage.marginals import OUTLINES, prior_lines, reference_marginal
+from pmdviz.scenes.stage.posterior import OverPosterior, Tops, lines_on_grid, lines_with_strips, reference_lines
 from pmdviz.scenes.tiling import joined
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -208,3 +214,191 @@ def _words(target: Target, k: int) -> Words:
     nats = [(left + side * share, -0.55, text) for share, text in ((0, f"-{REACH:g}"), (0.5, "0"), (1, f"{REACH:g}"))]
     x, y, text = zip(*rows, *ends, *nats, strict=True)
     return Words(np.array(x, np.float32), np.array(y, np.float32), text)
+
+
+# An area that is added up step by step, beside the number that it should come to.
+
+POINTS = 500  # of a curve
+DRAWS, FEWEST, MAX_PAIRS = 20_000, 200, 20_000_000  # of q0; pairs of draw and datum
+
+
+class AreaScene(Scene):
+    """The sum of step KSD^2 over the run so far, and KL(q0, p) where log Z is known.
+
+    The axis is the share of the run: of its budget, or without one of the steps so far.
+    """
+
+    name = "area"
+    title = "Area under KSD²"
+    order = 9
+    legend = {"exact": "KL(q₀, p), by draws of q₀", "approximate": "area under KSD²"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To methods that add one up."""
+        return isinstance(method, AreaUnderDiscrepancy)
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """The whole run; from minus the level to twice that: an area that leaves the picture has missed it."""
+        top = top if np.isfinite(top) and top > 0 else 1.0
+        return (0.0, 1.0), (-top, 2 * top)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Both in words."""
+        return "share of the run", "area under KSD² (nats)"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """A curve, and a level."""
+        areas, m = frame.method.areas(frame.state), len(frame.weights)
+        rows = np.unique(np.linspace(0, len(areas) - 1, min(POINTS, len(areas))).astype(np.int64))
+        done = min(frame.spent / frame.budget, 1.0) if frame.budget else 1.0
+        shares = rows / max(len(areas) - 1, 1) * done
+        curve = {"x": shares.astype(np.float32), "y": areas[rows].astype(np.float32)}
+        level = start_divergence(frame.target)
+        if level is not None and np.isfinite(level):
+            return StageColumns(_across(level), curve, EMPTY_DOTS, m, m, level)
+        return StageColumns(EMPTY_LINE, curve, EMPTY_DOTS, m, m, float(areas.max()) or np.nan)
+
+
+def _across(level: float) -> dict[str, np.ndarray]:
+    return {"x": np.array([0.0, 1.0], np.float32), "y": np.full(2, level, np.float32)}
+
+
+def start_divergence(target: Target) -> float | None:
+    """KL(q0, p) = E_q0 [log q0 - log p] + log Z in nats, by seeded draws of q0; None where log Z is unknown."""
+    return _start_divergence(_Known(target))
+
+
+class _Known:
+    """A target as a key of a cache, which holds the few that are looked at."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.target.key == other.target.key
+
+    def __hash__(self) -> int:
+        return hash(self.target.key)
+
+
+@lru_cache(8)
+def _start_divergence(known: _Known) -> float | None:
+    target = known.target
+    reference = target.reference()
+    if reference is None or reference.log_z is None:
+        return None
+    num = int(np.clip(MAX_PAIRS // target.num_data, FEWEST, DRAWS))
+    draws = target.sample_prior(stream("pictures"), num)
+    return float(reference.log_z - target.log_likelihood(draws, target.data_rows).mean())
+
+
+# A surrogate beside the target: dashes against solid lines, particles by surrogate over target, targets on the way.
+
+SURROGATE_SIDE = {1: 512, 2: 96}  # cells of the surrogate's picture, a side
+SMALLEST, SURROGATE_LARGEST = 2.0, 20.0  # px, of a dot: those of no weight are seen too
+SURROGATE_ROWS, SURROGATE_POWER = 8, 3.0  # curves of the way in one dimension: β = (k / 8)^3
+
+
+class SurrogateScene(OverPosterior):
+    """Regions (50, 80, 95 %) of target and surrogate; the area of a dot is its weight ρ/p, those of none have 2 px.
+
+    Of an annealed run the target at the present temperature is an outline; in one dimension the whole way from the
+    prior to the posterior is there. Above two dimensions the densities are marginals of a pair of coordinates, and
+    targets on the way are not known.
+    """
+
+    name = "surrogate"
+    title = "Surrogate"
+    order = 8
+    legend = {
+        "prior": "prior (annealed: at β)",
+        "exact": "exact posterior",
+        "approximate": "surrogate ρ",
+        "particles": "particles, by ρ/p",
+        "paths": "paths",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To methods with a surrogate."""
+        return "reals" in target.offers and isinstance(method, WithSurrogate)
+
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """With the two parts of the force."""
+        return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """The posterior's picture, with the surrogate in place of the approximation."""
+        drawn = SCENES["posterior"].columns(frame, pair, limit)
+        ratios = frame.method.ratios(frame.state)
+        rows = drawn_rows(frame.weights, limit)
+        sizes = np.maximum(dot_sizes(ratios[rows], len(ratios), SURROGATE_LARGEST), SMALLEST).astype(np.float32)
+        return drawn._replace(
+            approximate=_surrogate(frame, pair),
+            prior=_on_the_way(frame, pair),
+            particles={**drawn.particles, "size": sizes, "weight": ratios[rows].astype(np.float32)},
+            image=None,
+            words=_words_surrogate(frame, pair, drawn.top),
+        )
+
+
+def _surrogate(frame: Any, pair: Pair) -> Line:
+    """Its regions with their marginals on the strips, or its curve; nothing where it is the same everywhere."""
+    target, rho = frame.target, frame.method.surrogate(frame.state, frame.knobs, frame.target)
+    if target.dim > 2:
+        found = rho.marginal(pair)
+        if found is None:
+            return prior_lines(target, pair) if isinstance(rho, PriorSurrogate) else EMPTY_LINE
+        rho, box = found, tuple(target.view_box[k] for k in pair)
+    else:
+        box = target.view_box
+    grid = Grid(box, SURROGATE_SIDE[len(box)])
+    logs = rho.log_density(grid.points)
+    if np.ptp(logs) == 0:
+        return EMPTY_LINE
+    density = normalised(logs, grid)
+    return lines_with_strips(grid.axes, density, target, pair, _tops(frame, pair))[0]
+
+
+def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
+    """A density by its logs at the cells of a grid, with mass 1 there, of the grid's shape."""
+    values = np.exp(logs - logs.max()).reshape(grid.shape)
+    return values / (values.sum() * grid.cell_volume)
+
+
+def _tops(frame: Any, pair: Pair) -> Tops | None:
+    """How high the marginals of the exact posterior are, which the strips are drawn to."""
+    if frame.target.dim > 2:
+        return reference_lines(frame.target, pair)[1]
+    picture = frame.grid
+    return None if picture is None or picture.p is None else lines_on_grid(picture, frame.target)[1]
+
+
+def _on_the_way(frame: Any, pair: Pair) -> Line:
+    """The target at the present temperature, or in one dimension at nine of them; the prior of a run that has none."""
+    target, annealed = frame.target, frame.knobs.annealing == "on"
+    if target.dim > 2 or not annealed:
+        return prior_lines(target, pair if target.dim > 1 else (0,))
+    plane = plane_of(target)
+    if target.dim == 1:
+        curves = [_tempered(plane, (row / SURROGATE_ROWS) ** SURROGATE_POWER) for row in range(SURROGATE_ROWS + 1)]
+        return joined([density_curve(plane.grid.axes[0], curve) for curve in curves])
+    density = _tempered(plane, frame.method.temperature(frame.state, frame.knobs))
+    return contour_line(*plane.grid.axes, density, density_levels(density, OUTLINES))
+
+
+def _tempered(plane: Plane, beta: float) -> np.ndarray:
+    return normalised(plane.log_prior + (beta * plane.log_likelihood if beta else 0.0), plane.grid)
+
+
+def _words_surrogate(frame: Any, pair: Pair, top: float) -> Words:
+    """The ESS of the weights and the temperature, in the upper left corner."""
+    ess, m = effective_sample_size(np.log(np.maximum(frame.method.ratios(frame.state), 1e-300))), len(frame.weights)
+    text = f"ESS of ρ/p: {ess:.3g} of {m:,}"
+    if frame.knobs.annealing == "on":
+        text += f" · β = {frame.method.temperature(frame.state, frame.knobs):.2g}"
+    if frame.target.dim == 1:
+        (left, right), (low, high) = SCENES["posterior"].ranges(frame.target, pair, top)
+    else:
+        (left, right), (low, high) = square(frame.target.view_box, pair)
+    x, y = left + 0.3 * (right - left), high - 0.04 * (high - low)
+    return Words(np.array([x], np.float32), np.array([y], np.float32), (text,))

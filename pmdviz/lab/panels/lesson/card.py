@@ -25,7 +25,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lessons.asking import CONFIDENCES, Ask
 from pmdviz.lessons.judging import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
-from pmdviz.scenes.teaching.lesson_words import goal_words, inline, markdown, plain, score_words, summary, values_words
+from pmdviz.scenes.lesson_words import goal_words, inline, markdown, plain, score_words, summary, values_words
 
 
 class LessonCard(JSComponent):

@@ -18,7 +18,7 @@ from pmdviz.lab.loop.work import Newest
 from pmdviz.lab.panels.own_data.dialog import OwnDataDialog
 from pmdviz.lab.panels.own_data.editing import EDITING, DataEditing
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.scenes.moved import Moved, moved, moved_options
+from pmdviz.scenes.past import Moved, moved, moved_options
 from pmdviz.targets import Target
 from pmdviz.targets.handles import Handle
 from pmdviz.views.moved import MovedLines

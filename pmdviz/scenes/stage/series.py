@@ -1,4 +1,4 @@
-"""What a target is asked for in its own units, such as a variance and not its log: marginals beside the exact ones."""
+"""A hidden path over time: where most of it lies under q and exactly, and the true one where it is known."""
 
 from __future__ import annotations
 
@@ -10,11 +10,103 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
-from pmdviz.scenes.columns import EMPTY_DOTS, MAX_DRAWN, StageColumns, Words
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns, Words
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.series.hidden_path import points_of
 from pmdviz.scenes.tiling import Tiling, joined, placed
 from pmdviz.targets import Target
+
+SHARES = 0.05, 0.5, 0.95  # of the points of a time that lie below each of the three lines
+POINTS = 1000  # times at most
+ROOM = 0.6  # above and below the exact band, in its height
+KEPT = 16  # bands
+
+Line = dict[str, np.ndarray]
+_drawn: dict[tuple, Line] = {}
+
+
+class HiddenPathScene(Scene):
+    """Median, 5 % and 95 % of the path at every time, under q and exactly; the path that the data were simulated from.
+
+    Any target that says in which coordinates its path is (`path_columns`) has it. Of particles q is they themselves,
+    without the smoothing of a density.
+    """
+
+    name = "hidden_path"
+    title = "Hidden path"
+    order = 3
+    legend = {
+        "prior": "true path",
+        "exact": "exact median, 5 and 95 %",
+        "approximate": "approximate median, 5 and 95 %",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To targets with a path."""
+        return hasattr(target, "path_columns")
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """All times, and room around the exact band."""
+        band = _kept(target)["y"]
+        low, high = float(np.nanmin(band)), float(np.nanmax(band))
+        room = ROOM * (high - low) or 1.0
+        count = len(_times(target))
+        side = 0.01 * target.num_data if count > 1 else 1.0
+        return (1 - side, target.num_data + side), (low - room, high + room)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Time, and what the target calls its path."""
+        return "t", target.path_title
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Two bands and the true path."""
+        target, m = frame.target, len(frame.weights)
+        approximate = _band(target, *points_of(frame))
+        true = EMPTY_LINE if target.true_path is None else _line(target, target.true_path[_times(target)])
+        return StageColumns(_kept(target), approximate, EMPTY_DOTS, m, m, prior=true)
+
+
+def points_of(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, d) with weights (n,): particles or draws of a chain, of a few Gaussians draws."""
+    if frame.method.family == "parametric":
+        return frame.draws, np.full(len(frame.draws), 1 / len(frame.draws))
+    return frame.particles, frame.weights
+
+
+def _times(target: Target) -> np.ndarray:
+    """Which of the path's points are drawn, from 0."""
+    count = target.num_data
+    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(np.int64))
+
+
+def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> Line:
+    paths = points[:, target.path_columns][:, _times(target)]
+    return joined(_line(target, curve) for curve in weighted_quantiles(paths, weights, SHARES))
+
+
+def _line(target: Target, y: np.ndarray) -> Line:
+    return {"x": (_times(target) + 1).astype(np.float32), "y": y.astype(np.float32)}
+
+
+def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[float, ...]) -> np.ndarray:
+    """Of every column of values (n, k) the least value that weights (n,) of each share lie at or below: (shares, k)."""
+    order = np.argsort(values, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+    places = [np.minimum((below < share * below[-1]).sum(axis=0), len(values) - 1) for share in shares]
+    columns = np.arange(values.shape[1])
+    return np.array([values[order[place, columns], columns] for place in places])
+
+
+def _kept(target: Target) -> Line:
+    """The exact band: the SAME arrays at every frame."""
+    if target.key not in _drawn:
+        while len(_drawn) >= KEPT:
+            _drawn.pop(next(iter(_drawn)), None)
+        draws = target.reference().draws
+        _drawn[target.key] = _band(target, draws, np.full(len(draws), 1 / len(draws)))
+    return _drawn[target.key]
+
+
+# What a target is asked for in its own units, such as a variance and not its log: marginals beside the exact ones.
 
 CELLS, REACH, HIGH, TOP = (
     160,
@@ -22,11 +114,10 @@ CELLS, REACH, HIGH, TOP = (
     0.55,
     0.97,
 )  # of a curve; exact sds to either side; heights of the exact peak and at most
-KEPT = 16
+REPORTED_KEPT = 16
 
-Line = dict[str, np.ndarray]
 Box = tuple[float, float]
-_drawn: dict[tuple, tuple[Line, list[tuple[Box, float]], list[str]]] = {}
+_drawn_reported: dict[tuple, tuple[Line, list[tuple[Box, float]], list[str]]] = {}
 
 
 class ReportedScene(Scene):
@@ -57,7 +148,7 @@ class ReportedScene(Scene):
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves, and words over and under them."""
         target, (points, weights) = frame.target, points_of(frame)
-        exact, scales, told = _kept(target)
+        exact, scales, told = _kept_reported(target)
         found = target.reported(points)
         lines, words = [], []
         for k, ((box, peak), name) in enumerate(zip(scales, target.reported_names, strict=True)):
@@ -98,11 +189,11 @@ def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box
     return {"x": across, "y": up}
 
 
-def _kept(target: Target) -> tuple[Line, list[tuple[Box, float]], list[str]]:
+def _kept_reported(target: Target) -> tuple[Line, list[tuple[Box, float]], list[str]]:
     """The exact curves, the SAME arrays at every frame, with each tile's box and peak, and mean and sd in words."""
-    if target.key not in _drawn:
-        while len(_drawn) >= KEPT:
-            _drawn.pop(next(iter(_drawn)), None)
+    if target.key not in _drawn_reported:
+        while len(_drawn_reported) >= REPORTED_KEPT:
+            _drawn_reported.pop(next(iter(_drawn_reported)), None)
         found = target.reported(target.reference().draws)
         weights = np.full(len(found), 1 / len(found))
         lines, scales, told = [], [], []
@@ -115,5 +206,5 @@ def _kept(target: Target) -> tuple[Line, list[tuple[Box, float]], list[str]]:
             scales.append((box, float(curve[1].max())))
             lines.append(_placed(target, k, *curve, *scales[-1]))
             told.append(f"{mean:.3g} ± {sd:.2g}")
-        _drawn[target.key] = joined(lines), scales, told
-    return _drawn[target.key]
+        _drawn_reported[target.key] = joined(lines), scales, told
+    return _drawn_reported[target.key]

@@ -1,0 +1,417 @@
+"""States of few values as cells of colour: the newest state, the mean under the approximation, and the exact mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.methods import Method
+from pmdviz.methods.stein.quantile_bins import QuantileBins
+from pmdviz.methods.stein.shown import Latent
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns, Words, dot_sizes, drawn_rows
+from pmdviz.scenes.stage.base import Pair, Ranges, Scene
+from pmdviz.scenes.tiling import joined
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+GAP = 1  # cells between two lattices
+
+
+class LatticeScene(Scene):
+    """Each coordinate is a cell, from the lowest value (0) to the highest (1); the first row is on top.
+
+    The means have frames: pale cells would not be seen as a lattice.
+    """
+
+    name = "lattice"
+    title = "Lattice"
+    numbered = False
+    order = 10
+    legend = {"exact": "exact mean", "approximate": "mean of draws"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To discrete states."""
+        return isinstance(target.space, Discrete)
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Square cells."""
+        rows, columns = shape_of(target)
+        width = _panels(target) * (columns + GAP) - GAP
+        half = max(rows, width) / 2 + 0.5
+        return (width / 2 - half, width / 2 + half), (rows / 2 - half, rows / 2 + half)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Which lattice is which, in their order, and what the colours say."""
+        exact = " · exact mean" if _panels(target) > 2 else ""
+        return f"newest state · mean of draws{exact}", "orange: lowest value, green: highest"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """One image of two or three lattices."""
+        target = frame.target
+        states = [frame.particles[-1], frame.density.mean]
+        states += [target.reference().mean] if _panels(target) > 2 else []
+        rows, columns = shape_of(target)
+        gap = np.full((rows, GAP), np.nan)
+        parts = [part for state in states for part in (cells(target, state)[::-1], gap)][:-1]
+        drawn = np.concatenate(parts, axis=1).astype(np.float32)
+        image = Image(drawn, (0.0, float(drawn.shape[1])), (0.0, float(rows)))
+        m, wide = len(frame.weights), columns + GAP
+        means = [framed(k * wide, k * wide + columns, rows) for k in range(1, len(states))]
+        return StageColumns(means[1] if means[1:] else EMPTY_LINE, means[0], EMPTY_DOTS, m, m, image=image)
+
+
+def shape_of(target: Target) -> tuple[int, int]:
+    """Rows and columns; a list of states is one row."""
+    shape = target.space.shape
+    return (shape[0], shape[1]) if len(shape) == 2 else (1, target.dim)
+
+
+def cells(target: Target, state: np.ndarray) -> np.ndarray:
+    """A state or a mean of states (d,) as an array of rows and columns, the lowest value 0 and the highest 1."""
+    values = np.array(target.space.values, float)
+    return ((state - values.min()) / np.ptp(values)).reshape(shape_of(target))
+
+
+def framed(left: float, right: float, top: float) -> dict[str, np.ndarray]:
+    """The outline of a lattice that stands at 0."""
+    x, y = (left, right, right, left, left), (0.0, 0.0, top, top, 0.0)
+    return {"x": np.array(x, np.float32), "y": np.array(y, np.float32)}
+
+
+def _panels(target: Target) -> int:
+    return 3 if target.reference() is not None else 2
+
+
+# What some particles of a method say of discrete states, one lattice each, over the mean of all and the exact mean.
+
+ACROSS, DOWN = 4, 2  # lattices of particles
+LARGER = 2  # times as large as one of theirs is that of a mean
+
+
+class LatticeStripScene(Scene):
+    """The eight heaviest particles, of equal ones the first, and below them the mean of all and the exact one.
+
+    A cell is a coordinate, from the lowest value (0) to the highest (1); the first row is on top. A place stays empty
+    where there are fewer particles. The means have frames: pale cells would not be seen as a lattice.
+    """
+
+    name = "lattice_strip"
+    title = "Lattices of particles"
+    numbered = False
+    order = 9
+    legend = {"exact": "exact mean", "approximate": "mean of all"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To particles that are discrete states."""
+        return isinstance(target.space, Discrete) and method.family == "particles"
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Square cells."""
+        width, height = _extent(target)
+        half = max(width, height) / 2 + 0.5
+        return (width / 2 - half, width / 2 + half), (height / 2 - half, height / 2 + half)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Which lattice is which, and what the colours say."""
+        exact = " · exact mean" if target.reference() is not None else ""
+        count = ACROSS * DOWN
+        return f"above: {count} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """One image of all lattices."""
+        target, weights = frame.target, frame.weights
+        heaviest = np.argsort(-weights, kind="stable")[: ACROSS * DOWN]
+        width, height = _extent(target)
+        rows, columns = shape_of(target)
+        drawn = np.full((height, width), np.nan, np.float32)
+        for place, state in enumerate(frame.particles[heaviest]):
+            down, across = divmod(place, ACROSS)
+            _put(drawn, cells(target, state), down * (rows + GAP), across * (columns + GAP))
+        reference = target.reference()
+        means = [frame.density.mean] + ([reference.mean] if reference is not None else [])
+        frames = []
+        for place, mean in enumerate(means):
+            left = place * LARGER * (columns + GAP)
+            frames.append(framed(left, left + LARGER * columns, LARGER * rows))
+            large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
+            _put(drawn, large, DOWN * (rows + GAP), left)
+        image = Image(drawn[::-1].copy(), (0.0, float(width)), (0.0, float(height)))
+        m = len(weights)
+        return StageColumns(joined(frames[1:]) if frames[1:] else EMPTY_LINE, frames[0], EMPTY_DOTS, m, m, image=image)
+
+
+def _extent(target: Target) -> tuple[int, int]:
+    """Cells across and down."""
+    rows, columns = shape_of(target)
+    return ACROSS * (columns + GAP) - GAP, DOWN * (rows + GAP) + LARGER * rows
+
+
+def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:
+    drawn[row : row + lattice.shape[0], column : column + lattice.shape[1]] = lattice
+
+
+# One coordinate of a few values: a bar for each, of the particles' share beside the exact probability.
+
+HALF, SIDE = 0.4, 0.7  # of a bar, and of the room beside the outer ones, in the least distance of two values
+HEADROOM = 1.35  # times the highest exact probability
+
+Line = dict[str, np.ndarray]
+
+
+class ValueBarsScene(Scene):
+    """Side by side at each value: exact, where it is known, and the approximation's share."""
+
+    name = "value_bars"
+    title = "Probabilities"
+    order = 8
+    legend = {"exact": "exact probability", "approximate": "share of the particles"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To one coordinate of discrete states."""
+        return "discrete" in target.offers and target.dim == 1
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """All values."""
+        values, gap = np.sort(target.space.values), _least_distance(target)
+        return (values[0] - SIDE * gap, values[-1] + SIDE * gap), (0.0, HEADROOM * highest(target))
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The coordinate's name."""
+        return f"value of {target.parameter_names[0]}", "probability"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Two rows of bars."""
+        target, m = frame.target, len(frame.weights)
+        values, half = np.sort(target.space.values), HALF * _least_distance(target)
+        exact, share = probabilities(frame)
+        return StageColumns(bars(values - half, values, exact), bars(values, values + half, share), EMPTY_DOTS, m, m)
+
+
+def _least_distance(target: Target) -> float:
+    return float(np.diff(np.sort(target.space.values)).min())
+
+
+def highest(target: Target) -> float:
+    """The highest exact probability; 1 where none is known."""
+    exact = target.exact
+    return float(np.exp(exact.log_density(_states(target))).max()) if exact is not None else 1.0
+
+
+def probabilities(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Exact probabilities (NaN where they are not known) and the approximation's, of the values in ascending order."""
+    target, q = frame.target, frame.density
+    states = _states(target)
+    share = ((q.particles == states[:, 0]) * q.weights[:, None]).sum(axis=0)
+    exact = target.exact
+    return (np.full(len(states), np.nan) if exact is None else np.exp(exact.log_density(states))), share
+
+
+def _states(target: Target) -> np.ndarray:
+    return np.sort(target.space.values)[:, None]
+
+
+def bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray, foot: float = 0.0) -> Line:
+    """The outlines of bars (K,) that stand on `foot`, with gaps of NaN."""
+    nan, low = np.full(len(left), np.nan), np.full(len(left), foot)
+    x = np.stack([left, left, right, right, left, nan], axis=1)
+    y = np.stack([low, foot + heights, foot + heights, low, low, nan], axis=1)
+    return {"x": x.ravel().astype(np.float32), "y": y.ravel().astype(np.float32)}
+
+
+# Latent points on a line cut into quantile bins: p_c in steps over the base p0, and the bins' bars above.
+
+SDS = 3.2  # of the base's outer components, to either side
+POINTS = 600  # of a curve, and columns of shade
+FLOOR, BARS, TOP = -0.12, 1.15, 2.15  # of the dots, of the bars' feet, of the picture; a curve's peak is at 1
+SHADE = 0.35  # how far the bins' shades lie apart, from the neutral half
+WIDE = 0.3  # of a bar at most, in units of the base's sd
+LARGEST = 9.0  # px, of a dot
+
+
+class QuantileBinsScene(Scene):
+    """p_c(x) = K p0(x) p(Gamma(x)) and p0 on the latent axis, the particles under it, and above each bin two bars.
+
+    The bins are shaded by the value that they stand for; bars are the exact probability and the particles' share.
+    """
+
+    name = "quantile_bins"
+    title = "Quantile bins"
+    numbered = False
+    order = 7
+    legend = {
+        "prior": "base p₀",
+        "exact": "target in steps; exact probability",
+        "approximate": "share of the particles",
+        "particles": "latent points",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To latent points of one coordinate."""
+        return isinstance(method, Latent) and "discrete" in target.offers and target.dim == 1
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """In units in which the base reaches from -1 to 1."""
+        return (-1.0, 1.0), (2 * FLOOR, TOP)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Which is which."""
+        return "latent x, in bins of equal mass under p₀", f"density of x below, probability of {_name(target)} above"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Shades, two curves, bars and dots."""
+        target, m = frame.target, len(frame.weights)
+        bins = frame.method.bins(target, frame.knobs)
+        reach = min(bins.base.clip, float(bins.base.centres[-1]) + SDS)
+        exact, share = probabilities(frame)
+        x = np.linspace(-reach, reach, POINTS)
+        base = np.exp(bins.base.log_density(x))
+        at = np.searchsorted(bins.values, bins(x))
+        steps = len(exact) * base * exact[at]
+        top = float(np.nanmax([base.max(), np.nanmax(np.append(steps, 0.0))]))
+        (left, right), value = _sides(bins, reach)
+        middle, high = 0.5 * (left + right), HEADROOM * float(np.nanmax(np.append(exact, share.max())))
+        half = np.minimum(0.45 * (right - left), WIDE / reach)
+        each = bins.num_bins // len(exact)  # bins that share a value's probability
+        dots = _dots(frame, reach, limit)
+        return StageColumns(
+            joined([_curve(x / reach, steps / top), _bars(middle - half, middle, exact[value] / each / high)]),
+            _bars(middle, middle + half, _shares(frame, bins) / high),
+            dots,
+            len(dots["x"]),
+            m,
+            image=_shaded(at, len(exact)),
+            prior=_curve(x / reach, base / top) if m else EMPTY_LINE,
+            words=Words(
+                middle.astype(np.float32),
+                np.full(len(middle), TOP - 0.08, np.float32),
+                tuple(f"{bins.values[k]:g}" for k in value),
+            ),
+        )
+
+
+def _name(target: Target) -> str:
+    return target.parameter_names[0]
+
+
+def _sides(bins: QuantileBins, reach: float) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Left and right ends of the bins in the picture, and the row of the value that each stands for."""
+    ends = np.concatenate([[-reach], np.clip(bins.edges, -reach, reach), [reach]]) / reach
+    return (ends[:-1], ends[1:]), np.arange(bins.num_bins) % len(bins.values)
+
+
+def _shares(frame: Any, bins: QuantileBins) -> np.ndarray:
+    """Of the particles in every bin, (Q,)."""
+    numbers = np.searchsorted(bins.edges, frame.method.latent(frame.state)[:, 0], side="right")
+    return np.bincount(numbers, weights=frame.weights, minlength=bins.num_bins)
+
+
+def _bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray) -> dict[str, np.ndarray]:
+    return bars(left, right, heights * (TOP - BARS), BARS)
+
+
+def _curve(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
+
+
+def _shaded(at: np.ndarray, num_values: int) -> Image:
+    """A column a point of the axis, by the row of its value."""
+    share = 0.5 + SHADE * (at / (num_values - 1) - 0.5)
+    return Image(share[None].astype(np.float32), (-1.0, 1.0), (2 * FLOOR, TOP))
+
+
+def _dots(frame: Any, reach: float, limit: int) -> dict[str, np.ndarray]:
+    """The latent points under the axis."""
+    rows = drawn_rows(frame.weights, limit)
+    x = (frame.method.latent(frame.state)[rows, 0] / reach).astype(np.float32)
+    return {
+        "x": x,
+        "y": np.full(len(x), FLOOR, np.float32),
+        "size": dot_sizes(frame.weights[rows], len(frame.weights), LARGEST),
+        "weight": frame.weights[rows].astype(np.float32),
+        "log_density": np.full(len(x), np.nan, np.float32),
+    }
+
+
+# What the hidden units of a net look for: the signs of their weights, as one small image a unit.
+
+MOST = 64  # units that are drawn
+WEIGHT_SIGNS_ACROSS = 8  # images in a row of a half
+WEIGHT_SIGNS_GAP = 1  # cells between two images
+BETWEEN = 6  # cells between the halves, with room for words
+ABOVE = 2.5  # cells from the images to the words
+
+
+class WeightSignsScene(Scene):
+    """Above the mean sign over q of every weight, below one net's; an image is one hidden unit.
+
+    Any target with a `first_layer` of weights -1 and 1 from the pixels of images (`image_shape`) has it.
+    """
+
+    name = "weight_signs"
+    title = "Hidden units"
+    numbered = False
+    order = 6
+    legend = {}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To nets that look at images."""
+        return getattr(target, "image_shape", None) is not None and hasattr(target, "first_layer")
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Square cells."""
+        rows, columns = _cells(target)
+        half = max(rows + 2 * ABOVE, columns) / 2 + 1.5
+        return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """What is where, and what the colours say."""
+        return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Two tables of images, and over each how often it is right on held-out rows."""
+        target, weights = frame.target, frame.weights
+        one = frame.particles[np.flatnonzero(weights == weights.max())[-1]]
+        halves = [_table(target, theta) for theta in (frame.density.mean, one)]
+        gap = np.full((BETWEEN, halves[0].shape[1]), np.nan)
+        cells = np.concatenate([halves[1], gap, halves[0]]).astype(np.float32)
+        shown = Image(cells, (0.0, float(cells.shape[1])), (0.0, float(cells.shape[0])))
+        m = len(weights)
+        return StageColumns(EMPTY_LINE, EMPTY_LINE, EMPTY_DOTS, m, m, image=shown, words=_said(frame, cells.shape))
+
+
+def _shape(target: Target) -> tuple[int, int, int, int]:
+    """Units that are drawn, images in a row, and rows and columns of pixels."""
+    units = min(target.shape.hidden, MOST)
+    return units, min(units, WEIGHT_SIGNS_ACROSS), *target.image_shape[1:]
+
+
+def _cells(target: Target) -> tuple[int, int]:
+    """Rows and columns of the whole picture."""
+    units, across, rows, columns = _shape(target)
+    down = -(-units // across)
+    return 2 * (down * (rows + WEIGHT_SIGNS_GAP) - WEIGHT_SIGNS_GAP) + BETWEEN, across * (
+        columns + WEIGHT_SIGNS_GAP
+    ) - WEIGHT_SIGNS_GAP
+
+
+def _table(target: Target, theta: np.ndarray) -> np.ndarray:
+    """The images of the units of one net (d,), or of means of nets; of colours their mean. Row 0 is at the bottom."""
+    units, across, rows, columns = _shape(target)
+    images = target.first_layer(theta[None])[0, :units].reshape(units, *target.image_shape).mean(axis=1)
+    down = -(-units // across)
+    cells = np.full((down, rows + WEIGHT_SIGNS_GAP, across, columns + WEIGHT_SIGNS_GAP), np.nan)
+    for k, image in enumerate(images):
+        cells[k // across, :rows, k % across, :columns] = 0.5 * (1 + image)
+    return cells.reshape(down * (rows + WEIGHT_SIGNS_GAP), -1)[
+        : -WEIGHT_SIGNS_GAP or None, : -WEIGHT_SIGNS_GAP or None
+    ][::-1]
+
+
+def _said(frame: Any, shape: tuple[int, int]) -> Words:
+    """Over the upper half how many held-out rows all nets together tell right, over the lower one how many one does."""
+    rows, columns = shape
+    y = np.array([rows, 0.5 * (rows - BETWEEN)], np.float32) + np.float32(ABOVE)
+    told = frame.metrics
+    text = f"together {told['accuracy']:.1%} right", f"each alone {told['single_accuracy']:.1%}"
+    return Words(np.full(2, 0.5 * columns, np.float32), y, text)

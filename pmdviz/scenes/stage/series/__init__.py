@@ -1,1 +1,0 @@
-"""Scenes of a model of a series: its hidden path over time, and its parameters in their own units."""

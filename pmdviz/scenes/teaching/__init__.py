@@ -1,1 +1,0 @@
-"""What presets and lessons say: of a goal, a score, a run."""
