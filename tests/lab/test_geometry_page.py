@@ -7,7 +7,7 @@ import pytest
 
 from pmdviz.lab.pages import geometry as module
 from pmdviz.lab.pages.geometry import GeometryPage, explanation
-from pmdviz.scenes.geometry.setting import place
+from pmdviz.scenes.geometry import place
 
 
 @pytest.fixture

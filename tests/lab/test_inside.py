@@ -7,7 +7,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.inside import InsidePanel
-from pmdviz.scenes.inside.step import START
+from pmdviz.scenes.inside import START
 from pmdviz.views import StageView
 
 

@@ -2,8 +2,17 @@ import numpy as np
 import pytest
 from scipy.stats import entropy, norm
 
-from pmdviz.scenes.geometry import Geometry, GeometryKnobs, setting
-from pmdviz.scenes.geometry.setting import KL_SPAN, MOST_STEPS, STARTS, density_columns, kl_columns, triangle_columns
+from pmdviz.scenes import geometry as setting
+from pmdviz.scenes.geometry import (
+    KL_SPAN,
+    MOST_STEPS,
+    STARTS,
+    Geometry,
+    GeometryKnobs,
+    density_columns,
+    kl_columns,
+    triangle_columns,
+)
 from tests.support.tables import looped
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from pmdviz.scenes.geometry import setting as steps
+from pmdviz.scenes import geometry as steps
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 gammas = st.floats(0.01, 0.99)

@@ -3,8 +3,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.inside import inside
-from pmdviz.scenes.inside.step import NO_TERMS, POINTS, START, THIS_STEP, filled
+from pmdviz.scenes.inside import NO_TERMS, POINTS, START, THIS_STEP, filled, inside
 from pmdviz.scenes.stage import SceneChoice
 from tests.support.tables import looped
 

@@ -3,8 +3,7 @@ import pytest
 
 from pmdviz.experiments.aggregation import combine
 from pmdviz.experiments.aggregation.matching import distance
-from pmdviz.experiments.aggregation.models import MODELS
-from pmdviz.experiments.aggregation.models.mixture import Mixture, squared_distance
+from pmdviz.experiments.aggregation.models import MODELS, Mixture, squared_distance
 
 
 def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):

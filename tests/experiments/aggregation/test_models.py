@@ -7,9 +7,7 @@ from sklearn.mixture import GaussianMixture
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.aggregation.matching import assignment, distance, matched
-from pmdviz.experiments.aggregation.models import MODELS
-from pmdviz.experiments.aggregation.models.em import FLOOR_HIT, NOT_CONVERGED
-from pmdviz.experiments.aggregation.models.mixture import Mixture, symmetric_kl
+from pmdviz.experiments.aggregation.models import FLOOR_HIT, MODELS, NOT_CONVERGED, Mixture, symmetric_kl
 
 MADE = {name: model(4, 3, 2) for name, model in MODELS.items()}
 TRUTHS = {name: model.truth(np.random.default_rng(7)) for name, model in MADE.items()}

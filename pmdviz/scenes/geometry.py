@@ -388,3 +388,8 @@ def gradient_words(geometry: Geometry) -> str:
 def sentences(geometry: Geometry) -> tuple[str, str, str]:
     """The formula, what the mirror steps did and what the gradient steps did, as HTML."""
     return formula(geometry), mirror_words(geometry), gradient_words(geometry)
+
+
+# Mirror descent beside gradient descent on probabilities: the steps, one setting of them, its arrays and its words.
+
+__all__ = ["Geometry", "GeometryKnobs", "sentences"]

@@ -473,3 +473,8 @@ def _plain(name: str, told: Any, put: Callable[[str, np.ndarray], Any]) -> Any:
     if isinstance(told, list):
         return [_plain(name, value, put) for value in told]
     return told
+
+
+# One step from the inside, as plain arrays and words: its terms, its particles, its batch, and four pictures.
+
+__all__ = ["Inside", "inside"]
