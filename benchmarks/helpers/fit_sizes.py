@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.experiments.goodness_of_fit.rates import RecipeRate, rate_of, rejection_rate
-from pmdviz.experiments.goodness_of_fit.states import enumerated
+from pmdviz.experiments.goodness_of_fit.experiment import RecipeRate, rate_of, rejection_rate
+from pmdviz.experiments.goodness_of_fit.sample import enumerated
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.experiments.workers import results
 from pmdviz.targets import Target, make_target

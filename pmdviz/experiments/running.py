@@ -6,23 +6,77 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.engine.recipe.parts import checked_whole
 from pmdviz.errors import InputError, check_function, shown, unknown, words_of
-from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Row
-from pmdviz.experiments.cases import run_cases
-from pmdviz.experiments.forecast import Size, check_size
-from pmdviz.experiments.pictures import Picture
-from pmdviz.experiments.table import Table, csv_text
-from pmdviz.experiments.worker_process import init_worker
-from pmdviz.experiments.workers import num_processes
+from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, Size, check_size
+from pmdviz.experiments.table import Kinds, Row, Table, csv_text
+from pmdviz.experiments.workers import init_worker, num_processes, results
 from pmdviz.files import finite, write_json
+
+# Cases computed in worker processes into a table on disk: with progress, cancel, and going on where one stopped.
+
+
+class Computed(NamedTuple):
+    """What there is of the cases."""
+
+    rows: dict[Hashable, list[Row]]  # by case
+    lost: list[str]  # a sentence for each case whose worker died
+    path: Path | None  # of the table
+
+
+def run_cases(
+    cases: Mapping[Hashable, Any],
+    work: Callable[[Any], list[Row]],
+    *,
+    kinds: Kinds,
+    identity: Callable[[Row], Hashable],
+    named: Callable[[Any], str],
+    path: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    on_row: Callable[[Row], object] = lambda row: None,
+    before: Callable[[list[Any]], object] = lambda cases: None,
+) -> Computed:
+    """`work` on every case whose rows are not in the table at `path` already.
+
+    `work` is sent to other processes and must catch its own errors. `identity` of a row is its case's key; `named` says
+    in words which case was lost. `progress(done, all)` is called after each and a few times a second; what it raises
+    stops the workers, and the table keeps what was finished. `before(cases that are missing)` may refuse them.
+    """
+    table = Table(path, kinds) if path is not None else None
+    with table or nullcontext():
+        found: dict[Hashable, list[Row]] = {}
+        for row in table.rows if table else ():
+            found.setdefault(identity(row), []).append(row)
+        missing, lost = [key for key in cases if key not in found], []
+
+        def tell() -> None:
+            if progress is not None:
+                progress(sum(key in found for key in cases), len(cases))
+
+        before([cases[key] for key in missing])
+        for number, rows, why in results(work, [cases[key] for key in missing], workers, tell):
+            if rows is None:
+                lost.append(f"{named(cases[missing[number]])} is missing: {why}")
+                continue
+            found[missing[number]] = rows
+            for row in rows:
+                on_row(row)
+            if table:
+                table.add(*rows)
+        tell()
+        if table:
+            table.sort([*cases], identity)
+    return Computed({key: found[key] for key in cases if key in found}, lost, table and table.path)
+
 
 CASE, FAILED = "case", "failed"  # columns of every table: the case as JSON, and why it has no numbers
 
@@ -164,3 +218,6 @@ def _rows_of(experiment: Experiment, columns: dict[str, type], home: int, nicene
         nothing: dict[type, Any] = {int: 0, float: np.nan, str: "", bool: False}
         empty = {name: nothing[kind] for name, kind in columns.items()}
         return [{CASE: key, **empty, FAILED: f"{type(error).__name__}: {words_of(error)}".strip()}]
+
+
+# What a run will need, by the work that its method's knobs declare.

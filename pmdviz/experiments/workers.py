@@ -7,10 +7,13 @@ death names the piece that kills.
 
 from __future__ import annotations
 
+import functools
 import gc
 import multiprocessing
+import os
 import queue
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -20,10 +23,12 @@ import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.process import LokyProcess
 from joblib.parallel import get_active_backend
+from threadpoolctl import threadpool_limits
 
 from pmdviz.data.parts import tables_in, texts_in
 from pmdviz.data.tables import Table
 from pmdviz.errors import words_of
+from pmdviz.kernels import pool
 
 BEAT_S = 0.2
 DISMISSAL_S = 2.0
@@ -181,3 +186,31 @@ def _pull(source: Iterable[Any], box: queue.SimpleQueue) -> None:
         box.put(("death", error))
     else:
         box.put(("end", None))
+
+
+# What a worker process does first: one thread, give way to others, end with its parent.
+
+LOOK_S = 1.0  # how often a worker looks whether its parent is there
+
+
+def init_worker(home: int, niceness: int) -> None:
+    """In a worker process of `home`: one thread, give way by `niceness`, end with the parent. Done once a process."""
+    if os.getpid() != home:
+        _settled(home, niceness)
+
+
+@functools.cache
+def _settled(home: int, niceness: int) -> None:
+    pool.set_threads(1)
+    threadpool_limits(1)
+    if niceness:
+        os.nice(max(0, niceness - os.nice(0)))
+    if os.getppid() == home:
+        threading.Thread(target=_leave_with, args=(home,), name="pmdviz-sweep-parent", daemon=True).start()
+
+
+def _leave_with(parent: int) -> None:
+    """End this process when its parent is gone: after `kill -9` of it loky's workers would idle on for minutes."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os._exit(1)

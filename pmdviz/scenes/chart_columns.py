@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.pictures import Chart, Series
+from pmdviz.experiments.base import Chart, Series
 from pmdviz.scenes import style
 
 # Where the slope triangles of a chart stand: in a corner that is free, or in room made for them below the data.

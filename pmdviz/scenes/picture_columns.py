@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.pictures import Ellipses, HeatMap, Histogram
+from pmdviz.experiments.base import Ellipses, HeatMap, Histogram
 from pmdviz.scenes.chart_columns import MUTED, Entry
 from pmdviz.scenes.words import number
 

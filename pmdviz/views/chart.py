@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from bokeh.models import BasicTicker, ColumnDataSource, FixedTicker, GlyphRenderer, HoverTool
 
-from pmdviz.experiments.pictures import Chart
+from pmdviz.experiments.base import Chart
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import Entry, Lines, chart_columns, chart_legend, colour_of, dash_of, slope_dash
 from pmdviz.views.picture import PictureView, number_hover

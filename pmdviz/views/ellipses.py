@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bokeh.models import BasicTicker, ColumnDataSource, GlyphRenderer
 
-from pmdviz.experiments.pictures import Ellipses
+from pmdviz.experiments.base import Ellipses
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import Entry, colour_of
 from pmdviz.scenes.picture_columns import ellipse_legend, ellipse_points, outlines, square

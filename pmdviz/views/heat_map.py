@@ -12,7 +12,7 @@ from bokeh.models import (
     LinearColorMapper,
 )
 
-from pmdviz.experiments.pictures import HeatMap
+from pmdviz.experiments.base import HeatMap
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import Entry
 from pmdviz.scenes.picture_columns import diverging, heat_columns, heat_legend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bokeh.models import BasicTicker, ColumnDataSource, GlyphRenderer, HoverTool
 
-from pmdviz.experiments.pictures import Histogram
+from pmdviz.experiments.base import Histogram
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import Entry, colour_of
 from pmdviz.scenes.picture_columns import bars, histogram_legend, histogram_spans, mark_dash, marks

@@ -7,7 +7,7 @@ from typing import Any
 
 from bokeh.models import Column, Div
 
-from pmdviz.experiments.pictures import Chart, Ellipses, HeatMap, Histogram, Picture
+from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram, Picture
 from pmdviz.scenes.chart_columns import colour_numbers, legend_html
 from pmdviz.views.chart import ChartView
 from pmdviz.views.ellipses import EllipsesView

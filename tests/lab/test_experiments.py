@@ -9,8 +9,7 @@ import pytest
 from joblib import parallel_config
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import EXPERIMENTS
-from pmdviz.experiments.forecast import Size
+from pmdviz.experiments.base import EXPERIMENTS, Size
 from pmdviz.experiments.link import changed, pack, unpack
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.cancel import Cancelled

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments.pictures import Chart, Series
+from pmdviz.experiments.base import Chart, Series
 from pmdviz.scenes.chart_columns import EDGE, MANY, axis, chart_columns, chart_legend, level_columns, log_ticks, placed
 from tests.support.tables import looped
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments.pictures import Ellipses, Group, HeatMap, Histogram
+from pmdviz.experiments.base import Ellipses, Group, HeatMap, Histogram
 from pmdviz.scenes import picture_columns as drawn
 from pmdviz.scenes.chart_columns import NUMBER, colour_numbers
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.pictures import Chart, mean_series
-from pmdviz.experiments.sweep.fits import fitted
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
+from pmdviz.experiments.sweep.plan import fitted
 from pmdviz.knobs import Knobs, Whole
 
 

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.aggregation.matching import matched
-from pmdviz.experiments.aggregation.models.base import Model
-from pmdviz.experiments.aggregation.models.mixture import Mixture
+from pmdviz.experiments.aggregation.mixture import Mixture, matched
+from pmdviz.experiments.aggregation.models import Model
 from pmdviz.metrics.divergences import spread_normals
 
 CAP = 10.0  # of a weight, where their mean is 1

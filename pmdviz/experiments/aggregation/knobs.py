@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.errors import InputError
+from pmdviz.experiments.aggregation.block import CARRIED, SIMULATED
 from pmdviz.experiments.aggregation.combine import COMBINERS
 from pmdviz.experiments.aggregation.models import MODELS
-from pmdviz.experiments.aggregation.points import CARRIED, SIMULATED
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets.options import data_source
 

@@ -3,24 +3,216 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.base import Case, Experiment, Row, mean_with_error
-from pmdviz.experiments.dimension.entrants import ENTRANTS, TEAMS, Entrant
-from pmdviz.experiments.dimension.errors import COLUMNS, of_exact_draws, of_frame
-from pmdviz.experiments.dimension.families import FAMILIES
-from pmdviz.experiments.forecast import Size
-from pmdviz.experiments.pictures import Chart, mean_series
-from pmdviz.experiments.run_size import size_of_run
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, Size, mean_series, mean_with_error, size_of_run
 from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.targets import Target
+from pmdviz.metrics.draws import NUM_DRAWS
+from pmdviz.targets import Target, find_target
+from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.reference.base import DrawsReference, Reference
+
+# How far a run's end is from the answer, and how far as many exact draws are: the same metrics of both.
+
+OF_ANY = ("mean_error", "sd_ratio_min", "sd_ratio_max", "kl_moments", "mmd", "sliced_w")
+OF_WEIGHTS = ("ess", "khat")
+COLUMNS = (*OF_ANY, *OF_WEIGHTS)
+
+
+class Moments(NamedTuple):
+    """What the metrics of moments ask of a density."""
+
+    mean: np.ndarray  # (d,)
+    cov: np.ndarray  # (d, d)
+    few: bool  # whether the draws are fewer than a covariance takes
+
+
+class ExactDraws(NamedTuple):
+    """Draws of the reference where metrics expect a frame."""
+
+    target: Target
+    reference: Reference
+    density: Moments
+    draws: np.ndarray  # (1000, d)
+
+
+def of_frame(frame: Frame) -> dict[str, float]:
+    """Every error; NaN where one is unavailable."""
+    return {name: _number(frame.metric(name)) for name in COLUMNS}
+
+
+def of_exact_draws(target: Target, num: int, seed: int) -> dict[str, float]:
+    """The same of `num` iid draws of the reference: what no method with as many particles beats."""
+    reference, rng = target.reference(), np.random.default_rng([seed, num])
+    draws = reference.sample(rng, num)
+    density = Moments(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), num < target.dim + 2)
+    shown: Any = ExactDraws(target, reference, density, reference.sample(rng, NUM_DRAWS))
+    found = {name: _number(METRICS[name].measure(shown)) for name in OF_ANY}
+    return {**found, **dict.fromkeys(OF_WEIGHTS, np.nan), "ess": float(num)}
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+# A posterior with two modes in any dimension: a regression whose sign nobody has seen, judged by exact Gibbs draws.
+
+CHAINS, KEPT, BURN_IN = 40, 250, 100
+REFERENCE_SEED = 2017
+
+
+class TwoRegressions(CustomTarget):
+    """y = s w.x + e with s = -1 or 1 unseen, each with probability 1/2; x, w and e standard normal.
+
+    Likelihood of a row 0.5 N(y | w.x, 1) + 0.5 N(y | -w.x, 1): it is the same at w and -w, and so is the prior N(0, I).
+    As s^2 = 1, the precision given all signs is I + X'X whatever they are, and a Gibbs sweep over (s, w) costs no more
+    than a likelihood.
+    """
+
+    def __init__(self, dim: int, num_data: int, seed: int) -> None:
+        rng = np.random.default_rng([seed, dim, 2])
+        x, self.true_weights = rng.standard_normal((num_data, dim)), rng.standard_normal(dim)
+        signs, noise = rng.choice([-1.0, 1.0], num_data), rng.standard_normal(num_data)
+        super().__init__(
+            log_prior=lambda w: -0.5 * (w**2).sum(axis=1) - 0.5 * dim * np.log(2 * np.pi),
+            log_likelihood=log_likelihood,
+            sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
+            grad_log_prior=lambda w: -w,
+            grad_log_likelihood=grad_log_likelihood,
+            data=np.column_stack([x, signs * np.einsum("nd,d->n", x, self.true_weights) + noise]),
+            dim=dim,
+            name="two_regressions",
+        )
+
+    def make_reference(self) -> DrawsReference:
+        """Draws of many Gibbs chains from the true w, each with its mirror image: the mean is 0 as it must be."""
+        x, y = self.data_rows[:, :-1], self.data_rows[:, -1]
+        rng, factor = np.random.default_rng(REFERENCE_SEED), np.linalg.cholesky(np.eye(self.dim) + x.T @ x)
+        w, kept = np.tile(self.true_weights, (CHAINS, 1)), []
+        for _ in range(BURN_IN + KEPT):
+            w = sweep(rng, w, x, y, factor)
+            kept.append(w)
+        draws = np.stack(kept[BURN_IN:], axis=1)
+        return DrawsReference(np.concatenate([draws, -draws], axis=1))
+
+
+def log_likelihood(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """sum over rows of log(0.5 N(y | f, 1) + 0.5 N(y | -f, 1)), f = w.x: (m, d) and (n, d + 1) -> (m,), in nats."""
+    y, f = rows[:, -1], _fitted(w, rows)
+    cosh = np.abs(y * f) + np.log1p(np.exp(-2 * np.abs(y * f))) - np.log(2)  # log cosh(y f), which does not overflow
+    return (cosh - 0.5 * (y**2 + f**2) - 0.5 * np.log(2 * np.pi)).sum(axis=1)
+
+
+def grad_log_likelihood(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Its gradient, the sum of (y tanh(y f) - f) x: (m, d)."""
+    y, f = rows[:, -1], _fitted(w, rows)
+    return np.einsum("mn,nd->md", y * np.tanh(y * f) - f, rows[:, :-1])
+
+
+def sweep(rng: np.random.Generator, w: np.ndarray, x: np.ndarray, y: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Signs given w, with P(s = 1) = 1 / (1 + exp(-2 y f)), then w given the signs, for chains (c, d).
+
+    `factor` (d, d) is the Cholesky factor of the precision.
+    """
+    likely = 0.5 * (1 + np.tanh(y * np.einsum("cd,nd->cn", w, x)))
+    signed = np.where(rng.random(likely.shape) < likely, y, -y)
+    scores = np.linalg.solve(factor, np.einsum("cn,nd->dc", signed, x))
+    return np.linalg.solve(factor.T, scores + rng.standard_normal(scores.shape)).T
+
+
+def _fitted(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return np.einsum("md,nd->mn", w, rows[:, :-1])  # not BLAS, whose last bits depend on its number of threads
+
+
+@lru_cache(maxsize=8)
+def two_regressions(dim: int, num_data: int, seed: int) -> TwoRegressions:
+    """One for all runs of a process: its reference is drawn once."""
+    return TwoRegressions(dim, num_data, seed)
+
+
+# Posteriors that exist in every dimension, with an answer by which any method can be judged.
+
+
+class Family(NamedTuple):
+    """A posterior for each d."""
+
+    title: str
+    offers: frozenset[str]  # what its targets offer, names of `targets.base.OFFERS`
+    make: Callable[[int, int, int], Target]  # d, N and the seed of the data -> the target
+
+
+def _built_in(title: str, name: str, options: Mapping[str, Any]) -> Family:
+    def make(dim: int, num_data: int, seed: int) -> Target:
+        return resolved_target(name, {**options, "dim": dim, "num_data": num_data, "data_seed": seed})
+
+    return Family(title, find_target(name).declared | {"reals"}, make)
+
+
+FAMILIES = {
+    "linear": _built_in("linear regression", "linear", {"correlation": 0.0}),
+    "two_regressions": Family(
+        "regression of unseen sign: two modes", frozenset({"reals", "gradient"}), two_regressions
+    ),
+    "logistic": _built_in("logistic regression", "logistic", {"truth": "prior"}),
+}
+
+
+# Who is measured against d: every method as it is by default, and settings of PMD that stand for ideas.
+
+
+class Entrant(NamedTuple):
+    """A method, and its knobs where they are not the defaults."""
+
+    title: str  # in legends
+    method: str
+    knobs: Mapping[str, Any]
+
+    def fits(self, family: Family) -> bool:
+        """Whether the family offers what the method needs."""
+        return METHODS[self.method].requires <= family.offers
+
+    def recipe(self, target: Target, num_particles: int, visited: int | None, seed: int) -> Recipe:
+        """Its run, to the end of its own budget where `visited` is None. Raises InputError where it does not fit."""
+        knobs = dict(self.knobs)
+        if count := METHODS[self.method].Knobs.specs().get("num_particles"):
+            knobs["num_particles"] = min(num_particles, int(count.bounds[1]))
+        return Recipe(target, self.method, seed=seed, budget=... if visited is None else visited, **knobs)
+
+
+ALGORITHM_1 = {  # as the paper prints it
+    **{"policy": "always", "bandwidth_rule": "isotropic", "bandwidth": 0.05, "draws": "independent"},
+    **{"resampler": "multinomial", "batches": "replacement", "batch_size": 10, "step_limit": 0.0},
+    **{"eta": 1.0, "n0": 100.0, "kappa": 0.5},
+}
+ENTRANTS = {
+    name: Entrant(method.title, name, {})
+    for name, method in METHODS.items()
+    if any(method.requires <= family.offers for family in FAMILIES.values())
+}
+ENTRANTS |= {
+    "pmd_weights": Entrant("PMD, no new particles", "pmd", {"policy": "never", "step_limit": 0.0}),
+    "pmd_modes": Entrant("PMD, kernel of each mode's shape", "pmd", {"bandwidth_rule": "local"}),
+    "pmd_unlimited": Entrant("PMD, steps without a limit", "pmd", {"step_limit": 0.0}),
+    "pmd_algorithm_1": Entrant("PMD, Algorithm 1 as printed", "pmd", ALGORITHM_1),
+}
+SETTINGS = ("pmd", "pmd_weights", "pmd_modes", "pmd_unlimited", "pmd_algorithm_1")
+TEAMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "few": ("a few of different kinds", ("pmd", "pmd_weights", "smc_mcmc", "hmc")),
+    "settings": ("settings of PMD", SETTINGS),
+    "all": ("all that run on it", (*ENTRANTS,)),
+}
+
 
 DIMS = (1, 2, 3, 5, 10, 20, 50, 100)
 EXACT, EXACT_TITLE = "exact", "as many independent draws"

@@ -3,23 +3,118 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.forecast import Size
-from pmdviz.experiments.goodness_of_fit.base import FACTORS
-from pmdviz.experiments.goodness_of_fit.bootstrap import p_value
-from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture, null_picture, power_curves
-from pmdviz.experiments.goodness_of_fit.rates import rate_of
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.experiments.base import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Series, Size
+from pmdviz.experiments.goodness_of_fit.base import FACTORS, p_value
 from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS, Scenario
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
-from pmdviz.experiments.goodness_of_fit.testing import check_pair, checked_draws, find_test
-from pmdviz.experiments.pictures import Chart, Picture
+from pmdviz.experiments.goodness_of_fit.testing import check_pair, checked_draws, find_test, tested
 from pmdviz.knobs import Choice, Knobs, Real, Whole
+
+# What is drawn of tests: power curves, a kernel matrix, and a null distribution.
+
+SHOWN = 100  # rows of a kernel matrix
+BINS = 40
+
+
+def power_curves(rates: Sequence[dict[str, Any]], varied: str, scenario: Scenario, alpha: float) -> Chart:
+    """Rates of rejection with their intervals; `rates` is the summary."""
+    series = []
+    for test in dict.fromkeys(rate["test"] for rate in rates):
+        mine = [rate for rate in rates if rate["test"] == test]
+        x, y, low, high = (np.array([rate[column] for rate in mine], float) for column in (varied, *RATE))
+        series.append(Series(FIT_TESTS[test].title, x, y, low, high))
+    by_size = varied == "num_points"
+    label = "points n of a sample" if by_size else scenario.axis
+    levels = [(f"α = {alpha:g}", alpha)]
+    return Chart(series, label, "share of samples rejected", by_size, False, levels=levels, title=scenario.title)
+
+
+RATE = ("rejected", "low", "high")
+
+
+def kernel_picture(title: str, kernel: np.ndarray, points: np.ndarray) -> HeatMap:
+    """The first 100 points' kernel matrix off its diagonal, points alike beside one another."""
+    count = min(SHOWN, len(points))
+    order = np.lexsort(points[:count].T[::-1])
+    order = order[np.argsort(points[:count].sum(axis=1)[order], kind="stable")]
+    values = kernel[np.ix_(order, order)].copy()
+    np.fill_diagonal(values, 0.0)
+    axis = "points of the sample, by the sum of their coordinates"
+    return HeatMap(values, axis, axis, "kernel", f"{title}: kernel matrix, without its diagonal")
+
+
+def null_picture(title: str, values: np.ndarray) -> Histogram:
+    """Draws of the null distribution, and the statistic (the first of the values)."""
+    finite = values[1:][np.isfinite(values[1:])]
+    counts, edges = np.histogram(finite, BINS)
+    marks = [("the sample's statistic", float(values[0]))] if np.isfinite(values[0]) else []
+    return Histogram(edges, counts, marks, "statistic", "null draws", f"{title}: null distribution")
+
+
+# How often a test rejects: rates with intervals, and the rate over the seeds of a recipe.
+
+Z = 1.959964  # of 95 %
+
+
+class Rate(NamedTuple):
+    """A share of rejections, and Wilson's interval that holds the true rate with 95 % confidence."""
+
+    rejected: int
+    runs: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """rejected / runs."""
+        return self.rejected / self.runs
+
+
+class RecipeRate(NamedTuple):
+    """Of a recipe's runs."""
+
+    rate: Rate
+    num_points: float  # mean over the runs that were tested
+    refused: int  # runs that left too few independent points
+
+
+def rate_of(rejected: int, runs: int) -> Rate:
+    """With p = rejected / runs: (p + z^2/2n +- z sqrt(p (1-p)/n + z^2/4n^2)) / (1 + z^2/n)  (Wilson 1927)."""
+    p, spread = rejected / runs, Z**2 / runs
+    middle, half = p + spread / 2, Z * np.sqrt(p * (1 - p) / runs + spread / (4 * runs))
+    return Rate(rejected, runs, max(0.0, float(middle - half) / (1 + spread)), float(middle + half) / (1 + spread))
+
+
+def rejection_rate(
+    recipe: Recipe, test: str, seeds: Iterable[int], alpha: float = 0.05, draws: int = 200, bandwidth: str = "median"
+) -> RecipeRate:
+    """How often `test` rejects the end of a run of `recipe` as a sample of its own target, over run seeds.
+
+    Raises InputError where every run leaves too few independent points, or its method's points cannot be tested.
+    """
+    found, refusals = [], []
+    for seed in seeds:
+        session = Session(Recipe.from_dict({**recipe.to_dict(), "seed": int(seed)}), metrics_every=10**9)
+        while not session.done:
+            session.advance(10**9)
+        try:
+            found.append(tested(session.target, session, test, int(seed), alpha, draws, bandwidth))
+        except InputError as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0] if refusals else InputError("a rejection rate needs at least one seed")
+    rate = rate_of(sum(one.rejected for one in found), len(found))
+    return RecipeRate(rate, float(np.mean([one.num_points for one in found])), len(refusals))
+
 
 BLOCK = 20  # repetitions of a case
 FIRST_S, PROCESS_MB = 0.2, 150.0  # exact draws of a block; the pool of reference draws and tables of a process

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.targets import Target
+from pmdviz.targets.reference.enumeration import Enumeration, states_of
 from pmdviz.targets.space import Discrete
 
 MOST, FEWEST = 1000, 10  # points that are tested
@@ -166,3 +169,114 @@ ROUTES = (
     Route(weighted, by_weight),
     Route(lambda frame: True, as_they_are),
 )
+
+
+# Discrete states as numbers, and sums over the coordinates of what depends on a pair of values.
+
+MAX_STATES = 2**12  # that a test visits all of
+
+
+def codes_of(space: Discrete, points: np.ndarray) -> np.ndarray:
+    """The place of each coordinate's value among the values in ascending order, (n, d) -> (n, d)."""
+    return np.searchsorted(np.sort(space.values), points)
+
+
+def pair_sums(codes: np.ndarray, table: np.ndarray, factors: np.ndarray | None = None) -> np.ndarray:
+    """sum_k f_ik table[c_ik, c_jk] for every pair, (n, n), from codes (n, d) and a table (K, K); f (n, d) or 1."""
+    rows = np.eye(len(table))[codes]
+    if factors is not None:
+        rows = rows * factors[:, :, None]
+    columns = table.T[codes]
+    flat = len(codes), -1
+    return np.einsum("ik,jk->ij", rows.reshape(flat), columns.reshape(flat))  # not BLAS: its bits depend on threads
+
+
+def log_p(target: Target, points: np.ndarray) -> np.ndarray:
+    """Unnormalised log probabilities (n,), in nats. Raises InputError where one is not finite."""
+    values = target.log_joint(points)
+    if not np.isfinite(values).all():
+        bad = target.space.words(points[~np.isfinite(values)][0])
+        raise InputError(f"the sample holds {bad}, at which log p of target {target.name!r} is not finite")
+    return values
+
+
+def inverse_weights(log_density: np.ndarray) -> np.ndarray:
+    """1 / p, of mean 1 over the points, from log p (n,)."""
+    weights = np.exp(log_density.min() - log_density)
+    return weights / weights.mean()
+
+
+def neighbour_ratios(target: Target, points: np.ndarray) -> np.ndarray:
+    """p(z with coordinate k at its next value) / p(z), (n, d); after the largest value comes the smallest."""
+    values, codes, own = np.sort(target.space.values), codes_of(target.space, points), log_p(target, points)
+    following = values[(codes + 1) % len(values)]
+    ratios = np.empty(points.shape)
+    for k in range(points.shape[1]):
+        moved = points.copy()
+        moved[:, k] = following[:, k]
+        ratios[:, k] = np.exp(target.log_joint(moved) - own)
+    return ratios
+
+
+def enumerated(target: Target) -> tuple[np.ndarray, np.ndarray]:
+    """All states (S, d), and their probabilities (S,). Raises InputError where there are more than 4,096."""
+    space = target.space
+    if not isinstance(space, Discrete) or space.num_states > MAX_STATES:
+        raise InputError(f"target {target.name!r} does not have {MAX_STATES:,} discrete states or fewer")
+    exact = target.reference()
+    known = exact if isinstance(exact, Enumeration) else Enumeration(space, target.log_joint)
+    return states_of(space, np.arange(space.num_states)), known.probabilities
+
+
+# The kernel of GF-KSD on discrete states with the latent points integrated out, for any number of values.
+
+REACH = 9.0  # sds of N(0, 1) beyond which there is 1e-19 of it
+NODES = 16  # of Gauss-Legendre in each panel
+WIDEST = 0.5  # panel, in sds and in square roots of h
+
+
+class Tables(NamedTuple):
+    """What one coordinate gives."""
+
+    kernel: np.ndarray  # (K, K) A
+    stein: np.ndarray  # (K, K) S
+
+
+@lru_cache(maxsize=64)
+def tables_of(num_values: int, h: float) -> Tables:
+    """A and S for K values, to about 1e-13."""
+    x, mass, bins = nodes_of(num_values, h)
+    kernel, stein = np.zeros((num_values, num_values)), np.zeros((num_values, num_values))
+    for a in range(num_values):
+        own = bins == a
+        squared = (x[own, None] - x) ** 2
+        k = np.exp(-squared / h) * mass[own, None] * mass
+        kappa = k * (x[own, None] * x - (2 / h + 4 / h**2) * squared + 2 / h)
+        for table, values in ((kernel, k), (stein, kappa)):
+            table[a] = np.add.reduceat(values.sum(axis=0), np.searchsorted(bins, np.arange(num_values)))
+    return Tables(kernel, stein)
+
+
+def nodes_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes (Q,) on the line, ascending, their share of the mass of their bin, and the number of that bin."""
+    quantile = NormalDist().inv_cdf
+    edges = [-REACH, *(quantile(k / num_values) for k in range(1, num_values)), REACH]
+    roots, weights = np.polynomial.legendre.leggauss(NODES)
+    widest, found = WIDEST * min(1.0, np.sqrt(h)), []
+    for number, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+        ends = np.linspace(low, high, 1 + int(np.ceil((high - low) / widest)))
+        half = 0.5 * np.diff(ends)
+        x = ((ends[:-1] + half)[:, None] + half[:, None] * roots).ravel()
+        mass = (half[:, None] * weights).ravel() * np.exp(-0.5 * x**2)
+        found.append((x, mass / mass.sum(), np.full(len(x), number)))
+    x, mass, bins = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return x, mass, bins
+
+
+def integrated_kernel(codes: np.ndarray, weights: np.ndarray, num_values: int, h: float) -> np.ndarray:
+    """Kbar (n, n) of states with `codes` (n, d), `weights` (n,) proportional to 1/p, and h > 0 in units of p0."""
+    tables = tables_of(num_values, float(h))
+    smallest = np.finfo(float).tiny  # bins that no kernel joins
+    joined = np.maximum(tables.kernel, smallest)
+    product = np.exp(pair_sums(codes, np.log(joined)))
+    return np.outer(weights, weights) * product * pair_sums(codes, tables.stein / joined)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.experiments.goodness_of_fit.bootstrap import p_value
+from pmdviz.experiments.goodness_of_fit.base import p_value
 from pmdviz.experiments.goodness_of_fit.sample import sample_of
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, FitTest
 from pmdviz.knobs import real_number

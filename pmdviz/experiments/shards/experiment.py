@@ -3,23 +3,116 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.density import Density
+from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.experiments.base import Case, Experiment, Row, mean_with_error
-from pmdviz.experiments.forecast import Size
-from pmdviz.experiments.pictures import Chart, Ellipses, mean_series
-from pmdviz.experiments.run_size import START_S, size_of_run
-from pmdviz.experiments.shards.combine import COMBINERS, Combined, kernel_density
-from pmdviz.experiments.shards.drawn import near
-from pmdviz.experiments.shards.samplers import SAMPLERS
-from pmdviz.experiments.shards.subposterior import shards_of
-from pmdviz.experiments.shards.wholes import ERRORS, WHOLES, errors_of, words_of
+from pmdviz.experiments.base import (
+    START_S,
+    Case,
+    Chart,
+    Ellipses,
+    Experiment,
+    Group,
+    Row,
+    Size,
+    mean_series,
+    mean_with_error,
+    size_of_run,
+)
+from pmdviz.experiments.shards.combine import COMBINERS, SAMPLERS, Combined, kernel_density, shards_of
 from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.divergences import Divergences, picture
+from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
+from pmdviz.streams import stream
 from pmdviz.targets import Target
+
+# Subposteriors from near: an ellipse for each, and for what was made of them, over draws of the posterior.
+
+POINTS = 500  # draws of the posterior
+FIRST = slice(0, 2)  # the coordinates that are drawn
+FEW = 8  # components of a density; of more, as of a KDE, mean and covariance
+
+
+def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]) -> Ellipses:
+    """Means and covariances of the parts, components of what was made of them; the first two coordinates of each."""
+    names = whole.parameter_names
+    groups = [Group("subposteriors", *_moments(parts))]
+    groups += [Group(title, *_shape(density), bold=True) for title, density in made.items()]
+    points = whole.reference().sample(stream("pictures"), POINTS)[:, FIRST]
+    return Ellipses(groups, points, names[0], names[1], f"{len(parts)} shards; the dots are draws of the posterior")
+
+
+def _moments(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """(K, 2) and (K, 2, 2)."""
+    return np.stack([part[:, FIRST].mean(axis=0) for part in parts]), np.stack(
+        [np.cov(part[:, FIRST].T) for part in parts]
+    )
+
+
+def _shape(density: Density) -> tuple[np.ndarray, np.ndarray]:
+    """Of each component, or of the whole where there are many: (k, 2) and (k, 2, 2)."""
+    if len(density.particles) > FEW:
+        return density.mean[None, FIRST], density.cov[None, FIRST, FIRST]
+    factors = density.choleskys
+    return density.centres[:, FIRST], (factors @ factors.transpose(0, 2, 1))[:, FIRST, FIRST]
+
+
+# The posteriors that are cut into shards, and by what their approximations are judged.
+
+ERRORS = ("tv", "kl_moments", "mean_error", "sd_ratio_min", "sd_ratio_max")
+
+
+class FullTarget(NamedTuple):
+    """A posterior, and the error that its chart shows."""
+
+    title: str
+    error: str
+    make: Callable[[int, int], Target]  # N and the seed of the data -> the target
+
+
+def _built_in(title: str, error: str, name: str, **options: Any) -> FullTarget:
+    def make(num_data: int, seed: int) -> Target:
+        return resolved_target(name, {**options, "num_data": num_data, "data_seed": seed})
+
+    return FullTarget(title, error, make)
+
+
+WHOLES = {
+    "mixture": _built_in("two-mode mixture (2-D)", "tv", "mixture"),
+    "linear": _built_in("linear regression (5-D)", "kl_moments", "linear", dim=5),
+}
+
+
+def errors_of(density: Density, target: Target) -> dict[str, float]:
+    """Every error of an approximation; NaN where one is unavailable."""
+    reference = target.reference()
+    ratios = sd_ratios(density.cov, reference)
+    found = {
+        "tv": _tv(density, target),
+        "kl_moments": kl_of_moments(density.mean, density.cov, reference),
+        "mean_error": mean_error(density.mean, reference),
+        "sd_ratio_min": ratios.min(),
+        "sd_ratio_max": ratios.max(),
+    }
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+
+
+def words_of(error: str) -> str:
+    """An error with its unit, for an axis."""
+    return METRICS[error].label
+
+
+def _tv(density: Density, target: Target) -> float | None:
+    if target.planar is None:
+        return None
+    return Divergences(density, target.planar, picture(density, target.planar, target.view_box))["tv"]
+
 
 COUNTS = (1, 2, 5, 10, 20, 50)
 LEAST_ROWS = 10  # of a shard

@@ -9,14 +9,11 @@ import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.pictures import Chart, mean_series
-from pmdviz.experiments.sweep.fits import Fit, fitted
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
 from pmdviz.experiments.sweep.job import COUNTS, row_of
 from pmdviz.experiments.sweep.measures import ERRORS
-from pmdviz.experiments.sweep.plan import Job, planned
-from pmdviz.experiments.theory.formulas import Rate, rates_for
-from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
+from pmdviz.experiments.sweep.plan import Fit, Job, fitted, planned
+from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate, planned_runs, rates_for
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS
 from pmdviz.targets.offered import names

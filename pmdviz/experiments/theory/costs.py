@@ -13,7 +13,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.sweep.fits import fitted
+from pmdviz.experiments.sweep.plan import fitted
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
 from pmdviz.streams import stream

@@ -10,8 +10,7 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.pictures import Chart, mean_series
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets import Target, make_target
 

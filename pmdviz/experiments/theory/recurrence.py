@@ -11,15 +11,15 @@ from pmdviz.densities.grid import Grid
 from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.pictures import Chart, Series, mean_series
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, mean_series
 from pmdviz.experiments.theory.formulas import (
+    STRATEGIES,
+    planned_runs,
     proved_inexactness,
     theorem2,
     theorem2_averaged,
     theorem2_unrolled,
 )
-from pmdviz.experiments.theory.varied import STRATEGIES, planned_runs
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.offered import names

@@ -12,7 +12,7 @@ from pmdviz.densities.grid import keep_sides
 from pmdviz.engine.recipe.parts import keep_changes
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.forecast import forbid_insisting
+from pmdviz.experiments.base import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, most_within, step_seconds

@@ -23,10 +23,8 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.base import Row
-from pmdviz.experiments.forecast import MOST_S, in_time, most_seconds
+from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.goodness_of_fit.testing import FitResult, tested
-from pmdviz.experiments.pictures import Picture
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed

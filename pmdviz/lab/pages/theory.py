@@ -12,9 +12,8 @@ from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory.convergence import Convergence, dimension
 from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponents
-from pmdviz.experiments.theory.formulas import Rate
+from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate
 from pmdviz.experiments.theory.recurrence import Terms, mean_terms, unrolled
-from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED
 from pmdviz.lab import css
 from pmdviz.lab.controls.playback import small_button
 from pmdviz.lab.controls.sharing import read

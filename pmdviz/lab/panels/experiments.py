@@ -11,9 +11,8 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.experiments import link
-from pmdviz.experiments.base import Experiment
+from pmdviz.experiments.base import Experiment, TooMuch
 from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.forecast import TooMuch
 from pmdviz.experiments.running import ExperimentResult
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.aggregation import combine
-from pmdviz.experiments.aggregation.matching import distance
+from pmdviz.experiments.aggregation.mixture import distance
 from pmdviz.experiments.aggregation.models import MODELS, Mixture, squared_distance
 
 

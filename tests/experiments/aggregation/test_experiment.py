@@ -5,13 +5,11 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.block import Block
+from pmdviz.experiments.aggregation.block import Block, principal_scores, read_points
 from pmdviz.experiments.aggregation.experiment import Aggregation
 from pmdviz.experiments.aggregation.knobs import VARIED
 from pmdviz.experiments.aggregation.models import MODELS
-from pmdviz.experiments.aggregation.points import principal_scores, read_points
-from pmdviz.experiments.forecast import TooMuch
-from pmdviz.experiments.pictures import Ellipses
+from pmdviz.experiments.base import Ellipses, TooMuch
 from pmdviz.targets.rows import two_classes
 from tests.support.tables import looped
 
@@ -169,7 +167,7 @@ def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
 
 def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatch):
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
-    monkeypatch.setattr("pmdviz.experiments.forecast.free_megabytes", lambda: 16_000.0)
+    monkeypatch.setattr("pmdviz.experiments.base.free_megabytes", lambda: 16_000.0)
     for knobs in ({"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"}, {"varied": "N", "highest": 10**10}):
         with pytest.raises(TooMuch, match="of memory, of which 16 GB are free; make it smaller$"):
             pmdviz.experiment("aggregation", **knobs, workers=1, insist=True)

@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.matching import assignment, distance, matched
+from pmdviz.experiments.aggregation.mixture import assignment, distance, matched
 from pmdviz.experiments.aggregation.models import FLOOR_HIT, MODELS, NOT_CONVERGED, Mixture, symmetric_kl
 
 MADE = {name: model(4, 3, 2) for name, model in MODELS.items()}

@@ -7,11 +7,20 @@ from scipy.stats import norm
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.dimension.dimension import EXACT, EXACT_TITLE, entrants_of
-from pmdviz.experiments.dimension.entrants import ALGORITHM_1, ENTRANTS, SETTINGS, TEAMS
-from pmdviz.experiments.dimension.errors import of_exact_draws
-from pmdviz.experiments.dimension.families import FAMILIES
-from pmdviz.experiments.dimension.two_regressions import TwoRegressions, grad_log_likelihood, log_likelihood
+from pmdviz.experiments.dimension.dimension import (
+    ALGORITHM_1,
+    ENTRANTS,
+    EXACT,
+    EXACT_TITLE,
+    FAMILIES,
+    SETTINGS,
+    TEAMS,
+    TwoRegressions,
+    entrants_of,
+    grad_log_likelihood,
+    log_likelihood,
+    of_exact_draws,
+)
 from pmdviz.methods import METHODS
 from pmdviz.presets import find_preset
 

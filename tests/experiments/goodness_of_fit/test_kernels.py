@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.experiments.goodness_of_fit.bootstrap import (
+from pmdviz.experiments.goodness_of_fit.base import (
     Contrasts,
     bootstrap_contrasts,
     combined,
@@ -12,13 +12,17 @@ from pmdviz.experiments.goodness_of_fit.bootstrap import (
     permutation_contrasts,
     quadratic_forms,
 )
-from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture
-from pmdviz.experiments.goodness_of_fit.integrated_kernel import integrated_kernel, tables_of
-from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, log_p, neighbour_ratios
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
-from pmdviz.experiments.goodness_of_fit.statistics.dksd import dksd_kernel
-from pmdviz.experiments.goodness_of_fit.statistics.gf_ksd import gf_kernel, latent_of
-from pmdviz.experiments.goodness_of_fit.statistics.mmd import MMDTest
+from pmdviz.experiments.goodness_of_fit.experiment import kernel_picture
+from pmdviz.experiments.goodness_of_fit.sample import (
+    codes_of,
+    enumerated,
+    integrated_kernel,
+    inverse_weights,
+    log_p,
+    neighbour_ratios,
+    tables_of,
+)
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, MMDTest, dksd_kernel, gf_kernel, latent_of
 from pmdviz.targets import make_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.space import Discrete

@@ -3,11 +3,10 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.goodness_of_fit.experiment import GoodnessOfFit, GoodnessOfFitKnobs, samples_of
-from pmdviz.experiments.goodness_of_fit.rates import rejection_rate
+from pmdviz.experiments.base import HeatMap, Histogram
+from pmdviz.experiments.goodness_of_fit.experiment import GoodnessOfFit, GoodnessOfFitKnobs, rejection_rate, samples_of
 from pmdviz.experiments.goodness_of_fit.sample import longest_correlation_time, points_of
 from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS
-from pmdviz.experiments.pictures import HeatMap, Histogram
 
 PLANE = {"dim": 2}
 

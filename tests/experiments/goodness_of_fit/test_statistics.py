@@ -4,11 +4,10 @@ from scipy import stats
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.goodness_of_fit.bootstrap import p_value
-from pmdviz.experiments.goodness_of_fit.rates import rate_of
+from pmdviz.experiments.goodness_of_fit.base import p_value
+from pmdviz.experiments.goodness_of_fit.experiment import rate_of
 from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
-from pmdviz.experiments.goodness_of_fit.statistics.chi_square import chi_squares
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, chi_squares
 from tests.support.tables import looped
 
 REPETITIONS, DRAWS = 60, 100

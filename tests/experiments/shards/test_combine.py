@@ -4,11 +4,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.shards.combine import COMBINERS, consensus, gaussian_product, kl_weighted
-from pmdviz.experiments.shards.experiment import ONE_TITLE, draws_of
-from pmdviz.experiments.shards.samplers import SAMPLERS
-from pmdviz.experiments.shards.subposterior import shards_of
-from pmdviz.experiments.shards.wholes import errors_of
+from pmdviz.experiments.shards.combine import COMBINERS, SAMPLERS, consensus, gaussian_product, kl_weighted, shards_of
+from pmdviz.experiments.shards.experiment import ONE_TITLE, draws_of, errors_of
 from pmdviz.targets import make_target
 
 SHARDED = EXPERIMENTS["sharded_posterior"]

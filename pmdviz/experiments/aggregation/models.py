@@ -7,10 +7,20 @@ from typing import ClassVar
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.models.coordinates import Coordinates
-from pmdviz.experiments.aggregation.models.covariances import Covariances
-from pmdviz.experiments.aggregation.models.em import MOST_STEPS, Fit, beginning, maximise
-from pmdviz.experiments.aggregation.models.mixture import Mixture, log_joint, log_sum, sample
+from pmdviz.experiments.aggregation.mixture import (
+    MOST_STEPS,
+    Coordinates,
+    Covariances,
+    Fit,
+    Full,
+    LowRank,
+    Mixture,
+    beginning,
+    log_joint,
+    log_sum,
+    maximise,
+    sample,
+)
 
 NEAREST, FARTHEST = 4.0, 5.0  # distance of two centres of a true mixture, and the first radius to draw them in
 
@@ -112,3 +122,102 @@ def _apart(rng: np.random.Generator, c: int, d: int) -> np.ndarray:
             found = np.vstack([found, centre])
         radius *= 1.01
     return found
+
+
+# How many components the points ask for, by the Bayesian information criterion.
+
+PATIENCE = 2  # more components are no longer tried after so many in succession that were no better
+SHORT = 60  # steps of EM in the comparison
+
+
+def fit_by_bic(models: list[Model], points: np.ndarray, rng: np.random.Generator) -> Fit:
+    """The fit of the model with the least BIC = p log n - 2 log L; `models` have more and more components.
+
+    EM is short for the comparison, as components too many settle slowly, and goes on to its end for the chosen one.
+    """
+    best, chosen, least, worse = None, None, np.inf, 0
+    for model in models:
+        found = model.fit(points, rng=rng, most_steps=SHORT)
+        value = bic(model, points, found)
+        worse = 0 if value < least else worse + 1
+        if value < least:
+            best, chosen, least = found, model, value
+        if worse == PATIENCE:
+            break
+    return chosen.fit(points, start=best.params)
+
+
+def bic(model: Model, points: np.ndarray, fit: Fit) -> float:
+    """p log n - 2 log L, in nats."""
+    likelihood = model.log_density(points, fit.params).sum()
+    return float(model.num_params(len(fit.params.shares)) * np.log(len(points)) - 2 * likelihood)
+
+
+# One Gaussian: an exponential family, whose most likely parameters are the points' mean and covariance.
+
+
+class Gaussian(Model):
+    """N(m, C) with any covariance C."""
+
+    name = "gaussian"
+    title = "Gaussian"
+
+    @staticmethod
+    def family(dim: int, latent: int) -> Full:
+        """Any covariance."""
+        return Full(dim)
+
+
+# A mixture of Gaussians, fitted by EM: its likelihood has many maxima, and its components no numbers of their own.
+
+
+class GMM(Model):
+    """sum_c share_c N(m_c, C_c) with any covariances C_c."""
+
+    name = "gmm"
+    title = "mixture of Gaussians"
+    mixed = True
+
+    @staticmethod
+    def family(dim: int, latent: int) -> Full:
+        """Any covariance."""
+        return Full(dim)
+
+
+# Probabilistic PCA, x = W z + m + noise with z ~ N(0, I): fitted in closed form (Tipping, Bishop 1999).
+
+
+class PPCA(Model):
+    """N(m, W W' + s2 I) with W (d, q)."""
+
+    name = "ppca"
+    title = "probabilistic PCA"
+    low_rank = True
+
+    @staticmethod
+    def family(dim: int, latent: int) -> LowRank:
+        """q directions and noise."""
+        return LowRank(dim, latent)
+
+
+# A mixture of probabilistic PCAs, fitted by EM (Tipping, Bishop 1999, "Mixtures of probabilistic PCA").
+
+
+class MixturePPCA(Model):
+    """sum_c share_c N(m_c, W_c W_c' + s2_c I) with W_c (d, q)."""
+
+    name = "mixture_ppca"
+    title = "mixture of probabilistic PCAs"
+    mixed, low_rank = True, True
+
+    @staticmethod
+    def family(dim: int, latent: int) -> LowRank:
+        """q directions and noise."""
+        return LowRank(dim, latent)
+
+
+# The models that machines can fit: mixtures of one or several Gaussians, a file each.
+
+MODELS: dict[str, type[Model]] = {model.name: model for model in (Gaussian, PPCA, MixturePPCA, GMM)}
+
+__all__ = ["MODELS", "Model"]

@@ -1,0 +1,478 @@
+"""Parameters of a mixture of Gaussians, its density, draws from it, and the distance of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+LOG_2PI = np.log(2 * np.pi)
+
+
+class Mixture(NamedTuple):
+    """sum_c shares_c N(means_c, covs_c). Which component comes first says nothing."""
+
+    shares: np.ndarray  # (c,), sum 1
+    means: np.ndarray  # (c, d)
+    covs: np.ndarray  # (c, d, d)
+
+    def ordered(self, order: np.ndarray) -> Mixture:
+        """The same with its components in another order."""
+        return Mixture(*(part[order] for part in self))
+
+    @property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (d,) and second moment E xx' (d, d)."""
+        squares = self.covs + self.means[:, :, None] * self.means[:, None, :]
+        return self.shares @ self.means, np.tensordot(self.shares, squares, 1)
+
+    @property
+    def fault(self) -> str:
+        """Why this is no density, in words; "" for one that is."""
+        if not all(np.isfinite(part).all() for part in self):
+            return "a parameter is not finite"
+        if self.shares.min() < 0:
+            return "a component's share is negative"
+        if np.linalg.eigvalsh(self.covs).min() <= 0:
+            return "a covariance is not positive definite"
+        return ""
+
+
+def component_log_densities(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log N(x | means_c, covs_c), (n, c), in nats. Raises LinAlgError for a covariance that is none."""
+    found = np.empty((len(points), len(mixture.shares)))
+    for c, (mean, root) in enumerate(zip(mixture.means, np.linalg.cholesky(mixture.covs), strict=True)):
+        whitened = (points - mean) @ np.linalg.inv(root).T
+        found[:, c] = -0.5 * np.einsum("nd,nd->n", whitened, whitened)
+        found[:, c] -= np.log(np.diag(root)).sum() + 0.5 * len(mean) * LOG_2PI
+    return found
+
+
+def log_joint(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log shares_c + log N(x | means_c, covs_c), (n, c); -inf where a share is 0."""
+    with np.errstate(divide="ignore"):
+        return component_log_densities(points, mixture) + np.log(mixture.shares)
+
+
+def log_sum(log_terms: np.ndarray) -> np.ndarray:
+    """log sum exp over the last axis, (n, c) -> (n,)."""
+    top = log_terms.max(axis=-1)
+    return top + np.log(np.exp(log_terms - top[..., None]).sum(axis=-1))
+
+
+def sample(mixture: Mixture, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Independent draws (n, d), in random order of the components."""
+    roots, d = np.linalg.cholesky(mixture.covs), mixture.means.shape[1]
+    which = rng.choice(len(mixture.shares), n, p=mixture.shares / mixture.shares.sum())
+    points = rng.standard_normal((n, d))
+    for c, (mean, root) in enumerate(zip(mixture.means, roots, strict=True)):
+        mine = which == c
+        points[mine] = mean + points[mine] @ root.T
+    return points
+
+
+def symmetric_kl(one: Mixture, other: Mixture) -> np.ndarray:
+    """KL(a || b) + KL(b || a) of every component a of one and b of the other, (c, c'), in nats.
+
+    Half of tr(A^-1 B + B^-1 A) - 2 d + (m_a - m_b)' (A^-1 + B^-1) (m_a - m_b).
+    """
+    first, second = np.linalg.inv(one.covs), np.linalg.inv(other.covs)
+    traces = np.einsum("aij,bji->ab", first, other.covs) + np.einsum("bij,aji->ab", second, one.covs)
+    apart = one.means[:, None] - other.means[None]
+    squares = np.einsum("abi,abij,abj->ab", apart, first[:, None] + second[None], apart)
+    return 0.5 * (traces + squares) - one.means.shape[1]
+
+
+def squared_distance(one: Mixture, other: Mixture) -> float:
+    """Sum of squared differences of shares, means and covariances, each entry once, components as they are numbered."""
+    rows, columns = np.tril_indices(one.means.shape[1])
+    parts = (one.shares - other.shares, one.means - other.means, (one.covs - other.covs)[:, rows, columns])
+    return float(sum((part**2).sum() for part in parts))
+
+
+# The two families of covariances: any, and a few directions plus the same noise in all (probabilistic PCA).
+
+
+class Chart(Protocol):
+    """Coordinates of one component's covariance."""
+
+    def vector(self, cov: np.ndarray) -> np.ndarray:
+        """Coordinates (p,) of a covariance (d, d)."""
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        """The covariance of coordinates."""
+
+    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Derivatives by the coordinates, (n, p), from those by the entries of the matrix, (n, d, d)."""
+
+
+class Covariances(Protocol):
+    """What a mixture's components may have as covariances."""
+
+    dim: int
+
+    @property
+    def num_params(self) -> int:
+        """Free numbers of one covariance."""
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether different parameters are the same covariance."""
+
+    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+        """The most likely covariance for points of covariance S (d, d), and whether the floor was needed."""
+
+    def chart(self, near: np.ndarray) -> Chart:
+        """Coordinates for covariances near one."""
+
+    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """The covariance of the mean of parameters that are chosen blindly among those of each covariance."""
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """A covariance to draw data with."""
+
+
+class Full(NamedTuple):
+    """Any covariance."""
+
+    dim: int
+
+    @property
+    def num_params(self) -> int:
+        """d (d + 1) / 2."""
+        return self.dim * (self.dim + 1) // 2
+
+    @property
+    def ambiguous(self) -> bool:
+        """Its entries are its parameters."""
+        return False
+
+    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+        """S itself; eigenvalues below the floor are raised to it."""
+        values, vectors = np.linalg.eigh(S)
+        if values[0] >= floor:
+            return S, False
+        return (vectors * np.maximum(values, floor)) @ vectors.T, True
+
+    def chart(self, near: np.ndarray) -> Vech:
+        """The same everywhere."""
+        return Vech(self.dim)
+
+    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Their mean."""
+        return np.mean(covs, axis=0)
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """Variances from 0.5 to 1.5 in random directions."""
+        return turned(rng, rng.uniform(0.5, 1.5, self.dim))
+
+
+class Vech:
+    """The entries on and below the diagonal."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim, self.entries = dim, np.tril_indices(dim)
+
+    def vector(self, cov: np.ndarray) -> np.ndarray:
+        """Row by row."""
+        return cov[self.entries]
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        """The symmetric matrix."""
+        cov = np.zeros((self.dim, self.dim))
+        cov[self.entries] = vector
+        return cov + np.tril(cov, -1).T
+
+    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """An entry below the diagonal stands in two places: its derivative counts twice."""
+        rows, columns = self.entries
+        return slopes[:, rows, columns] * np.where(rows == columns, 1.0, 2.0)
+
+
+class LowRank(NamedTuple):
+    """W W' + s2 I with W (d, q), which turns freely: W R is the same covariance for every rotation R."""
+
+    dim: int
+    latent: int
+
+    @property
+    def num_params(self) -> int:
+        """d q - q (q - 1) / 2 + 1."""
+        return self.dim * self.latent - self.latent * (self.latent - 1) // 2 + 1
+
+    @property
+    def ambiguous(self) -> bool:
+        """W turns, or changes its sign."""
+        return True
+
+    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+        """Tipping and Bishop 1999, Eqs. 7 and 8: all eigenvalues of S but the q largest become their mean."""
+        values, vectors = np.linalg.eigh(S)
+        noise = values[: self.dim - self.latent].mean()
+        values = np.append(np.full(self.dim - self.latent, noise), values[self.dim - self.latent :])
+        return (vectors * np.maximum(values, floor)) @ vectors.T, bool(noise < floor)
+
+    def loadings(self, cov: np.ndarray) -> tuple[np.ndarray, float]:
+        """W (d, q) with orthogonal columns, and s2."""
+        values, vectors = np.linalg.eigh(cov)
+        noise = float(values[: self.dim - self.latent].mean())
+        return vectors[:, -self.latent :] * np.sqrt(np.maximum(values[-self.latent :] - noise, 0.0)), noise
+
+    def chart(self, near: np.ndarray) -> Loadings:
+        """W turned to be nearest to that of `near`."""
+        return Loadings(self, near)
+
+    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """That of the mean of W, each turned at random, and of s2."""
+        weights, noises = zip(*(self.loadings(cov) for cov in covs), strict=True)
+        turns = [rotation(rng, self.latent) for _ in covs]
+        mean = np.mean([w @ turn for w, turn in zip(weights, turns, strict=True)], axis=0)
+        return mean @ mean.T + np.mean(noises) * np.eye(self.dim)
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """Noise of variance 0.3, and variances from 1 to 2 in q random directions."""
+        signal = rng.uniform(1.0, 2.0, self.latent)
+        return turned(rng, np.append(np.full(self.dim - self.latent, 0.3), signal))
+
+
+class Loadings:
+    """Those W for which W0'W is symmetric, with W0 of a covariance near by, and s2.
+
+    Of all rotations of W the one nearest to W0 is symmetric in this way (Procrustes). Such W are a linear space, so
+    that means and corrections stay in it; `basis` is orthonormal.
+    """
+
+    def __init__(self, family: LowRank, near: np.ndarray) -> None:
+        self.family, self.near = family, family.loadings(near)[0]
+        d, q = self.near.shape
+        first, second = np.tril_indices(q, -1)
+        turning = np.zeros((d, q, len(first)))  # W0 A for a basis of the antisymmetric A: what is left out
+        turning[:, second, np.arange(len(first))] = self.near[:, first]
+        turning[:, first, np.arange(len(first))] = -self.near[:, second]
+        self.basis = np.linalg.qr(turning.reshape(d * q, -1), mode="complete")[0][:, len(first) :]
+
+    def weights(self, cov: np.ndarray) -> tuple[np.ndarray, float]:
+        """W (d, q) turned to W0, and s2."""
+        weights, noise = self.family.loadings(cov)
+        left, _, right = np.linalg.svd(weights.T @ self.near)
+        return weights @ left @ right, noise
+
+    def vector(self, cov: np.ndarray) -> np.ndarray:
+        """W in the basis, then s2."""
+        weights, noise = self.weights(cov)
+        return np.append(weights.ravel() @ self.basis, noise)
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        """W W' + s2 I."""
+        weights = (self.basis @ vector[:-1]).reshape(self.near.shape)
+        return weights @ weights.T + vector[-1] * np.eye(self.family.dim)
+
+    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """By W twice the slopes times W, by s2 their trace."""
+        by_weights = 2 * (slopes @ self.weights(cov)[0])
+        trace = np.trace(slopes, axis1=1, axis2=2)
+        return np.column_stack([by_weights.reshape(len(slopes), -1) @ self.basis, trace])
+
+
+def turned(rng: np.random.Generator, variances: np.ndarray) -> np.ndarray:
+    """A covariance with these eigenvalues (d,) and random axes."""
+    axes = rotation(rng, len(variances))
+    return (axes * variances) @ axes.T
+
+
+def rotation(rng: np.random.Generator, d: int) -> np.ndarray:
+    """An orthogonal matrix (d, d), uniform among all: of a QR decomposition the one with a positive diagonal of R."""
+    axes, upper = np.linalg.qr(rng.standard_normal((d, d)))
+    return axes * np.sign(np.diag(upper))
+
+
+# Weighted expectation maximisation of a mixture of Gaussians, and where it begins.
+
+MOST_STEPS, TOLERANCE = 500, 1e-6  # the tolerance is in units of the points' sd, and of shares
+TRIAL_STEPS, TRIALS, MOST_TRIED = 30, 4, 5000  # several beginnings, on so many points
+LEAST_VARIANCE = 1e-6  # of a component, as a share of the points' variance
+LEAST_SHARE = 1e-9  # of a component; below it the component stays where it was
+FLOOR_HIT = "a covariance has shrunk to its floor"
+NOT_CONVERGED = "EM has not converged"
+
+
+class Fit(NamedTuple):
+    """A maximum of the likelihood, and what is wrong with it in words, or ""."""
+
+    params: Mixture
+    note: str
+
+
+def maximise(
+    points: np.ndarray, weights: np.ndarray, start: Mixture, family: Covariances, most_steps: int = MOST_STEPS
+) -> Fit:
+    """A local maximum of sum_i w_i log p(x_i) from `start`: points (n, d), weights (n,) of sum 1.
+
+    A single component has its maximum in closed form.
+    """
+    unit = _spread(points, weights)
+    params, floored, moved = start, False, np.inf
+    for _ in range(1 if len(start.shares) == 1 else most_steps):
+        before = params
+        params, floored = _maximised(points, weights, before, family, LEAST_VARIANCE * unit**2)
+        moved = _moved(before, params, unit)
+        if moved < TOLERANCE:
+            break
+    late = len(start.shares) > 1 and moved >= TOLERANCE
+    return Fit(params, FLOOR_HIT if floored else NOT_CONVERGED if late else "")
+
+
+def _maximised(
+    points: np.ndarray, weights: np.ndarray, before: Mixture, family: Covariances, floor: float
+) -> tuple[Mixture, bool]:
+    """One step: the expected assignments under `before`, and the most likely parameters for them."""
+    expected = weights[:, None] * responsibilities(points, before)
+    shares, floored = expected.sum(axis=0), False
+    means, covs = before.means.copy(), before.covs.copy()
+    for c in np.flatnonzero(shares > LEAST_SHARE):
+        means[c] = expected[:, c] @ points / shares[c]
+        centred = points - means[c]
+        covs[c], low = family.fitted((centred * (expected[:, c] / shares[c])[:, None]).T @ centred, floor)
+        floored |= low
+    return Mixture(shares / shares.sum(), means, covs), floored or bool(shares.min() <= LEAST_SHARE)
+
+
+def responsibilities(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """P(component | x), (n, c)."""
+    if len(mixture.shares) == 1:
+        return np.ones((len(points), 1))
+    joint = log_joint(points, mixture)
+    return np.exp(joint - log_sum(joint)[:, None])
+
+
+def _spread(points: np.ndarray, weights: np.ndarray) -> float:
+    """Root of the mean variance of a coordinate."""
+    mean = weights @ points
+    return float(np.sqrt(max((weights @ (points - mean) ** 2).mean(), np.finfo(float).tiny)))
+
+
+def _moved(before: Mixture, after: Mixture, unit: float) -> float:
+    """The largest change of a share, of a mean in sds, and of a covariance in variances."""
+    changes = (np.abs(old - new).max() for old, new in zip(before, after, strict=True))
+    return max(change / scale for change, scale in zip(changes, (1.0, unit, unit**2), strict=True))
+
+
+def beginning(
+    points: np.ndarray, weights: np.ndarray, components: int, family: Covariances, rng: np.random.Generator
+) -> Mixture:
+    """Where EM starts: the likeliest of several short runs from centres that are far apart."""
+    if components == 1:
+        return _around(points[:1], points, family)
+    kept = np.arange(len(points)) if len(points) <= MOST_TRIED else rng.choice(len(points), MOST_TRIED, replace=False)
+    some, share = points[kept], weights[kept] / weights[kept].sum()
+    tried = [
+        maximise(some, share, _around(_centres(some, share, components, rng), some, family), family, TRIAL_STEPS).params
+        for _ in range(TRIALS)
+    ]
+    return max(tried, key=lambda params: float(share @ log_sum(log_joint(some, params))))
+
+
+def _around(centres: np.ndarray, points: np.ndarray, family: Covariances) -> Mixture:
+    """Equal components with the points' covariance, smaller the more there are."""
+    c, d = centres.shape
+    spread = np.cov(points, rowvar=False) if len(points) > 1 else np.eye(d)
+    cov, _ = family.fitted(spread / c ** (2 / d), LEAST_VARIANCE * max(np.trace(spread) / d, np.finfo(float).tiny))
+    return Mixture(np.full(c, 1 / c), np.array(centres), np.repeat(cov[None], c, axis=0))
+
+
+def _centres(points: np.ndarray, weights: np.ndarray, c: int, rng: np.random.Generator) -> np.ndarray:
+    """Points drawn one after the other by the square of their distance to the nearest so far (k-means++)."""
+    chosen = [int(rng.choice(len(points), p=weights))]
+    nearest = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < c:
+        mass = weights * nearest
+        chosen.append(int(rng.choice(len(points), p=mass / mass.sum() if mass.sum() > 0 else weights)))
+        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return points[chosen]
+
+
+# Coordinates of mixtures near one of them: what can be averaged and corrected, and its scores.
+
+
+class Coordinates:
+    """All shares but the last, the means, and every covariance in its chart; components as those of `near`."""
+
+    def __init__(self, family: Covariances, near: Mixture) -> None:
+        self.components, self.dim = near.means.shape
+        self.charts = [family.chart(cov) for cov in near.covs]
+
+    def vector(self, params: Mixture) -> np.ndarray:
+        """Coordinates (p,)."""
+        covs = [chart.vector(cov) for chart, cov in zip(self.charts, params.covs, strict=True)]
+        return np.concatenate([params.shares[:-1], params.means.ravel(), *covs])
+
+    def params(self, vector: np.ndarray) -> Mixture:
+        """The parameters of coordinates (p,); they may be no density, which `Mixture.fault` says."""
+        c, d = self.components, self.dim
+        shares, means, covs = np.split(vector, [c - 1, c - 1 + c * d])
+        matrices = [chart.matrix(part) for chart, part in zip(self.charts, covs.reshape(c, -1), strict=True)]
+        return Mixture(np.append(shares, 1 - shares.sum()), means.reshape(c, d), np.array(matrices))
+
+    def score(self, points: np.ndarray, params: Mixture) -> np.ndarray:
+        """Derivatives of log p(x) by the coordinates, (n, p).
+
+        With responsibilities r_c and z = C^-1 (x - m_c): by a share r_c / share_c - r_last / share_last, by a mean
+        r_c z, by the entries of a covariance r_c (zz' - C^-1) / 2.
+        """
+        member = responsibilities(points, params)
+        by_share = member / params.shares
+        means, covs = [], []
+        for c, precision in enumerate(np.linalg.inv(params.covs)):
+            z = (points - params.means[c]) @ precision
+            means.append(member[:, c, None] * z)
+            slopes = 0.5 * member[:, c, None, None] * (z[:, :, None] * z[:, None, :] - precision)
+            covs.append(self.charts[c].score(params.covs[c], slopes))
+        return np.column_stack([by_share[:, :-1] - by_share[:, -1:], *means, *covs])
+
+
+# Components of two mixtures paired so that they differ least: the numbers of components say nothing.
+
+
+def matched(mixture: Mixture, to: Mixture) -> Mixture:
+    """The mixture with its components in the order of those of `to`, by the least sum of symmetric KL divergences.
+
+    Both need the same number of components (Han 2019 matches in the same way).
+    """
+    return mixture.ordered(assignment(symmetric_kl(to, mixture)))
+
+
+def distance(one: Mixture, other: Mixture) -> float:
+    """Squared distance of the parameters with components matched; NaN where their numbers differ."""
+    if len(one.shares) != len(other.shares):
+        return float("nan")
+    return squared_distance(one if one.fault else matched(one, other), other)
+
+
+def assignment(costs: np.ndarray) -> np.ndarray:
+    """The column of each row, (c,), no column twice, so that the sum of costs (c, c) is least.
+
+    The Hungarian method with potentials, O(c^3): rows enter one by one along a shortest augmenting path.
+    """
+    c = len(costs)
+    of_row, of_column = np.zeros(c + 1), np.zeros(c + 1)  # potentials
+    row_at = np.zeros(c + 1, int)  # row of each column, counted from 1; 0 is none
+    for row in range(1, c + 1):
+        row_at[0], column = row, 0
+        nearest, before, seen = np.full(c + 1, np.inf), np.zeros(c + 1, int), np.zeros(c + 1, bool)
+        while row_at[column]:
+            seen[column], here = True, row_at[column]
+            reduced = costs[here - 1] - of_row[here] - of_column[1:]
+            better = ~seen[1:] & (reduced < nearest[1:])
+            nearest[1:][better], before[1:][better] = reduced[better], column
+            following = 1 + int(np.where(seen[1:], np.inf, nearest[1:]).argmin())
+            step = nearest[following]
+            of_row[row_at[seen]] += step
+            of_column[seen] -= step
+            nearest[~seen] -= step
+            column = following
+        while column:
+            row_at[column], column = row_at[before[column]], before[column]
+    found = np.empty(c, int)
+    found[row_at[1:] - 1] = np.arange(c)
+    return found
