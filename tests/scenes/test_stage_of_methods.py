@@ -4,10 +4,6 @@ import numpy as np
 import pytest
 
 from pmdviz.scenes.stage import SCENES, components, ladder, square
-from pmdviz.scenes.stage import components as descent
-from pmdviz.scenes.stage import components as followers
-from pmdviz.scenes.stage import components as reweighting
-from pmdviz.scenes.stage import ladder as surrogate
 from tests.support.frames import frame_of
 from tests.support.tables import looped
 
@@ -102,8 +98,10 @@ def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     np.testing.assert_array_equal(starts, frame.ancestry.first[frame.ancestry.rows].astype(np.float32))
     assert len(drawn.others["x"]) == len(np.unique(frame.ancestry.rows)) < 200
     assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
-    opacity = descent.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
-    np.testing.assert_allclose(opacity, [1.0, descent.FAINTEST, descent.FAINTEST + (1 - descent.FAINTEST) * 0.5])
+    opacity = components.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
+    np.testing.assert_allclose(
+        opacity, [1.0, components.DESCENT_FAINTEST, components.FAINTEST + (1 - components.FAINTEST) * 0.5]
+    )
 
 
 # Leaders and followers: dots by log weight, leaders where they stand, cells by how the last step stretches space.
@@ -116,11 +114,11 @@ def of_followers(steps=6, **parts):
 
 
 def test_cells_are_the_determinants_of_the_last_step_and_dots_as_wide_as_log_weights_say():
-    weights = np.exp(-np.array([0.0, followers.NATS / 2, followers.NATS, 3 * followers.NATS, np.inf]))
-    middle = (followers.SMALLEST + followers.LARGEST) / 2
+    weights = np.exp(-np.array([0.0, components.NATS / 2, components.NATS, 3 * components.NATS, np.inf]))
+    middle = (components.SMALLEST_DOT + components.LARGEST_DOT) / 2
     np.testing.assert_allclose(
-        followers.log_sizes(weights),
-        [followers.LARGEST, middle, followers.SMALLEST, followers.SMALLEST, followers.SMALLEST],
+        components.log_sizes(weights),
+        [components.LARGEST_DOT, middle, components.SMALLEST_DOT, components.SMALLEST, components.SMALLEST],
         rtol=1e-6,
     )
     frame = of_followers()
@@ -130,8 +128,8 @@ def test_cells_are_the_determinants_of_the_last_step_and_dots_as_wide_as_log_wei
         point = np.array(
             [
                 [
-                    left + (right - left) * (column + 0.5) / followers.SIDE,
-                    low + (high - low) * (row + 0.5) / followers.SIDE,
+                    left + (right - left) * (column + 0.5) / components.SIDE,
+                    low + (high - low) * (row + 0.5) / components.SIDE,
                 ]
             ]
         )
@@ -150,7 +148,7 @@ def test_leaders_stand_where_they_are(dim, pair):
     columns, leaders = FOLLOWERS.columns(frame, pair), frame.state.leaders.astype(np.float32)
     np.testing.assert_array_equal(columns.others["x"], leaders[:, pair[0]])
     np.testing.assert_array_equal(columns.others["y"], leaders[:, pair[1]] if dim > 1 else 0 * leaders[:, 0])
-    np.testing.assert_array_equal(columns.particles["size"], followers.log_sizes(frame.weights.astype(np.float32)))
+    np.testing.assert_array_equal(columns.particles["size"], components.log_sizes(frame.weights.astype(np.float32)))
     assert len(columns.paths["x0"]) or dim == 1
 
 
@@ -215,8 +213,8 @@ REWEIGHTING = SCENES["reweighting"]
 def test_areas_are_weights_up_to_the_largest():
     weights = np.array([0.0, 0.01, 0.04, 1.0])
     np.testing.assert_allclose(
-        reweighting.diameters(weights),
-        [0, 0.1 * reweighting.INK**0.5, 0.2 * reweighting.INK**0.5, reweighting.LARGEST],
+        components.diameters(weights),
+        [0, 0.1 * components.INK**0.5, 0.2 * components.INK**0.5, components.LARGEST_RING],
         rtol=1e-6,
     )
 
@@ -225,15 +223,15 @@ def test_areas_are_weights_up_to_the_largest():
 def test_rings_are_importance_weights_around_the_dots(dim, pair):
     frame = frame_of("gmm", "black_box_is", 3, dim=dim, num_particles=40)
     columns = REWEIGHTING.columns(frame, pair)
-    wanted = reweighting.diameters(frame.method.before(frame.state))
-    kept, corners = wanted > 0, reweighting.CORNERS
+    wanted = components.diameters(frame.method.before(frame.state))
+    kept, corners = wanted > 0, components.REWEIGHTING_CORNERS
     x, y = (columns.paths[name].reshape(-1, corners) for name in ("x0", "y0"))
     dots = columns.particles
     wide, high = (b - a for a, b in REWEIGHTING.ranges(frame.target, pair, columns.top))
     for found, name, side in ((x, "x", wide), (y, "y", high)):
         np.testing.assert_allclose(found.mean(axis=1), dots[name][kept], atol=1e-4 * side)
-        np.testing.assert_allclose(np.ptp(found, axis=1), wanted[kept] * side / reweighting.FRAME, atol=1e-4 * side)
-    np.testing.assert_array_equal(dots["size"], reweighting.diameters(frame.weights))
+        np.testing.assert_allclose(np.ptp(found, axis=1), wanted[kept] * side / components.FRAME, atol=1e-4 * side)
+    np.testing.assert_array_equal(dots["size"], components.diameters(frame.weights))
     np.testing.assert_array_equal(columns.paths["x1"].reshape(-1, corners)[:, :-1], x[:, 1:])
 
 
@@ -259,7 +257,7 @@ def test_the_surrogate_is_dashes_and_a_dot_s_area_its_weight():
     frame = of_surrogate(surrogate="prior")
     columns, ratios = SURROGATE.columns(frame, (0, 1)), frame.method.ratios(frame.state)
     np.testing.assert_allclose(columns.particles["weight"], ratios, rtol=1e-6)
-    between = (columns.particles["size"] > surrogate.SMALLEST) & (columns.particles["size"] < 20)
+    between = (columns.particles["size"] > ladder.SMALLEST) & (columns.particles["size"] < 20)
     squares = columns.particles["size"][between] ** 2 / ratios[between]
     np.testing.assert_allclose(squares, squares.mean(), rtol=1e-4)
     ess = 1 / (ratios**2).sum()

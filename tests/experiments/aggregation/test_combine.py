@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.aggregation import combine
-from pmdviz.experiments.aggregation.mixture import distance
-from pmdviz.experiments.aggregation.models import MODELS, Mixture, squared_distance
+from pmdviz.experiments.aggregation.mixture import distance, squared_distance
+from pmdviz.experiments.aggregation.models import MODELS, Mixture
 
 
 def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):
