@@ -21,13 +21,13 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.geometry import Geometry
-from pmdviz.scenes.geometry.setting import (
+from pmdviz.scenes.geometry import (
     CORNERS,
     GRID,
     KL_SPAN,
     MOST_STEPS,
     STATES,
+    Geometry,
     density_columns,
     kl_columns,
     triangle_columns,

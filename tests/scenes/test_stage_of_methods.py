@@ -100,7 +100,7 @@ def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
     opacity = components.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
     np.testing.assert_allclose(
-        opacity, [1.0, components.DESCENT_FAINTEST, components.FAINTEST + (1 - components.FAINTEST) * 0.5]
+        opacity, [1.0, components.DESCENT_FAINTEST, components.DESCENT_FAINTEST + (1 - components.DESCENT_FAINTEST) * 0.5]
     )
 
 

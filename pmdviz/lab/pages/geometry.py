@@ -16,8 +16,7 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.jobs import log_failure
 from pmdviz.lab.loop.locked import handed, locked
-from pmdviz.scenes.geometry import Geometry, GeometryKnobs, sentences
-from pmdviz.scenes.geometry.setting import MOST_STEPS, MOVED, start_at
+from pmdviz.scenes.geometry import MOST_STEPS, MOVED, Geometry, GeometryKnobs, sentences, start_at
 from pmdviz.scenes.words import typeset
 from pmdviz.views.geometry import DensityView, KLView, TriangleView
 
