@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from pmdviz.errors import InputError
-from pmdviz.lessons.asking import CONFIDENCES
+from pmdviz.lessons.lesson import CONFIDENCES
 from pmdviz.lessons.questions import Question
 
 MORE = "Run the next cell to go on; until then the answer may be changed."

@@ -15,7 +15,7 @@ BUILDERS = {"html": "the site", "linkcheck": "no site: ask every address of anot
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz docs`: a folder, and which presets are played for the gallery."""
-    from pmdviz.docs_site.gallery import ALL, FEW, NONE
+    from pmdviz.docs_site.sources import ALL, FEW, NONE
 
     parser.add_argument("folder", metavar="FOLDER", help="where it goes; an earlier build in it is written over")
     parser.add_argument(
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def docs(options: argparse.Namespace) -> int:
     """Build it; the exit status: 1 where a page has a warning. Raises InputError."""
     from pmdviz.docs_site.build import build
-    from pmdviz.docs_site.gallery import chosen
+    from pmdviz.docs_site.sources import chosen
 
     if not options.folder:
         raise InputError("docs needs the name of a folder; given: ''")

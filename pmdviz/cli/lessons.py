@@ -30,7 +30,7 @@ def lessons(options: argparse.Namespace) -> int:
 
 def table(found: Iterable[Any] | None = None) -> dict[str, Any]:
     """Of every lesson and challenge: name -> title, question, minutes, titles of its steps, and whether it scores."""
-    from pmdviz.lessons.catalogue import LESSONS
+    from pmdviz.lessons.reading import LESSONS
 
     return {
         lesson.name: {
@@ -71,9 +71,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
     """Files, or the lessons of the package -> what reads each. Raises InputError where a file cannot be opened."""
-    from pmdviz.lessons.catalogue import LESSONS
-    from pmdviz.lessons.folders import text_of
-    from pmdviz.lessons.reading import read_lesson
+    from pmdviz.lessons.reading import LESSONS, read_lesson, text_of
 
     texts = {name: text_of(Path(name)) for name in files}
     read = {name: lambda name=name, text=text: read_lesson(Path(name).stem, text)[0] for name, text in texts.items()}
@@ -82,7 +80,7 @@ def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
 
 def _faults(read: Callable[[], Any], player: Any) -> list[str]:
     """What is wrong with a lesson; one that cannot be read has one sentence."""
-    from pmdviz.lessons.check import check_lesson
+    from pmdviz.lessons.playing import check_lesson
 
     try:
         return check_lesson(read(), player)

@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from pmdviz.docs_site.commands import commands_markdown
-from pmdviz.docs_site.gallery import FOLDER, Progress, gallery_markdown, write_players
-from pmdviz.docs_site.places import MARKER, pages_folder
-from pmdviz.docs_site.reference import glossary_markdown, python_markdown
-from pmdviz.docs_site.sources import write_sources
+from pmdviz.docs_site.extension import commands_markdown, glossary_markdown, python_markdown
+from pmdviz.docs_site.sources import (
+    FOLDER,
+    MARKER,
+    Progress,
+    gallery_markdown,
+    pages_folder,
+    write_players,
+    write_sources,
+)
 from pmdviz.errors import InputError, shown
 from pmdviz.presets import Preset
 

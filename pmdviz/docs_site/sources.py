@@ -5,11 +5,63 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pmdviz.docs_site.places import INDEX, PROJECT, pages, place_of, source_of
-from pmdviz.errors import unknown
+from pmdviz.api import run
+from pmdviz.errors import InputError, unknown
+from pmdviz.presets import PRESETS, Preset
+
+# Where the pages of the docs lie, and where on the site each file that they link to stands.
+
+PACKAGE = Path(__file__).parents[1]
+# In an installed package the pages lie within it; in a checkout (an editable install too) beside it.
+PLACES = PACKAGE / "docs", PACKAGE.parent / "docs"
+INDEX = "index.md"  # what README.md of the docs is called on the site
+PROJECT = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md"}  # pages beside the docs -> what they are called
+MARKER = ".pmdviz-docs"  # stands in a folder that a build has made, and may write over
+FILES = "files"  # the folder of the site for what is no page and lies outside of docs/
+
+
+def pages_folder() -> Path:
+    """The folder docs/. Raises InputError where the installation has none."""
+    found = next((place for place in PLACES if (place / "README.md").is_file()), None)
+    if found is None:
+        raise InputError("this installation of pmdviz holds no docs; install it from its wheel or its repository")
+    return found
+
+
+def pages(docs: Path) -> dict[str, Path]:
+    """Every page: its name on the site -> its file."""
+    listed = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
+    listed[INDEX] = listed.pop("README.md")
+    beside = {name: docs.parent / file for file, name in PROJECT.items()}
+    return listed | {name: path for name, path in beside.items() if path.is_file()}
+
+
+def source_of(link: str, page: Path, docs: Path) -> Path | None:
+    """The file or folder that a relative link of a page means; None where it is not there."""
+    meant = (page.parent / link).resolve()
+    if meant.exists():
+        return meant
+    root = docs.parent.resolve()
+    inside = PACKAGE.parent / meant.relative_to(root) if meant.is_relative_to(root) else meant
+    return inside if inside.exists() else None
+
+
+def place_of(source: Path, docs: Path) -> str:
+    """Where a file stands on the site, from its top folder."""
+    root, docs = docs.parent.resolve(), docs.resolve()
+    if source == docs / "README.md":
+        return INDEX
+    if source.parent == root and source.name in PROJECT:
+        return PROJECT[source.name]
+    if source.is_relative_to(docs):
+        return source.relative_to(docs).as_posix()
+    base = root if source.is_relative_to(root) else PACKAGE.parent
+    plain = ".txt" if source.suffix == ".md" else ""  # else it would be a page
+    return f"{FILES}/{source.relative_to(base).as_posix()}{plain}"
+
 
 LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]\[]*)\]\((?P<to>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 FENCE = re.compile(r"^ {0,3}(`{3,})")
@@ -95,3 +147,66 @@ def _led(found: re.Match, page: Path, name: str, docs: Path, folder: Path) -> st
         shutil.copyfile(source, folder / place)
     shown = "" if text.endswith(".md") else text  # Sphinx writes the title of the page where a link has no text
     return f"{found['picture']}[{shown}]({os.path.relpath(place, Path(name).parent)}{anchor})"
+
+
+# The gallery: presets played to the end of their budget, each a picture, a player in one file, and its question.
+
+Progress = Callable[[int, Preset], None]  # how many have been played, and the next one
+FOLDER = "players"  # of the site
+FEW = ("two_modes", "particles_die", "one_gaussian")  # what a build takes where nobody names any: seconds
+ALL, NONE = "all", "none"
+APP = "http://127.0.0.1:5006/"  # where `pmdviz serve` listens
+THEMES = ("light", "dark")
+FRAMES = 40  # of a player: enough to see a run, and each one weighs
+
+
+def chosen(names: str) -> list[Preset]:
+    """The presets that a comma-separated list names; `all`, `none`. Raises InputError for an unknown one."""
+    if names in (ALL, NONE):
+        return list(PRESETS.values()) if names == ALL else []
+    asked = [name.strip() for name in names.split(",")]
+    for name in asked:
+        if name not in PRESETS:
+            raise unknown(f"preset of the gallery ({ALL}, {NONE} or names):", name, PRESETS)
+    return [PRESETS[name] for name in dict.fromkeys(asked)]
+
+
+def write_players(presets: Sequence[Preset], folder: Path, progress: Progress | None = None) -> None:
+    """Run each preset and write its player and its pictures into `folder`; `progress` is called before each.
+
+    Raises InputError, TargetError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, preset in enumerate(presets):
+        if progress is not None:
+            progress(k, preset)
+        played = run(preset.recipe)
+        played.export(folder / f"{preset.name}.html", frames=FRAMES)
+        for theme in THEMES:
+            played.export(folder / f"{preset.name}-{theme}.png", theme=theme, width=768, height=432)
+
+
+def gallery_markdown(presets: Iterable[Preset]) -> str:
+    """A section for each preset: its question, a picture that opens the player, what to watch, a link to the app."""
+    lines = [line for preset in presets for line in _section(preset)]
+    return "\n".join(lines).rstrip() or "This build of the site holds no players."
+
+
+def _section(preset: Preset) -> Iterator[str]:
+    player = f"{FOLDER}/{preset.name}.html"
+    yield from (f"## {preset.title}", "", preset.question, "")
+    yield from (
+        f'<p class="gallery"><a href="{player}">',
+        *map(_picture, [preset] * len(THEMES), THEMES),
+        "</a></p>",
+        "",
+    )
+    yield from (f"Watch {preset.watch}", "")
+    yield f'<p><a href="{player}">Play it</a> here, or <a href="{APP}?preset={preset.name}">open it in the app</a>'
+    yield from ("(after <code>pmdviz serve</code>), and change a setting.</p>", "")
+
+
+def _picture(preset: Preset, theme: str) -> str:
+    words = f"The end of the run: {preset.title}"
+    source = f"{FOLDER}/{preset.name}-{theme}.png"
+    return f'<img class="only-{theme}" src="{source}" alt="{words}" width="768" height="432" loading="lazy">'

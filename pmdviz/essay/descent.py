@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.essay.picture import Axis, Found, Layer, Panel, Picture, found, marker, static
+from pmdviz.essay.drawing import Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.targets import Target, make_target
 
 GRID = np.linspace(-6.0, 6.0, 1201)  # theta, in prior sds: integrals are sums over it

@@ -10,7 +10,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.essay.picture import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
+from pmdviz.essay.drawing import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.scenes.contours import region_lines
 
 LOOKS = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200]  # steps

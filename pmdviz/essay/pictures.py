@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pmdviz.essay import descent, particles, trouble
-from pmdviz.essay.picture import Picture, rounded
+from pmdviz.essay.drawing import Picture, rounded
 from pmdviz.files import atomic_write
 
 FILE = Path(__file__).with_name("pictures.json.gz")

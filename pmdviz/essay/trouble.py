@@ -8,8 +8,8 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.essay.drawing import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.essay.particles import dots, frames_at, stage
-from pmdviz.essay.picture import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.experiments.dimension.dimension import EXACT, Dimension
 from pmdviz.metrics.modes import modes

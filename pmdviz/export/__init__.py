@@ -14,14 +14,9 @@ from pmdviz.experiments.race import RaceResult
 from pmdviz.export.film.film import Film
 from pmdviz.export.film.race_film import RaceFilm
 from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, spelled_out
-from pmdviz.export.player.player import HTML
+from pmdviz.export.player import HTML
 from pmdviz.export.writer import MEGABYTE, Job, Progress, Writer
-from pmdviz.export.writers.csv import CSV
-from pmdviz.export.writers.gif import GIF
-from pmdviz.export.writers.image import STILLS
-from pmdviz.export.writers.mp4 import MP4
-from pmdviz.export.writers.parquet import PARQUET
-from pmdviz.export.writers.text import PYTHON, RECIPE
+from pmdviz.export.writers import CSV, GIF, MP4, PARQUET, PYTHON, RECIPE, STILLS
 from pmdviz.files import atomic_write, check_writable, file_path, real_path
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}

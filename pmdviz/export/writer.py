@@ -17,7 +17,7 @@ from pmdviz.export.options import Look
 
 if TYPE_CHECKING:
     from pmdviz.export.film.picture import Drawing
-    from pmdviz.export.player.player import Player
+    from pmdviz.export.player import Player
 
 MEGABYTE = 1_000_000
 REQUIREMENTS = {  # module -> what pip installs it by, as the extras say

@@ -14,7 +14,7 @@ from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, unknown
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lessons.catalogue import find_lesson
+from pmdviz.lessons.reading import find_lesson
 from pmdviz.presets import find_preset
 
 LONGEST = 2000  # characters of a query that every mail program, chat and proxy lets through

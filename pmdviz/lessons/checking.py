@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.errors import InputError, shown, words_of
-from pmdviz.lessons.asking import within
+from pmdviz.lessons.lesson import within
 from pmdviz.lessons.questions import plain
 
 NOTHING = "Nothing to check yet: put your value in `mine`."

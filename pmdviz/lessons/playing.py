@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, unknown
+from pmdviz.errors import InputError, TargetError, unknown, words_of
 from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.lessons.lesson import RUN_PARTS, Race
+from pmdviz.expressions import Expression, Scope, Template
+from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached, scope_of
+from pmdviz.lessons.progress import Progress
 from pmdviz.metrics import perfect_draws
-from pmdviz.presets.experiments import ExperimentPreset
+from pmdviz.presets.diagnosis import contradictions, diagnose
+from pmdviz.presets.experiments import ExperimentPreset, find_experiment_preset
+from pmdviz.presets.measures import FLOOR
+from pmdviz.scenes.glossary import KEYS
+from pmdviz.scenes.trace_columns import GROUPS
 
 Changes = Mapping[int, Mapping[str, Any]]  # iteration -> control -> value
 
@@ -108,3 +116,347 @@ def _check_knobs(session: Session, values: Mapping[str, Any]) -> None:
     for name in values:
         if controls_of(session.recipe).get(name, "knobs") != "knobs":
             raise InputError(f"{name!r} acts from the start of a run; put it at iteration 0")
+
+
+# What a run says of the present step of a lesson: goal, verdicts, diagnosis and score. It changes nothing.
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was found.
+
+    Attributes
+    ----------
+    reached : bool
+        Whether the goal holds.
+    values : mapping
+        The names of the goal and what they are now; None where the run has no value.
+    verdicts : mapping
+        `question` and `after` -> Verdict, of what is answered and may be judged.
+    right : mapping
+        `question` and `after` -> the letters of the options that are right of the run.
+    diagnosis : str
+        "" where none is true of the run.
+    score : float or None
+        None before the end of the run, and where it waits for something.
+    trouble : str
+        Why something could not be judged, in a sentence; "" for nothing.
+    """
+
+    reached: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    right: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    diagnosis: str = ""
+    score: float | None = None
+    trouble: str = ""
+
+
+def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
+    """What `scope` says of the present step; before the end of its run that is the goal alone."""
+    step = progress.step
+    values = {name: _tried(scope, name) for name in sorted(step.goal.names)} if step.goal is not None else {}
+    reached, trouble = _reached(step, scope)
+    if not at_end:
+        return Judgement(reached, values, trouble=trouble)
+    verdicts: dict[str, Verdict] = {}
+    right: dict[str, tuple[str, ...]] = {}
+    diagnosis, score = "", None
+    try:
+        right = {part: _right(ask, scope) for part, ask in step.asks.items() if progress.is_revealed}
+        verdicts = _verdicts(progress, scope)
+        diagnosis = diagnose(step.diagnosis, scope) if may_tell(progress) else ""
+    except InputError as error:
+        trouble = str(error)
+    if step.score is not None:
+        score, trouble = _score(step.score, scope, trouble)
+    return Judgement(reached, values, verdicts, right, diagnosis, score, trouble)
+
+
+def may_tell(progress: Progress) -> bool:
+    """Whether what the step shows may be told: it was revealed, or nothing is asked before."""
+    return progress.is_revealed or progress.step.question is None
+
+
+def _reached(step: Step, scope: Scope) -> tuple[bool, str]:
+    try:
+        return step.goal is not None and step.goal.holds(scope), ""
+    except InputError as error:
+        return False, str(error)
+
+
+def _tried(scope: Scope, name: str) -> Any:
+    try:
+        return Expression(name).value(scope)
+    except InputError:
+        return None
+
+
+def _right(ask: Ask, scope: Scope) -> tuple[str, ...]:
+    return tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
+
+
+def _verdicts(progress: Progress, scope: Scope) -> dict[str, Verdict]:
+    found = {}
+    for part, ask in progress.step.asks.items():
+        answer = progress.answer_to(part)
+        if answer is not None and progress.is_revealed and progress.verdict_on(part) is None:
+            found[part] = ask.judged(answer, scope)
+    return found
+
+
+def _score(score: Expression, scope: Scope, trouble: str) -> tuple[float | None, str]:
+    try:
+        value = score.value(scope)
+    except InputError as error:
+        return None, str(error)
+    return (None if value is None else float(value)), trouble
+
+
+# Plays a lesson without a page and says what is wrong with it: what its runs do not show, and what cannot be done.
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a step shows once it was played: as the lesson begins it, and with its solution."""
+
+    plain: Scope
+    solved: Scope | None
+    run: Run | None  # behind `plain`, where that is a single one
+    hinted: tuple[tuple[Scope, ...], ...] = ()  # of each hint, what its settings show
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """Those that the step's words must go with."""
+        return [self.plain] if self.solved is None else [self.plain, self.solved, *chain(*self.hinted)]
+
+
+def check_lesson(lesson: Lesson, player: Player | None = None) -> list[str]:
+    """What is wrong with a lesson, one sentence each; [] for nothing.
+
+    Each run is played to the end of its budget: as it is, with the step's solution laid over it, and with the settings
+    of each hint. The names, sentences, goals and diagnoses of the step are then held against it.
+
+    Parameters
+    ----------
+    lesson : Lesson
+    player : Player, optional
+        Keeps what was played, for lessons that show the same runs.
+    """
+    player = player or Player()
+    found = [*faults_of_paths(lesson), *_faults_of_terms(lesson)]
+    for step in lesson.steps:
+        if step.name in reached(lesson):
+            found += [f"step {step.name!r}: {words}" for words in _faults_of_step(lesson, step, player)]
+    return found
+
+
+def _faults_of_terms(lesson: Lesson) -> Iterator[str]:
+    for word in dict.fromkeys(lesson.terms):
+        if word not in KEYS:
+            yield f"{{term}}`{word}`: no word of the glossary; it has {', '.join(sorted(KEYS, key=str.lower))}"
+
+
+def _faults_of_step(lesson: Lesson, step: Step, player: Player) -> list[str]:
+    """What is wrong with a step; where it cannot be played, that alone."""
+    sources = lesson.on_show(step)
+    if len(sources) > 1:
+        return ["what it goes on with depends on the path; give it a recipe of its own"]
+    source = lesson.step(sources[0]) if sources[0] else None
+    try:
+        found = [*_faults_of_hints(step), *_faults_of_controls(step, source)]
+        if found:
+            return found
+        shown = _played(step, source, player)
+    except (InputError, TargetError) as error:
+        return [words_of(error)]
+    parts: tuple[Callable[[Step, Shown], Iterator[str]], ...]
+    parts = (_faults_of_trace, _faults_of_words, _faults_of_questions, _faults_of_goal, _faults_of_score)
+    return [words for part in parts for words in _said(part, step, shown)]
+
+
+def _said(part: Callable[[Step, Shown], Iterator[str]], step: Step, shown: Shown) -> list[str]:
+    """The sentences of a part; what an expression cannot say is one."""
+    found: list[str] = []
+    try:
+        for words in part(step, shown):
+            found.append(words)
+    except InputError as error:
+        found.append(words_of(error))
+    return [*dict.fromkeys(found)]
+
+
+def _faults_of_hints(step: Step) -> Iterator[str]:
+    if any(not hint.say.strip() for hint in step.hints):
+        yield "a hint is empty"
+    if len({hint.say.strip() for hint in step.hints}) < len(step.hints):
+        yield "two of its hints are the same"
+    if step.goal is None and any(hint.settings for hint in step.hints):
+        yield "a hint has settings to try, but there is no goal that they would reach"
+
+
+def _faults_of_controls(step: Step, source: Step | None) -> Iterator[str]:
+    """A goal needs controls, controls need a run, and a solution turns them alone."""
+    recipe = source.recipe if source is not None else None
+    wanted = {"goal": step.goal, "score": step.score}
+    for name in (name for name, given in wanted.items() if given is not None):
+        if not step.controls:
+            yield f"its {name} cannot be worked for: it has no `controls`"
+        if not step.solution:
+            yield f"its {name} needs a `solution` that shows that it can be reached"
+    if step.solution and not any(wanted.values()):
+        yield "it has a solution, but no goal"
+    if step.controls and recipe is None:
+        yield "its controls need a run: only a step with a recipe, or after one, has what they turn"
+    elif step.controls:
+        known = controls_of(recipe)
+        for name in step.controls:
+            if name not in known:
+                yield f"unknown control {name!r}; this run has {', '.join(sorted(known))}"
+    turned = {"its solution": step.solution.values()}
+    turned |= {f"hint {k}": hint.settings for k, hint in enumerate(step.hints, 1)}
+    for what, changes in turned.items():
+        for name in dict.fromkeys(name for values in changes for name in values):
+            if name not in step.controls:
+                yield f"{what} turns {name!r}, which is none of its controls"
+
+
+def _played(step: Step, source: Step | None, player: Player) -> Shown:
+    """What the step shows. Raises InputError or TargetError where that cannot be played."""
+    if source is None:
+        return Shown(scope_of(None), None, None)
+    if source.experiment:
+        failed = player.experiment_failures(find_experiment_preset(source.experiment))
+        if failed:
+            raise InputError(f"the experiment does not show what its preset promises: {failed[0]}")
+        return Shown(scope_of(None), None, None)
+    if source.race is not None:
+        return Shown(scope_of(player.race(source.race)), None, None)
+    plain = player.run(source.recipe)
+    solved = player.run(source.recipe, step.solution) if step.solution else None
+    hinted = [[player.run(source.recipe, {0: values}) for values in hint.settings] for hint in step.hints]
+    if any(name.startswith(FLOOR) for name in _names(step)):
+        for run in filter(None, (plain, solved, *chain(*hinted))):
+            compute_floor(run)
+    scopes = tuple(tuple(map(scope_of, runs)) for runs in hinted)
+    return Shown(scope_of(plain), scope_of(solved) if solved else None, plain, scopes)
+
+
+def _names(step: Step) -> set[str]:
+    """The names that its expressions ask for."""
+    return {name for each in (*_expressions(step).values(), *_sentences(step).values()) for name in each.names}
+
+
+def _expressions(step: Step) -> dict[str, Expression]:
+    """Its expressions, by where they stand."""
+    found = {"the goal": step.goal, "the score": step.score}
+    for part, ask in step.asks.items():
+        found |= {f"option {letter} of `{part}`": option.when for letter, option in ask.options.items()}
+        found |= {f"the number of `{part}`": ask.number.right} if ask.number else {}
+    found |= {f"`when` of diagnosis {k}": each.when for k, each in enumerate(step.diagnosis, 1)}
+    return {where: each for where, each in found.items() if each is not None}
+
+
+def _sentences(step: Step) -> dict[str, Template]:
+    """Its sentences with numbers of the run, by where they stand; those of a diagnosis are said where it is true."""
+    found = _always_said(step)
+    return found | {f"`say` of diagnosis {k}": each.say for k, each in enumerate(step.diagnosis, 1)}
+
+
+def _always_said(step: Step) -> dict[str, Template]:
+    found: dict[str, Template] = {}
+    for part, ask in step.asks.items():
+        found |= {f"option {letter} of `{part}`": option.because for letter, option in ask.options.items()}
+        if ask.number:
+            found |= {f"`{name}` of `{part}`": getattr(ask.number, name) for name in ("close", "low", "high")}
+    return found
+
+
+def _faults_of_trace(step: Step, shown: Shown) -> Iterator[str]:
+    if not step.trace:
+        return
+    if shown.run is None:
+        yield f"its trace {step.trace!r} needs a run"
+        return
+    known = GROUPS.of(shown.run.target, shown.run.final.method)
+    if step.trace not in known:
+        yield f"unknown trace {step.trace!r}; this run has {', '.join(known)}"
+
+
+def _faults_of_words(step: Step, shown: Shown) -> Iterator[str]:
+    """Names that no run has, sentences whose numbers are not known, and a diagnosis that is true of nothing."""
+    for where, each in (_expressions(step) | _sentences(step)).items():
+        for scope in shown.scopes:
+            yield from _refused(where, lambda each=each, scope=scope: [*map(scope.value, each.names)])
+            if isinstance(each, Expression):
+                yield from _refused(where, lambda each=each, scope=scope: each.value(scope))
+    for where, template in _always_said(step).items():
+        for scope in shown.scopes:
+            yield from _refused(where, lambda template=template, scope=scope: template.words(scope))
+    for each in step.diagnosis:
+        for scope in shown.scopes:
+            if each.when.holds(scope):
+                each.say.words(scope)
+    told = [contradictions(step.diagnosis, scope) for scope in shown.scopes]
+    yield from told[0] if all(told) else []
+
+
+def _refused(where: str, act: Callable[[], Any]) -> Iterator[str]:
+    try:
+        act()
+    except InputError as error:
+        yield f"{where}: {words_of(error)}"
+
+
+def _faults_of_questions(step: Step, shown: Shown) -> Iterator[str]:
+    for part, ask in step.asks.items():
+        scope = shown.plain if part == "question" or shown.solved is None else shown.solved
+        yield from (f"`{part}`: {words}" for words in _faults_of_ask(ask, scope))
+
+
+def _faults_of_ask(ask: Ask, scope: Scope) -> Iterator[str]:
+    if ask.number is None:
+        right = [option.is_right(scope) for option in ask.options.values()]
+        if not any(right):
+            told = [option.when.why(scope) for option in ask.options.values() if option.when is not None]
+            yield f"none of its options is right in this run: {'; '.join(told)}"
+        elif all(right):
+            yield "all of its options are right in this run"
+        return
+    right = ask.number.right.value(scope)
+    if not isinstance(right, (int, float)):
+        yield f"the right number, {ask.number.right.text!r}, is not known in this run"
+    elif ask.number.tolerance * (ask.number.scale or abs(right)) <= 0:
+        yield "no number but the very one is right; give it a `tolerance`, and a `scale` where the right one may be 0"
+
+
+def _faults_of_goal(step: Step, shown: Shown) -> Iterator[str]:
+    """A goal is something to reach, and its solution reaches it."""
+    if step.goal is None or shown.solved is None or shown.run is None:
+        return
+    if any(map(step.goal.holds, _moments(shown.run))):
+        yield f"the goal is no goal, as the run reaches it untouched: {step.goal.why(shown.plain)}"
+    if not step.goal.holds(shown.solved):
+        yield f"the goal cannot be reached by its solution: {step.goal.why(shown.solved)}"
+    for k, scopes in enumerate(shown.hinted, 1):
+        if scopes and not any(map(step.goal.holds, scopes)):
+            yield f"the goal cannot be reached by what hint {k} says: {step.goal.why(scopes[-1])}"
+
+
+def _moments(run: Run) -> Iterator[Scope]:
+    """The run as it was at each measured frame, the last one included."""
+    iterations = run.history["iteration"]
+    for at, frame in enumerate(run.frames, 1):
+        if frame.iteration in iterations:
+            rows = {name: column[iterations <= frame.iteration] for name, column in run.history.items()}
+            yield scope_of(replace(run, frames=run.frames[:at], history=rows))
+
+
+def _faults_of_score(step: Step, shown: Shown) -> Iterator[str]:
+    if step.score is None or shown.solved is None:
+        return
+    plain, solved = (step.score.value(scope) for scope in (shown.plain, shown.solved))
+    if not all(isinstance(value, (int, float)) for value in (plain, solved)):
+        yield f"the score is not known in this run: {step.score.why(shown.solved)}"
+    elif solved <= plain:
+        yield f"its solution scores {solved:.4g}, no better than the {plain:.4g} of the untouched run"

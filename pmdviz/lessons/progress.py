@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pmdviz.errors import InputError, shown
-from pmdviz.lessons.asking import Answer, Verdict
-from pmdviz.lessons.lesson import Lesson, Step
+from pmdviz.lessons.lesson import Answer, Lesson, Step, Verdict
 
 FORMAT = 1
 LONGEST = 100_000

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import real_number
-from pmdviz.lessons.asking import Answer, checked_answer, within
+from pmdviz.lessons.lesson import Answer, checked_answer, within
 
 OF_A_NUMBER = ("close", "low", "high")  # what is told to whoever was near enough, below and above
 

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.expressions import BEFORE, Expression
-from pmdviz.lessons.asking import CONFIDENCES
+from pmdviz.lessons.lesson import CONFIDENCES
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import html
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,12 @@ from bokeh.themes import Theme
 from panel.io.resources import get_dist_path
 from panel.io.state import set_curdoc
 from panel.util import edit_readonly
+from tornado.web import RedirectHandler, RequestHandler, StaticFileHandler
 
+from pmdviz.docs_site.sources import MARKER
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
+from pmdviz.essay.build import page
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
 from pmdviz.lab.links import Link
@@ -33,14 +38,129 @@ from pmdviz.lab.loop.frame_sender import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.pages.lessons import LessonsPage
 from pmdviz.lab.pages.methods import MethodsPage
-from pmdviz.lab.panels.lesson.guide import Guide
-from pmdviz.lessons.catalogue import find_lesson
+from pmdviz.lab.panels.lesson.guide import BESIDE, Guide
+from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import guards, handlers, logs, memory, patches
-from pmdviz.serve.essay import essay_address
-from pmdviz.serve.lesson_beside import LessonBeside
 from pmdviz.serve.material_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
+
+# The room for a lesson: a column left of the pages, above them in a narrow window; the controls make place for it.
+
+OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"
+ASIDE = '<p class="pmdviz-lesson-aside">A lesson is open: the settings of its step stand beside the picture.</p>'
+
+
+class LessonBeside:
+    """What stands in the middle of the page, `view`, and in its drawer, `controls`."""
+
+    def __init__(self, tabs: Tabs) -> None:
+        self._tabs, self._open, self._large = tabs, False, False
+        look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        self._room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
+        self.view = pn.Column(self._room, tabs.view, stylesheets=[css.PART, css.static("lesson_beside.css")], **look)
+        self._aside = pn.pane.HTML(ASIDE, stylesheets=[css.TEXT], css_classes=[css.HIDDEN], margin=12)
+        self.controls = pn.Column(self._aside, tabs.controls, stylesheets=[css.PART], **look)
+        tabs.bar.param.watch(lambda event: self._dress(), "active")
+
+    def take(self, card: Any) -> None:
+        """The card, when it is first made."""
+        self._room.append(card)
+
+    def show(self, on: bool) -> bool:
+        """Whether a lesson is open; True where that has changed."""
+        changed, self._open = on != self._open, on
+        self._dress()
+        return changed
+
+    def enlarge(self, on: bool) -> None:
+        """For a lecture hall."""
+        self._large = on
+        self._dress()
+
+    def _dress(self) -> None:
+        seen = self._open and self._tabs.active in BESIDE
+        classes = [OPEN, *([LARGE] if self._large else [])] if seen else []
+        if self.view.css_classes != classes:
+            self.view.css_classes = classes
+            self._aside.css_classes = [] if self._open else [css.HIDDEN]
+            self._tabs.controls.css_classes = [css.HIDDEN] if self._open else []
+
+
+# The docs site beside the app: a folder that `pmdviz docs` has built, served as it lies there.
+
+FOLDER = "PMDVIZ_DOCS"  # environment variable: the folder, for every process of a server
+ADDRESS = "/docs/"
+
+
+def offer_docs(folder: str | None) -> None:
+    """Have a built site served, here and in the processes that are begun. Raises InputError for what is none."""
+    if folder is not None:
+        os.environ[FOLDER] = folder
+    docs_folder()
+
+
+def docs_folder() -> Path | None:
+    """The folder that the environment names; None where it names none. Raises InputError where no site is in it."""
+    name = os.environ.get(FOLDER)
+    if not name:
+        return None
+    if not (Path(name) / MARKER).is_file() or not (Path(name) / "index.html").is_file():
+        raise InputError(f"no docs site is in {shown(name, 200)}; build one there: pmdviz docs FOLDER")
+    return Path(name).resolve()
+
+
+def docs_routes() -> list[Any]:
+    """The addresses of the site, for a server to be made; none where no folder is offered."""
+    folder = docs_folder()
+    if folder is None:
+        return []
+    files = {"path": str(folder), "default_filename": "index.html"}
+    return [
+        (ADDRESS.rstrip("/"), RedirectHandler, {"url": ADDRESS}),
+        (f"{ADDRESS}(.*)", StaticFileHandler, files),
+    ]
+
+
+# The essay's address beside the app, `/essay`: a page without a session, built once and sent as it is.
+
+ESSAY_ADDRESS = "essay"  # relative to the app's, which a proxy may serve from a folder
+_routed = False
+
+
+class EssayHandler(RequestHandler):
+    """The handler of the essay."""
+
+    async def get(self) -> None:
+        """The page; the first visitor's is built in a thread, so that no live run waits for it."""
+        whole, packed = await asyncio.get_running_loop().run_in_executor(pool_for(0.0), _bytes)
+        small = "gzip" in self.request.headers.get("Accept-Encoding", "")
+        if small:
+            self.set_header("Content-Encoding", "gzip")
+        self.set_header("Vary", "Accept-Encoding")
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "max-age=3600")
+        self.finish(packed if small else whole)
+
+
+@cache
+def _bytes() -> tuple[bytes, bytes]:
+    """The page as it is and packed, a third of it."""
+    text = page(served=True).encode()
+    return text, gzip.compress(text)
+
+
+def essay_routes() -> list[Any]:
+    """The essay's address, for a server to be made; its pages then link it."""
+    global _routed
+    _routed = True
+    return [(rf"/{ESSAY_ADDRESS}", EssayHandler)]
+
+
+def essay_address() -> str:
+    """Where a page of the app finds the essay; "" where it is not served."""
+    return ESSAY_ADDRESS if _routed else ""
+
 
 OF_A_RUN = {"run", "preset", "at", "frame", "start"}  # of a link's arguments
 OF_THE_TABS = {"page"}  # what the browser alone reads; any other argument is about the page

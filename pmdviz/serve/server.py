@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from pmdviz.errors import InputError, shown, words_of
 from pmdviz.limits import LIMITS, set_limits
-from pmdviz.serve.docs_pages import docs_routes, offer_docs
+from pmdviz.serve.pages import docs_routes, offer_docs
 from pmdviz.serve.processes import new_key, parent, supervise
 
 DEFAULT_PORT = 5006
@@ -102,7 +102,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def _offer_lessons(folder: str | None) -> None:
     """Have a folder of lessons offered, here and in the processes that are begun. Raises InputError for no folder."""
-    from pmdviz.lessons import folders
+    from pmdviz.lessons import reading as folders
 
     if folder is not None:
         os.environ[folders.FOLDER] = folder
@@ -174,8 +174,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     from pmdviz.lab.loop import limits
     from pmdviz.lab.loop import work as temporary
     from pmdviz.serve import connections, guards, logs, model_defaults, patches, prebuilt, resource_bundle
-    from pmdviz.serve.essay import essay_routes
-    from pmdviz.serve.pages import session_page
+    from pmdviz.serve.pages import essay_routes, session_page
 
     limits.enforce()
     temporary.remove_stale()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.reading import LESSONS
 from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import axe
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.reading import LESSONS
 
 pytestmark = pytest.mark.ci
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.reading import LESSONS
 from tests.browser import lesson_by_keys as keys
 
 SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"

@@ -15,7 +15,7 @@ from pmdviz.cli import bench, notebooks
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.export.options import LAYER_LIST, SIZE, Look
-from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.reading import LESSONS
 from tests.cli.test_cli import called
 from tests.lessons.samples import SMALL as SMALL_LESSON
 from tests.lessons.samples import changed

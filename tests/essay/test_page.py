@@ -11,8 +11,7 @@ import pytest
 
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError
-from pmdviz.essay.build import page
-from pmdviz.essay.mathematics import mathml
+from pmdviz.essay.build import mathml, page
 from pmdviz.essay.pictures import PICTURES
 from pmdviz.lab import links
 from tests.support.tables import looped

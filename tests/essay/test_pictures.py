@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pmdviz.essay.drawing import DOT, HEIGHT, Scale, dots, draw, line, scales
-from pmdviz.essay.picture import rounded
+from pmdviz.essay.drawing import DOT, HEIGHT, Scale, dots, draw, line, rounded, scales
 from pmdviz.essay.pictures import PICTURES, computed, kept
 from tests.support.tables import looped
 

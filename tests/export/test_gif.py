@@ -6,7 +6,7 @@ from pmdviz.export.film.film import Film
 from pmdviz.export.film.palette import TRANSPARENT, cell_of, nearest, pack, palette, rgb
 from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.writers.gif import LAST_CS, delays
+from pmdviz.export.writers import LAST_CS, delays
 from pmdviz.scenes import style
 from tests.support.likeness import similarity
 from tests.support.tables import looped

@@ -6,7 +6,7 @@ import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.export import check
-from pmdviz.export.writers import mp4
+from pmdviz.export import writers as mp4
 from tests.support.tables import looped
 
 pytestmark = pytest.mark.ci

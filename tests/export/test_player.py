@@ -11,8 +11,7 @@ from hypothesis.extra import numpy as arrays
 import pmdviz
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
-from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
-from pmdviz.export.player.player import INSIDE_DOTS, Page
+from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Numbers, Page, quantised, scale
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import unpacked
 

@@ -11,8 +11,7 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.export.film.race_film import RaceFilm
 from pmdviz.export.options import RaceLook
-from pmdviz.export.player.payload import GAP
-from pmdviz.export.player.race_player import RacePage
+from pmdviz.export.player import GAP, RacePage
 from pmdviz.scenes import style
 from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES

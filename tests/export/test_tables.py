@@ -10,7 +10,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.export.tables import UNITS
-from pmdviz.export.writers.csv import table_csv
+from pmdviz.export.writers import table_csv
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.methods import METHODS, usual_target
 from tests.support.tables import looped

@@ -1,8 +1,7 @@
 """The Lessons page without a browser: lessons and challenges apart, in their order, and what a press opens."""
 
 from pmdviz.lab.pages.lessons import LessonsPage
-from pmdviz.lessons.catalogue import LESSONS
-from pmdviz.lessons.reading import read_lesson
+from pmdviz.lessons.reading import LESSONS, read_lesson
 
 STEP = """```{{step}} {name}
 ---

@@ -2,8 +2,7 @@
 
 import re
 
-from pmdviz.lessons.check import check_lesson
-from pmdviz.lessons.playing import Player
+from pmdviz.lessons.playing import Player, check_lesson
 from tests.lessons.samples import SMALL, changed, lesson_of
 
 PLAYER = Player()  # the runs of the small lesson are played once for all tests

@@ -8,9 +8,8 @@ import re
 import pytest
 
 from pmdviz.errors import InputError
-from pmdviz.lessons.catalogue import LESSONS, find_lesson
-from pmdviz.lessons.check import check_lesson
-from pmdviz.lessons.playing import Player
+from pmdviz.lessons.playing import Player, check_lesson
+from pmdviz.lessons.reading import LESSONS, find_lesson
 
 TIERS = {
     "one_step": (),

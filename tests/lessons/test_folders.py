@@ -7,8 +7,8 @@ from argparse import ArgumentParser
 import pytest
 
 from pmdviz.errors import InputError
-from pmdviz.lessons import catalogue
-from pmdviz.lessons.folders import FOLDER, own_folder, with_own
+from pmdviz.lessons import reading as catalogue
+from pmdviz.lessons.reading import FOLDER, own_folder, with_own
 from pmdviz.serve import server
 from tests.lessons.samples import SMALL
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmdviz.errors import InputError
-from pmdviz.lessons.asking import Verdict
+from pmdviz.lessons.lesson import Verdict
 from pmdviz.lessons.progress import Progress
 from tests.lessons.samples import SMALL, lesson_of
 

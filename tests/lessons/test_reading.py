@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pmdviz import Recipe
 from pmdviz.errors import InputError
-from pmdviz.lessons.blocks import read_block
-from pmdviz.lessons.reading import read_lesson
+from pmdviz.lessons.reading import read_block, read_lesson
 from tests.lessons.samples import RECIPE, SMALL, changed, lesson_of
 
 OURS = {file.name: file.read_text(encoding="utf-8") for file in (resources.files("pmdviz.lessons") / "files").iterdir()}

@@ -10,7 +10,7 @@ import pmdviz
 from pmdviz.densities.chains import k_hat
 from pmdviz.essay.particles import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_point, settled
 from pmdviz.kernels.resampling import systematic
-from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.reading import LESSONS
 from pmdviz.presets.measures import RunScope
 from pmdviz.targets import make_target
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pmdviz.cli.notebooks import course
-from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.reading import LESSONS
 from pmdviz.presets import PRESETS
 from tests.support import course_key
 from tests.support.course_key import answered, execute, name_in, read, tags
@@ -58,14 +58,6 @@ def test_notebooks_are_well_formed_and_stripped_and_ask_before_they_run():
         assert line in sections.get(path.stem, ""), f"python -m tests.support.course_key {path.stem[:2]}"
 
 
-
-
-
-
-
-
-
-
 def test_the_pages_of_the_course_name_what_there_is_and_their_lines_run():
     page = (DOCS / "course.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"\]\(\.\./notebooks/(.+)\.ipynb\)", page)) == NAMES
@@ -95,8 +87,6 @@ def differences(one, other, share=0.05, most=0.3, few=0.05):
     return far if too_far or len(far) > few * len(pairs) else []
 
 
-
-
 @pytest.mark.parametrize(
     "path", [pytest.param(path, id=path.stem, marks=TIERS.get(path.stem, pytest.mark.nightly)) for path in COURSE]
 )
@@ -111,5 +101,3 @@ def test_a_notebook_runs_from_top_to_bottom_as_its_key_says(path, tmp_path):
         assert all(cell.outputs[-1].data["text/markdown"].startswith(words) for cell in tagged(executed, tag)), tag
     assert len(tagged(executed, "solved")) == len(tagged(notebook, "check"))
     assert differences(course_key.section(path.stem, notebook, executed), course_key.sections()[path.stem]) == []
-
-

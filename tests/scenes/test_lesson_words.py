@@ -2,7 +2,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from pmdviz.expressions import Expression
-from pmdviz.lessons.asking import Verdict
+from pmdviz.lessons.lesson import Verdict
 from pmdviz.lessons.progress import Progress
 from pmdviz.scenes import lesson_words as diagnosis
 from pmdviz.scenes.lesson_words import calibration, goal_words, inline, markdown, summary

@@ -99,9 +99,7 @@ def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     assert len(drawn.others["x"]) == len(np.unique(frame.ancestry.rows)) < 200
     assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
     opacity = components.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
-    np.testing.assert_allclose(
-        opacity, [1.0, components.DESCENT_FAINTEST, components.DESCENT_FAINTEST + (1 - components.DESCENT_FAINTEST) * 0.5]
-    )
+    np.testing.assert_allclose(opacity, [1.0, components.DESCENT_FAINTEST, 0.5 + 0.5 * components.DESCENT_FAINTEST])
 
 
 # Leaders and followers: dots by log weight, leaders where they stand, cells by how the last step stretches space.
@@ -118,7 +116,7 @@ def test_cells_are_the_determinants_of_the_last_step_and_dots_as_wide_as_log_wei
     middle = (components.SMALLEST_DOT + components.LARGEST_DOT) / 2
     np.testing.assert_allclose(
         components.log_sizes(weights),
-        [components.LARGEST_DOT, middle, components.SMALLEST_DOT, components.SMALLEST, components.SMALLEST],
+        [components.LARGEST_DOT, middle, components.SMALLEST_DOT, components.SMALLEST_DOT, components.SMALLEST_DOT],
         rtol=1e-6,
     )
     frame = of_followers()

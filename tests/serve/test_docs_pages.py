@@ -2,9 +2,9 @@
 
 import pytest
 
-from pmdviz.docs_site.places import MARKER
+from pmdviz.docs_site.sources import MARKER
 from pmdviz.errors import InputError
-from pmdviz.serve import docs_pages
+from pmdviz.serve import pages as docs_pages
 from tests.serve.answers import answers
 
 

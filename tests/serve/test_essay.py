@@ -3,7 +3,7 @@
 import gzip
 
 from pmdviz.essay.build import page
-from pmdviz.serve import essay
+from pmdviz.serve import pages as essay
 from tests.serve.answers import answers
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.lab.links import Link
 from pmdviz.lab.panels.screen import Heading
-from pmdviz.serve import essay
+from pmdviz.serve import pages as essay
 from pmdviz.serve.bokeh_internals import set_from_browser
 from pmdviz.serve.pages import BARE, lab_page
 

@@ -22,7 +22,7 @@ from pmdviz.scenes.trace_columns import Mark, knob_marks, step_marks, with_prese
 
 if TYPE_CHECKING:
     from pmdviz.export.film.picture import Picture
-    from pmdviz.export.player.player import Page
+    from pmdviz.export.player import Page
 
 MAX_FRAMES = 2_000
 
@@ -147,7 +147,7 @@ class Film:
 
     def player(self, scenes: Iterable[Scene]) -> Page:
         """The page that plays this film."""
-        from pmdviz.export.player.player import Page
+        from pmdviz.export.player import Page
 
         return Page(self, scenes)
 

@@ -21,7 +21,7 @@ from pmdviz.scenes.race import CLOCK_OF, DOTS, Columns, RaceScene, Standing, bes
 
 if TYPE_CHECKING:
     from pmdviz.export.film.race_picture import RacePicture
-    from pmdviz.export.player.race_player import RacePage
+    from pmdviz.export.player import RacePage
 
 MOST = len(style.ENTRANTS_LIGHT)
 ROOM = 8  # letters more that a frame on the way may have than the last one
@@ -165,7 +165,7 @@ class RaceFilm:
 
     def player(self, scenes: list[RaceScene]) -> RacePage:
         """The page that plays this film."""
-        from pmdviz.export.player.race_player import RacePage
+        from pmdviz.export.player import RacePage
 
         return RacePage(self, scenes)
 

@@ -18,7 +18,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments import link
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.running import find_experiment
-from pmdviz.export.writers.csv import table_csv
+from pmdviz.export.writers import table_csv
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css, links
 from pmdviz.lab.controls.playback import SMALL, small_button

@@ -11,9 +11,9 @@ from panel.custom import JSComponent
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import soon
 from pmdviz.lab.pages.page import PlainPage, headed
-from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.lessons.progress import FORMAT
+from pmdviz.lessons.reading import LESSONS
 
 FIRST = "A lesson asks first: say what you expect, then see the run."
 HOW = (

@@ -22,8 +22,8 @@ from pmdviz.lab.loop.background import Background, OneAtATime, pool_for
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.locked import soon
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lessons.asking import CONFIDENCES, Ask
-from pmdviz.lessons.judging import Judgement, may_tell
+from pmdviz.lessons.lesson import CONFIDENCES, Ask
+from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
 from pmdviz.scenes.lesson_words import goal_words, inline, markdown, plain, score_words, summary, values_words
 

@@ -24,11 +24,10 @@ from pmdviz.lab.panels.lesson.card import (
     told,
 )
 from pmdviz.lab.panels.lesson.places import ExperimentPlace, LabPlace, Moment, Pages, Place, RacePlace
-from pmdviz.lessons.attempts import differences
-from pmdviz.lessons.catalogue import LESSONS
-from pmdviz.lessons.judging import Judgement, judged
-from pmdviz.lessons.lesson import Lesson, Step
+from pmdviz.lessons.lesson import Lesson, Step, differences
+from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.reading import LESSONS
 
 # What a learner does in a lesson: each message of the card is one of ACTS.
 

@@ -11,9 +11,8 @@ from pmdviz.lab.controls.sharing import of_preset
 from pmdviz.lab.links import Asked, Link
 from pmdviz.lab.loop.pace import FAST
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lessons.lesson import Lesson, Step
+from pmdviz.lessons.lesson import Lesson, NoScope, RaceScope, Step
 from pmdviz.lessons.playing import begun_with
-from pmdviz.lessons.scopes import NoScope, RaceScope
 from pmdviz.presets.measures import RunScope
 
 

@@ -1,1 +1,0 @@
-"""One kind of file each."""
