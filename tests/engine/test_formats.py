@@ -11,7 +11,7 @@ from pmdviz.engine.recipe.formats import FORMAT, KNOBS, METHOD_KNOBS
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.race.recipe import RaceRecipe
-from pmdviz.methods.pmd.knobs import PMDKnobs
+from pmdviz.methods.pmd import PMDKnobs
 from tests.support.tables import looped
 
 FIRST = json.loads((Path(__file__).parents[1] / "fixtures" / "format_1.json").read_text())

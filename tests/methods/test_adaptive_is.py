@@ -6,7 +6,7 @@ import pytest
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.methods import METHODS
 from pmdviz.methods.importance import adaptations
-from pmdviz.methods.importance.proposal import Proposal
+from pmdviz.methods.importance.adaptive_is import Proposal
 from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from
 

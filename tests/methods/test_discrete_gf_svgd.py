@@ -9,7 +9,7 @@ from scipy.stats import norm, truncnorm
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.stein.discrete_surrogates import ranked, surrogate
+from pmdviz.methods.stein.discrete_gf_svgd import ranked, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
 from tests.support.engine import advanced, digest, drive, told
 from tests.support.tables import looped

@@ -9,6 +9,7 @@ from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
 from pmdviz.methods.stein.gf_svgd import growth
+from pmdviz.methods.stein.kernels import squared_width
 from pmdviz.methods.stein.surrogates import (
     SURROGATES,
     GaussianSurrogate,
@@ -16,7 +17,6 @@ from pmdviz.methods.stein.surrogates import (
     log_ratios,
     surrogate_width,
 )
-from pmdviz.methods.stein.widths import squared_width
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 from tests.support.tables import looped

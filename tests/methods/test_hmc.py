@@ -6,8 +6,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc import leapfrog
-from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
-from pmdviz.methods.mcmc.tuning import FIRST_TIME_STEP, GENTLE, Plan, Tuning, tuned
+from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, GENTLE, Plan, Tuning, acceptance, trajectory, tuned
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws
 from tests.support.engine import advanced, sized_targets

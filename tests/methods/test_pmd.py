@@ -9,10 +9,9 @@ from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.pmd import WARM_BATCH
-from pmdviz.methods.pmd.rejuvenation import SINGLE_FROM, rejuvenate
+from pmdviz.methods.pmd import SINGLE_FROM, WARM_BATCH, rejuvenate
 from pmdviz.methods.shared.draws import from_density, from_prior
-from pmdviz.methods.shared.schedules import SCHEDULES
+from pmdviz.methods.shared.optimisers import SCHEDULES
 from pmdviz.targets import make_target
 from tests.support.engine import CountingTarget, Unmeasured, drop, errors_from, knob_values
 from tests.support.tables import looped

@@ -6,7 +6,6 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_log_likelihood, read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import (
@@ -18,7 +17,7 @@ from pmdviz.methods.shared.particles import (
     weight_update,
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term
+from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 

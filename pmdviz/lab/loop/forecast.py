@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pmdviz.methods.cost import MethodKnobs
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.targets import Target
 
 # Pairs a CPU second, on the mixture and one core of an AMD EPYC; a target of one's own may cost anything.

@@ -28,7 +28,7 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT
 from pmdviz.methods import StepBlock, StepInfo
-from pmdviz.methods.pmd.state import PMDState
+from pmdviz.methods.pmd import PMDState
 from pmdviz.methods.step import ComputedTerms, Cost, Event
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import DensitiesOnGrid

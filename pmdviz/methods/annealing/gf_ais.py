@@ -6,14 +6,13 @@ import numpy as np
 
 from pmdviz.knobs import Choice
 from pmdviz.methods.annealing import moves
-from pmdviz.methods.annealing.knobs import PILOTS, LadderKnobs, sandwich_knob
-from pmdviz.methods.annealing.ladder import Ladder
+from pmdviz.methods.annealing.ladder import PILOTS, Ladder, LadderKnobs, sandwich_knob
 from pmdviz.methods.annealing.moves import Walkers
 from pmdviz.methods.base import Method
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.surrogates import KernelSurrogate
+from pmdviz.methods.step import Work
 from pmdviz.targets import Target
 
 BY_PILOTS, AS_PRINTED, WALK = "pilots", "printed", "walk"

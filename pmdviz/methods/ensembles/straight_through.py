@@ -11,13 +11,12 @@ from pmdviz.densities.density import Points
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Flag
 from pmdviz.methods.base import read_only, rows_in_words
-from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.pulls import clipped, momentum, move_update, paced
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo, Term
+from pmdviz.methods.step import STEP_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 

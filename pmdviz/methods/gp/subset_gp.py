@@ -9,10 +9,9 @@ import numpy as np
 from pmdviz.densities.density import Density
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import Method, read_only
-from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
-from pmdviz.methods.step import Cost, StepInfo
+from pmdviz.methods.step import Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
 from pmdviz.targets.conditional import Conditionals
 

@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.kernels.components import weighted_sums
-from pmdviz.methods.importance.proposal import Proposal
+from pmdviz.methods.importance.adaptive_is import Proposal
 from pmdviz.methods.shared import optimisers
 
 GONE = 1e-12  # a component with less of the weight is dropped

@@ -18,8 +18,7 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
-from pmdviz.methods.cost import MethodKnobs
-from pmdviz.methods.step import ComputedTerms, Cost, Event, StepInfo
+from pmdviz.methods.step import ComputedTerms, Cost, Event, MethodKnobs, StepInfo
 from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import ChainKnobs, FullDataChain, appended, position, started
-from pmdviz.methods.step import Cost, StepInfo
+from pmdviz.methods.step import Cost, StepInfo, Work
 from pmdviz.targets import Target
 
 

@@ -6,20 +6,262 @@ Everything is in the prior's units: a time step of 1 moves by one prior sd for a
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.knobs import Flag, Real
-from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.cost import Work
-from pmdviz.methods.mcmc.chain import REACH, FullDataChain, Pool, appended, position, started
-from pmdviz.methods.mcmc.ratio import energy_terms
-from pmdviz.methods.mcmc.trajectory import followed, log_joint_at, positions
-from pmdviz.methods.mcmc.tuning import Plan, TunedKnobs, Tuning, current_step, is_tuned, tune_knob, tuned
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, ComputedTerms, Cost, Path, StepBlock, StepInfo, events
+from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, Pool, appended, position, started
+from pmdviz.methods.step import (
+    ACCEPTANCE,
+    STEP_SIZE,
+    ComputedTerms,
+    Cost,
+    Path,
+    StepBlock,
+    StepInfo,
+    Term,
+    Update,
+    Work,
+    events,
+)
 from pmdviz.targets import Target
+from pmdviz.targets.base import IN_SILENCE
+
+# How chains that accept or reject find their step: dual averaging towards a share of accepted proposals.
+
+FIRST_TIME_STEP = 0.1  # where the tuning starts
+T0, KAPPA = 10.0, 0.75  # of dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2
+
+
+class Plan(NamedTuple):
+    """How the step is tuned."""
+
+    draws: int  # for so many
+    towards: float  # mu, the step that the tuning is drawn to
+    gamma: float  # the smaller, the less it is
+
+
+# Hoffman & Gelman's mu and gamma try steps ten times the first, which only a long burn-in can afford. Where the burn-in
+# is a share of the draws, and the run may be over after a dozen of them, the tuning stays near where it starts (ours).
+GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
+
+
+def tune_knob(step: str) -> Flag:
+    """Whether the `step`, in words, is tuned."""
+    return Flag(
+        True,
+        basic=True,
+        label=f"Tune the {step}",
+        doc=f"The {step} is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
+        "burn-in that is given as a number; then it stays fixed.",
+    )
+
+
+class TunedKnobs(ChainKnobs):
+    """The knobs of a chain whose step may be tuned: a subclass declares `tune`, and says the step without it."""
+
+    tune: bool
+
+    @property
+    def fixed_step(self) -> float:
+        """The step that is not tuned."""
+        raise NotImplementedError
+
+    @property
+    def plan(self) -> Plan:
+        """How the step is tuned: over a burn-in that is a number of draws, or else gently over the first 50."""
+        if 0 < self.burn_in < 1:
+            return GENTLE
+        return Plan(int(self.burn_in), 10 * FIRST_TIME_STEP, 0.05)
+
+
+class Tuning(NamedTuple):
+    """Dual averaging of the log step (Hoffman & Gelman 2014, Eq. 6)."""
+
+    steps: int = 0
+    shortfall: float = 0.0  # H, a running mean of wanted minus found acceptance
+    log_step: float = float(np.log(FIRST_TIME_STEP))
+    averaged: float = float(np.log(FIRST_TIME_STEP))  # of log_step, late ones counting more
+
+
+class TunedState(Protocol):
+    """What the state of such a chain has."""
+
+    @property
+    def iteration(self) -> int:
+        """Draws so far."""
+
+    @property
+    def tuning(self) -> Tuning:
+        """What was learnt."""
+
+
+def current_step(state: TunedState, knobs: TunedKnobs) -> float:
+    """The knob; with tuning the one being tried while it lasts, and the averaged one from then on."""
+    if not knobs.tune:
+        return knobs.fixed_step
+    tuning = state.tuning
+    return float(np.exp(tuning.log_step if state.iteration < knobs.plan.draws else tuning.averaged))
+
+
+def tuned(tuning: Tuning, missing: float, plan: Plan) -> Tuning:
+    """One step of dual averaging; `missing` is the wanted acceptance minus the one found."""
+    t = tuning.steps + 1
+    shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + T0)
+    log_step = float(np.log(plan.towards) - np.sqrt(t) / plan.gamma * shortfall)
+    averaged = t**-KAPPA * log_step + (1 - t**-KAPPA) * tuning.averaged
+    return Tuning(t, shortfall, log_step, averaged)
+
+
+def is_tuned(state: TunedState, knobs: TunedKnobs) -> bool:
+    """Whether the next step still changes the one that is tuned."""
+    return bool(knobs.tune and state.iteration < knobs.plan.draws)
+
+
+# One trajectory of the leapfrog on a target whose functions are Python's: what `kernels.chains` does compiled.
+
+
+class Proposal(NamedTuple):
+    """The end of a trajectory."""
+
+    theta: np.ndarray  # (d,)
+    momentum: np.ndarray  # (d,)
+    gradient: np.ndarray  # (d,)
+    num_gradients: int  # that it took
+    diverged: bool
+
+
+def followed(
+    target: Target,
+    data: np.ndarray,
+    start: tuple[np.ndarray, float, np.ndarray],
+    momentum: np.ndarray,
+    num_steps: int,
+    uniform: float,
+    time_step: float,
+) -> Trajectories:
+    """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
+    theta, before, gradient = start
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, data)
+    chance = acceptance(before, log_joint, momentum, end.momentum)
+    accepted = bool(uniform < chance)
+    if accepted:
+        theta, before, gradient = end.theta, log_joint, end.gradient
+    counts = np.array([end.num_gradients]), np.array([asked])
+    outcome = np.array([chance]), np.array([accepted]), np.array([end.diverged])
+    return Trajectories(theta[None].copy(), before, gradient.copy(), *counts, *outcome, 1)
+
+
+def trajectory(
+    target: Target,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    momentum: np.ndarray,
+    time_step: float,
+    num_steps: int,
+    data: np.ndarray,
+) -> Proposal:
+    """`num_steps` leapfrog steps from theta (d,), where the gradient (d,) is known, with a momentum (d,).
+
+    It ends early where it leaves a million prior sds or the gradient is not finite: such a step was far too long.
+    """
+    unit = target.scale
+    for k in range(num_steps):
+        momentum = momentum + 0.5 * time_step * unit * gradient
+        theta = theta + time_step * unit * momentum
+        if not (np.abs(theta) <= REACH * unit).all():
+            return Proposal(theta, momentum, gradient, k, True)
+        gradient = target.grad_log_joint(theta[None], data)[0]
+        if not np.isfinite(gradient).all():
+            return Proposal(theta, momentum, gradient, k + 1, True)
+        momentum = momentum + 0.5 * time_step * unit * gradient
+    return Proposal(theta, momentum, gradient, num_steps, False)
+
+
+def positions(
+    target: Target,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    momentum: np.ndarray,
+    time_step: float,
+    num_steps: int,
+    data: np.ndarray,
+) -> np.ndarray:
+    """Where the leapfrog steps of a `trajectory` lead, theta first, (k + 1, d); where it diverges, as far as it goes.
+
+    For a picture: step after step by itself, since what was computed on the way was not kept.
+    """
+    points = [theta]
+    for _ in range(num_steps):
+        end = trajectory(target, theta, gradient, momentum, time_step, 1, data)
+        if end.diverged:
+            break
+        theta, momentum, gradient = end.theta, end.momentum, end.gradient
+        points.append(theta)
+    return np.array(points)
+
+
+def acceptance(before: float, after: float, momentum: np.ndarray, end_momentum: np.ndarray) -> float:
+    """min(1, exp(-ΔH)) for H = -log_joint + |p|²/2; 0 where the end has density 0."""
+    if after == -np.inf:
+        return 0.0
+    gained = after - before + 0.5 * float((momentum**2).sum() - (end_momentum**2).sum())
+    return float(np.exp(min(0.0, gained)))
+
+
+def log_joint_at(target: Target, theta: np.ndarray, data: np.ndarray) -> tuple[float, int]:
+    """log_joint at theta (d,), and how often the likelihood was asked: not outside the prior's support."""
+    prior = checked_log_prior(target, theta[None])
+    if prior[0] == -np.inf:
+        return -np.inf, 0
+    return float(prior[0] + checked_log_likelihood(target, theta[None], data, may_vanish=True)[0]), 1
+
+
+# What the ratio by which a chain accepts a proposal is made of: log densities, and energies of a trajectory.
+
+
+def ratio_update(*terms: Term) -> Update:
+    """A proposal is accepted where log α is above the log of a uniform number on [0, 1]."""
+    return Update("ratio", "log α", "log of the acceptance ratio", "nats", terms)
+
+
+def density_terms(target: Target, here: np.ndarray, there: np.ndarray, data: np.ndarray) -> dict[str, np.ndarray]:
+    """By how much prior and likelihood are higher there than here (d,), nats: (1,) each.
+
+    Outside the prior's support the likelihood is not asked for: the prior alone says no.
+    """
+    points = np.stack([here, there])
+    prior = checked_log_prior(target, points)
+    likelihood = checked_log_likelihood(target, points, data, prior > -np.inf, may_vanish=True)
+    if prior[1] == -np.inf:
+        likelihood[1] = likelihood[0]
+    return {"prior": _risen(prior), "likelihood": _risen(likelihood)}
+
+
+@IN_SILENCE
+def energy_terms(
+    target: Target, theta: np.ndarray, momentum: np.ndarray, time_step: float, num_steps: int, data: np.ndarray
+) -> dict[str, np.ndarray]:
+    """By how much potential and kinetic energy fall along a trajectory from theta with a momentum (d,): (1,) each.
+
+    Where it diverges the potential at its end is infinite, whatever its momentum.
+    """
+    gradient = target.grad_log_joint(theta[None], data)[0]
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    before = log_joint_at(target, theta, data)[0]
+    after = -np.inf if end.diverged else log_joint_at(target, end.theta, data)[0]
+    fallen = 0.0 if end.diverged else 0.5 * float((momentum**2).sum() - (end.momentum**2).sum())
+    return {"potential": _risen(np.array([before, after])), "kinetic": np.array([fallen])}
+
+
+def _risen(values: np.ndarray) -> np.ndarray:
+    """The second less the first, (1,); -inf where both are."""
+    return values[1:] - values[:1] if values[1] > -np.inf else values[1:]
+
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
 

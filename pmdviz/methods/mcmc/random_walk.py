@@ -14,13 +14,21 @@ import numpy as np
 from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.random_walk import Walk, metropolis
 from pmdviz.knobs import Real
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import USUAL_DRAWS, FullDataChain, Pool, appended, position, started
-from pmdviz.methods.mcmc.ratio import density_terms, ratio_update
-from pmdviz.methods.mcmc.trajectory import log_joint_at
-from pmdviz.methods.mcmc.tuning import Plan, TunedKnobs, Tuning, current_step, is_tuned, tune_knob, tuned
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, ComputedTerms, Cost, Path, StepBlock, StepInfo, Term
+from pmdviz.methods.mcmc.leapfrog import (
+    Plan,
+    TunedKnobs,
+    Tuning,
+    current_step,
+    density_terms,
+    is_tuned,
+    log_joint_at,
+    ratio_update,
+    tune_knob,
+    tuned,
+)
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 

@@ -10,13 +10,12 @@ import numpy as np
 from pmdviz.kernels.topics.sampling import mean_counts
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended, states_of
 from pmdviz.methods.mcmc.sgld import NOISE, decay, delay, langevin_step, numerator
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.pulls import move_update
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 

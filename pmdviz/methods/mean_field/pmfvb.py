@@ -13,12 +13,11 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.langevin_blocks import langevin_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_words
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed, smoothed_along
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Term, Update
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
 from pmdviz.targets.blocks import Block, coordinate_blocks
 

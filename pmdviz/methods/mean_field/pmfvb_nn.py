@@ -9,13 +9,12 @@ import numpy as np
 
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.pulls import move_update
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Term
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 USUAL_STEPS = 3000

@@ -6,7 +6,7 @@ from typing import Any
 
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import Method
-from pmdviz.methods.cost import MethodKnobs
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.targets import Target
 
 

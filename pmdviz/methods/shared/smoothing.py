@@ -13,7 +13,7 @@ from pmdviz.densities.diagonal import MANY, DiagonalDensity, diagonal_density, f
 from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.base import Method
-from pmdviz.methods.cost import MethodKnobs
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.targets import Target
 
 

@@ -12,7 +12,6 @@ from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topics.sampling import filtered
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.particles import (
@@ -26,7 +25,7 @@ from pmdviz.methods.shared.particles import (
     weight_update,
 )
 from pmdviz.methods.smc.one_pass import Once
-from pmdviz.methods.step import WEIGHTED, Cost, StepInfo, Term, events
+from pmdviz.methods.step import WEIGHTED, Cost, MethodKnobs, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 

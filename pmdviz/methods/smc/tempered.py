@@ -13,7 +13,6 @@ from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, usual_rows
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.particles import (
     covariance,
@@ -28,7 +27,7 @@ from pmdviz.methods.shared.particles import (
     weight_terms,
 )
 from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events, on_the_way
+from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, Work, events, on_the_way
 from pmdviz.targets import Target
 
 RELATED = 0.1  # correlation of the particles with where their moves began: below it they are close to independent

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.cost import MethodKnobs
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.stein.kernels import stein_kernel
-from pmdviz.methods.stein.widths import given_width, median_of, width_rule
+from pmdviz.methods.stein.kernels import given_width, median_of, stein_kernel, width_rule
+from pmdviz.methods.step import MethodKnobs
 
 
 class AnnealedFlowKnobs(MethodKnobs):

@@ -2,30 +2,214 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Points, effective_sample_size
+from pmdviz.densities.density import Points, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.stein.few_points import matched_force
+from pmdviz.kernels.stein.smooth_steps import smooth_step
 from pmdviz.kernels.stein.svgd import stein_force
-from pmdviz.methods.base import read_only
+from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.methods.base import checked_log_density, read_only, rows_in_words
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchMethod
-from pmdviz.methods.shared.particles import equal_log_weights
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
+from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.pulls import clipped, flow_update, momentum, paced
-from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
-from pmdviz.methods.stein.discrete_surrogates import WEIGHTINGS, bins, evaluations, is_smooth, surrogate
-from pmdviz.methods.stein.flow import squared_width
+from pmdviz.methods.stein.flow import squared_width, width_factor
 from pmdviz.methods.stein.kernels import parts_of_force
-from pmdviz.methods.stein.quantile_bins import QuantileBins
+from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
 from pmdviz.methods.stein.shown import Latent
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
+
+# The knobs of `discrete_gf_svgd`.
+
+FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
+DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
+FACTORS = {"automatic": 3.0, "tanh": 3.0, "base": 1.0}  # of automatic: where there is a smooth one
+LEAST_CLIP = 0.01  # between narrower ones the base has hardly a mass to be cut into bins
+
+
+class DiscreteGFSVGDKnobs(BatchKnobs):
+    """The knobs of `discrete_gf_svgd`."""
+
+    kind_words = "knob of method 'discrete_gf_svgd':"
+
+    num_particles = num_particles_knob(
+        100,
+        "restart",
+        "Number of latent points x that move together, each standing for a state z; a step costs m² kernel values.",
+        usual=(10, 2_000),
+    )
+    batch_size = batch_size_knob(100)
+    weighting = Choice(
+        "ratios",
+        choices={"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"},
+        label="Weights in the force",
+        basic=True,
+        doc="How much each particle counts. Ratios: surrogate over target, which makes up for the force being the "
+        "surrogate's. Ranks: one over the share of particles whose ratio is at least as large; no single one takes "
+        "all. Equal: plain SVGD on the surrogate, which never hears of the target but through it.",
+    )
+    surrogate = Choice(
+        "automatic",
+        choices={
+            "automatic": "smooth where the target is",
+            "tanh": "smooth, by tanh",
+            "base": "the base density alone",
+        },
+        label="Surrogate ρ",
+        basic=True,
+        doc="The density whose gradient drives the particles. Smooth: the base times the target's density at a tanh of "
+        "x, for targets that have one between their states. Base: that of x before it hears of the target. "
+        "Automatic: smooth where the target offers that, else the base.",
+    )
+    steepness = Real(
+        2.0,
+        bounds=(0, 1000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.5, 20),
+        log=True,
+        label="Steepness τ",
+        only_if=("surrogate", ("automatic", "tanh")),
+        doc="The smooth map is tanh(τx/2), stretched to the lowest and highest value; a steeper one is closer to a "
+        "step, and its gradient is 0 except near it.",
+    )
+    optimiser = Choice(
+        "adam",
+        choices={"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"},
+        label="Optimiser",
+        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the "
+        "force itself.",
+    )
+    eta = optimisers.eta(0.5, "The step size is η/t^κ at step t.", default_by=("optimiser", FIRST_STEPS))
+    kappa = optimisers.step_decay(0.5, default_by=("optimiser", DECAYS))
+    length_scale_factor = width_factor(3.0, default_by=("surrogate", FACTORS))
+    start_mean = Real(
+        0.0,
+        bounds=(-20, 20),
+        softbounds=(-4, 4),
+        label="Mean at the start",
+        acts="restart",
+        doc="The latent points start from N(mean, sd²) in every coordinate; the base is N(0, 1).",
+    )
+    start_sd = Real(
+        1.0,
+        bounds=(0, 20),
+        inclusive_bounds=(False, True),
+        softbounds=(0.1, 4),
+        log=True,
+        label="Sd at the start",
+        acts="restart",
+        doc="Standard deviation of the latent points at the start.",
+    )
+    base_spread = Real(
+        0.0,
+        bounds=(0, 30),
+        label="Spread of the base",
+        acts="restart",
+        doc="0: the base is N(0, 1). Otherwise five normals of sd 1 with equal weights, their means evenly between "
+        "minus and plus this.",
+    )
+    bins_per_value = Whole(
+        1,
+        bounds=(1, 1000),
+        softbounds=(1, 5),
+        label="Quantile bins a value",
+        acts="restart",
+        doc="How many bins of equal mass under the base stand for each value. The values take turns, from the lowest "
+        "on, so that with more bins the way from any value to any other is shorter.",
+    )
+    clip = Real(
+        0.0,
+        bounds=(0, 20),
+        softbounds=(0, 4),
+        label="Clip x at ±",
+        acts="restart",
+        default_by=("weighting", {"ranks": 1.0}),
+        doc="Keeps x between minus and plus this in every coordinate, with the base cut off there; 0: nowhere.",
+    )
+
+    def check(self) -> None:
+        """A clip leaves the base some mass."""
+        if 0 < self.clip < LEAST_CLIP:
+            raise self.specs()["clip"].refusal(f"must be 0, for none, or at least {LEAST_CLIP:g}; given: {self.clip:g}")
+
+    def work(self, num_data: int) -> Work:
+        """m^2 kernels, and m likelihoods and gradients of the batch."""
+        m, rows = self.num_particles, self.rows(num_data)
+        smooth = self.surrogate != "base"
+        return Work(kernels=m**2, likelihoods=m * rows * (1 + smooth), gradients=m * rows * smooth)
+
+
+# The surrogates of GF-SVGD on discrete states: the base alone, or with the target's smooth log density.
+
+
+def is_smooth(knobs: DiscreteGFSVGDKnobs, target: Target) -> bool:
+    """Whether the surrogate is the smooth one: by choice, or because the target offers a relaxation."""
+    return knobs.surrogate == "tanh" or (knobs.surrogate == "automatic" and "relaxation" in target.offers)
+
+
+def evaluations(knobs: DiscreteGFSVGDKnobs, target: Target) -> int:
+    """A particle and row: of the target, and of the smooth log density with its gradient."""
+    return 3 if is_smooth(knobs, target) else 1
+
+
+def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
+    """Gamma of the target's values."""
+    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
+
+
+def smooth_map(x: np.ndarray, target: Target, steepness: float) -> tuple[np.ndarray, np.ndarray]:
+    """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
+    return smooth_step(x, steepness, min(target.space.values), max(target.space.values))
+
+
+def surrogate(
+    target: Target, x: np.ndarray, states: np.ndarray, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs
+) -> tuple[np.ndarray, np.ndarray]:
+    """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at latent points x and their states."""
+    log_p, scores = log_target(target, states, batch), bins(target, knobs).base.score(x)
+    if not is_smooth(knobs, target):
+        return -log_p, scores
+    z, slope = smooth_map(x, target, knobs.steepness)
+    log_relaxed, gradient = target.log_relaxed_and_gradient(z, batch)
+    scores += np.multiply(slope, gradient, out=slope)
+    return log_relaxed - log_p, scores
+
+
+def log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """log p of states (m,), batch scaled by N/B. Raises TargetError where it is 0: the ratio rho/p is infinite."""
+    log_p = checked_log_density(target, particles, batch, target.num_data / len(batch), may_vanish=True)
+    if log_p.min() > -np.inf:
+        return log_p
+    at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)
+    words = (
+        f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}: the weight rho/p of "
+        "a particle there is infinite; gradient-free SVGD needs every state to be possible"
+    )
+    raise TargetError(words, at, rows)
+
+
+def ranked(log_ratio: np.ndarray) -> np.ndarray:
+    """log of 1 / H(mu_j), normalised, H(t) the share of all mu >= t: the largest counts m times the smallest."""
+    above = len(log_ratio) - np.searchsorted(np.sort(log_ratio), log_ratio, side="left")
+    return normalise(-np.log(above))
+
+
+# (m,) log rho - log p_c -> log-weights (m,) with logsumexp 0
+WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ratios": normalise,
+    "ranks": ranked,
+    "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
+}
+
 
 STEPS = 500  # that the default budget is enough for
 MOST_IN_A_MATRIX = 1_000  # particles whose distances from one another are held all at once

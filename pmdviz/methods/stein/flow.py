@@ -16,7 +16,7 @@ from pmdviz.kernels.stein.steinis import is_monotone, log_determinants, transpor
 from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Real
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.stein.widths import CLOSEST, DIVISORS
+from pmdviz.methods.stein.kernels import CLOSEST, DIVISORS
 
 LEAST = 0.2  # of the symmetric part of I + step J: 0 would be a fold
 SHORTEST = 2.0**-60  # of a scheduled step

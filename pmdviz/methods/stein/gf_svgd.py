@@ -11,14 +11,13 @@ from pmdviz.densities.density import effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice
 from pmdviz.methods.base import checked_log_density, read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.pulls import flow_update, momentum, paced
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
 from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
-from pmdviz.methods.stein.kernels import KERNELS, forces, parts_of_force
+from pmdviz.methods.stein.kernels import KERNELS, forces, parts_of_force, squared_width
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import (
     MOMENTS,
@@ -33,8 +32,7 @@ from pmdviz.methods.stein.surrogates import (
     surrogate_sd,
     width_knob,
 )
-from pmdviz.methods.stein.widths import squared_width
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, on_the_way
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Work, on_the_way
 from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for

@@ -10,7 +10,6 @@ import numpy as np
 from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob, prior_draws
@@ -25,7 +24,7 @@ from pmdviz.methods.stein.flow import (
 )
 from pmdviz.methods.stein.kernels import parts_of_force
 from pmdviz.methods.stein.shown import AreaUnderDiscrepancy
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo, Work
 from pmdviz.targets import Target
 
 STEPS = 200  # that the default budget is enough for

@@ -8,16 +8,109 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
+from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms, weight_update
-from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, unfolded
+from pmdviz.methods.shared.particles import (
+    equal_log_weights,
+    normalised,
+    num_particles_knob,
+    prior_draws,
+    weight_terms,
+    weight_update,
+)
+from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
+from pmdviz.methods.stein.flow import (
+    DETERMINANTS,
+    ess_share,
+    first_step,
+    log_mean,
+    squared_width,
+    unfolded,
+    width_factor,
+)
 from pmdviz.methods.stein.shown import Leading
-from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, Term, events
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
+
+# The knobs of `steinis`.
+
+FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
+
+
+class SteinISKnobs(SmoothingKnobs):
+    """The knobs of `steinis`."""
+
+    kind_words = "knob of method 'steinis':"
+
+    num_particles = num_particles_knob(
+        200, "restart", "Followers: weighted points that the leaders move, each on its own.", usual=(20, 5_000)
+    )
+    num_leaders = Whole(
+        100,
+        bounds=(1, 10_000),
+        softbounds=(10, 1_000),
+        log=True,
+        basic=True,
+        label="Leaders",
+        acts="restart",
+        doc="Unweighted points that move as in SVGD and whose force moves the followers.",
+    )
+    eta = first_step(0.25)
+    kappa = optimisers.step_decay(0.5)
+    length_scale_factor = width_factor(4.0)
+    determinant = Choice(
+        "exact",
+        choices={"exact": "of the whole matrix", "first_order": "first order, of the diagonal"},
+        label="Determinant",
+        acts="restart",
+        doc="How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a "
+        "follower. First order: the product of its diagonal, off by ε² a step, at d operations.",
+    )
+    stop = Choice(
+        "pilot",
+        choices={
+            "pilot": "best ESS of a pilot group",
+            "followers": "best ESS of the followers",
+            "last": "last step",
+        },
+        label="Followers kept",
+        acts="restart",
+        basic=True,
+        doc="From which step the followers are kept: too many steps sweep them into knots beside the leaders. Best ESS "
+        "of a pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: "
+        "they decide themselves, at a small bias. Last step: unbiased too, however far they were swept.",
+    )
+    num_pilots = Whole(
+        100,
+        bounds=(2, 10_000),
+        softbounds=(20, 1_000),
+        log=True,
+        label="Pilot group",
+        acts="restart",
+        only_if=("stop", "pilot"),
+        doc="Followers that decide when to stop and count for nothing else.",
+    )
+
+    @property
+    def pilots(self) -> int:
+        """How many there are."""
+        return self.num_pilots if self.stop == "pilot" else 0
+
+    def is_checked(self, t: int) -> bool:
+        """Whether the weights are asked for after step t: always where the last step is the one that counts."""
+        return self.stop == "last" or t in FIRST_CHECKS or t % EVERY == 0
+
+    def work(self, num_data: int) -> Work:
+        """A force on every point from every leader, gradients of the leaders, likelihoods of the others."""
+        followers = self.num_particles + self.pilots
+        return Work(
+            kernels=self.num_leaders * (self.num_leaders + followers),
+            likelihoods=followers * num_data,
+            gradients=self.num_leaders * num_data,
+        )
+
 
 STEPS = 200  # that the default budget is enough for
 ARROWS = 50  # followers whose force a picture shows

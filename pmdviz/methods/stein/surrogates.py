@@ -17,7 +17,7 @@ from pmdviz.kernels.stein.responsibilities import soft_means
 from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.shared.particles import covariance
-from pmdviz.methods.stein.widths import CLOSEST, DIVISORS
+from pmdviz.methods.stein.kernels import CLOSEST, DIVISORS
 from pmdviz.targets import Target
 
 PRIOR, GAUSSIAN, FLAT, MOMENTS, KERNELS, DENSITY = "prior", "gaussian", "flat", "moments", "kernels", "density"

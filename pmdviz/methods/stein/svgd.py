@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
@@ -16,9 +15,8 @@ from pmdviz.methods.shared.particles import equal_log_weights, num_particles_kno
 from pmdviz.methods.shared.pulls import flow_update, momentum, paced
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
 from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
-from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, parts_of_force
-from pmdviz.methods.stein.widths import squared_width
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Update, on_the_way
+from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, parts_of_force, squared_width
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Update, Work, on_the_way
 from pmdviz.targets import Target
 
 COLLAPSED = 0.5  # of the posterior's variance, an sd ratio of 0.7: less is too little

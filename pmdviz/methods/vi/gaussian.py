@@ -11,14 +11,12 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.kernels.factors import inverse
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.linear_algebra import one_blas_thread
-from pmdviz.methods.shared.pulls import momentum, paced
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
-from pmdviz.methods.vi.pulls import mean_terms, mean_update, natural_terms
+from pmdviz.methods.shared.pulls import mean_terms, mean_update, momentum, natural_terms, paced
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Work
 from pmdviz.targets import Target
 
 START_SD = 0.3  # of the prior's

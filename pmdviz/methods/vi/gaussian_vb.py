@@ -12,13 +12,12 @@ from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_density, read_only, rows_in_words
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo
+from pmdviz.methods.shared.pulls import mean_update, natural_terms, paced_terms
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Work
 from pmdviz.methods.vi.gaussian import START_SD, factor_gradient, factor_moved, grown, natural_step, of_a_point
-from pmdviz.methods.vi.pulls import mean_update, natural_terms, paced_terms
 from pmdviz.targets import Target
 
 USUAL_STEPS = 2000

@@ -9,12 +9,11 @@ import numpy as np
 from pmdviz.densities.density import KernelDensity
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
-from pmdviz.methods.vi.pulls import mean_terms, mean_update
+from pmdviz.methods.shared.pulls import mean_terms, mean_update
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Work
 from pmdviz.targets import Target
 
 

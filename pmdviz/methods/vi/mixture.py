@@ -12,12 +12,11 @@ from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.pulls import momentum, move_update
-from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, ComputedTerms, Cost, StepInfo, Term
+from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.methods.vi import elbo
 from pmdviz.targets import Target
 

@@ -9,12 +9,11 @@ import numpy as np
 from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.topics.variational import expected_counts
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.pulls import move_update
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little

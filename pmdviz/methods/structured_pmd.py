@@ -8,7 +8,6 @@ import numpy as np
 
 from pmdviz.densities.density import Density, effective_sample_size
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
@@ -19,7 +18,7 @@ from pmdviz.methods.shared.particles import (
     weight_terms,
     weight_update,
 )
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, Term
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.conditional import Conditionals
 

@@ -1,0 +1,535 @@
+"""The state of `pmd`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.errors import InputError
+from pmdviz.kernels.limiting import largest_step
+from pmdviz.knobs import Choice, Flag, Real, Whole
+from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.grammar import Grammar, by
+from pmdviz.methods.shared import draws, optimisers
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.shared.draws import candidates_each
+from pmdviz.methods.shared.optimisers import GROWTHS, SCHEDULES
+from pmdviz.methods.shared.particles import (
+    PREVIOUS,
+    descended,
+    equal_log_weights,
+    ess_below,
+    ess_threshold_knob,
+    normalised,
+    num_particles_knob,
+    prior_draws,
+    weight_terms,
+    weight_update,
+)
+from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, holder_smoothness
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Scalar, StepInfo, Term, Work, events
+from pmdviz.targets import Target
+
+
+class PMDState(NamedTuple):
+    """Weighted particles and what they were drawn from."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) relative to the proposal, logsumexp 0
+    log_proposal: np.ndarray  # (m,) log density the particles were drawn from, nats
+    log_prior: np.ndarray  # (m,) nats
+    iteration: int
+    warm_iterations: int  # steps of the warm start's pass; 0 without one
+    drawn_at: int  # t of the step that the particles were drawn for
+    each: int  # of how many candidates every one of them was chosen
+    held: int  # limited steps so far, during which the schedule's clock stood still
+    rest: float  # share of the warm start's last batch that a limited step has left to be applied
+    rest_rows: np.ndarray  # the rows of that batch; none where nothing is left
+    in_a_row: int  # how many steps before now were limited, one after the other
+    fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
+    fewest_at: int  # iteration of that
+    prior_left: float = 1.0  # exponent of the starting density that the steps have not replaced yet, in [0, 1]
+    from_limited: float = 0.0  # share of q's exponent that limited mirror steps have put in, in [0, 1]
+
+    @property
+    def next_step(self) -> int:
+        """t of the step to come: mirror steps count from 1, those of a warm start's pass up to 0.
+
+        A limited step does not count: it goes a part of the way, and the clock waits.
+        """
+        return self.iteration - self.held - self.warm_iterations + 1
+
+    @property
+    def warming(self) -> bool:
+        """Whether the step to come is a plain Bayes update of a warm start's pass."""
+        return self.next_step < 1
+
+
+# The knobs of `pmd`.
+
+
+class PMDKnobs(BatchKnobs, SmoothingKnobs):
+    """The knobs of `pmd`."""
+
+    kind_words = "knob of method 'pmd':"
+
+    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
+    schedule = Choice(
+        "decay",
+        choices={"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"},
+        label="Step-size schedule",
+        doc="Decaying: γ = min(1, η/(n₀ + t^κ)). Constant: the same γ at every step. As in Theorem 6: "
+        "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
+    )
+    eta = optimisers.eta(
+        2.0, "How far a step moves towards its batch: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay")
+    )
+    n0 = optimisers.n0(20.0, "Makes the first steps smaller: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
+    kappa = optimisers.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) decays.", only_if=("schedule", "decay"))
+    step_size = Real(
+        0.1,
+        bounds=(0, 1),
+        inclusive_bounds=(False, True),
+        softbounds=(0.001, 1),
+        log=True,
+        basic=True,
+        label="Step size γ",
+        only_if=("schedule", "constant"),
+        doc="Constant weight of the new batch relative to everything before it.",
+    )
+    delta = Real(
+        1.0,
+        bounds=(0, 1_000_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.01, 1000),
+        log=True,
+        label="Density bound Δ",
+        only_if=("schedule", "theorem6"),
+        doc="In Theorem 6, 1/Δ is a lower bound of the density on its support.",
+    )
+    gradient_bound = Real(
+        1.0,
+        bounds=(0, 1_000_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.01, 1000),
+        log=True,
+        label="Gradient bound M",
+        unit="nats",
+        only_if=("schedule", "theorem6"),
+        doc="In Theorem 6, the sup-norm bound on the functional gradient.",
+    )
+    step_limit = Real(
+        0.5,
+        bounds=(0, 1),
+        inclusive_bounds=(True, False),
+        softbounds=(0, 0.95),
+        label="Step limit",
+        unit="fraction of the ESS",
+        doc="A step keeps at least this fraction of the ESS. Where it would keep less, γ is reduced and the schedule "
+        "waits. 0: no limit.",
+    )
+    policy = Choice(
+        "ess",
+        choices={
+            "never": "never",
+            "always": "every step",
+            "until": "every step until t₀",
+            "ess": "when ESS is low",
+        },
+        basic=True,
+        label="Rejuvenation",
+        doc="When new particles are drawn from the density estimate. Never: weighted particles. Every step: Algorithm "
+        "1 of the paper, if new particles are independent, resampling is multinomial, batches are drawn with "
+        "replacement and steps are not limited. When ESS is low: only when too few particles carry the weight.",
+    )
+    until = Whole(
+        20,
+        bounds=(1, 1_000_000),
+        softbounds=(1, 200),
+        log=True,
+        label="Until step t₀",
+        unit="steps",
+        only_if={"policy": "until", "growth": "jump"},
+        doc="Last step t₀ at which new particles are drawn, or at which m is still small.",
+    )
+    ess_threshold = ess_threshold_knob(
+        0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess")
+    )
+    draws = Choice(
+        "balanced",
+        choices={"balanced": "evenly spread", "independent": "independent"},
+        label="New particles",
+        doc="How new particles are drawn, and the first ones at a restart. Evenly spread: 16 candidates per particle, "
+        "thinned to one in every cell of a k-d tree. Independent: at random from the kernels, as in the paper.",
+    )
+    resampler = Choice(
+        "systematic",
+        choices={name: name for name in ("systematic", "stratified", "residual", "multinomial")},
+        label="Resampling",
+        doc="How the parents of new particles are resampled, ordered from least to most random.",
+    )
+    growth = Choice(
+        "fixed",
+        choices={"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"},
+        label="Particle growth",
+        acts="rejuvenation",
+        only_if=("policy", ("ess", "always", "until")),
+        default_by=("policy", {"until": "jump"}),
+        doc="How many particles a rejuvenation draws. None: always m. As a power of t: m t^ρ. Once, after step t₀: m, "
+        "then the maximum.",
+    )
+    growth_exponent = Real(
+        1.0,
+        bounds=(0, 20),
+        softbounds=(0, 4),
+        label="Growth exponent ρ",
+        acts="rejuvenation",
+        only_if=("growth", "power"),
+        doc="The number of particles grows like t^ρ; Theorem 6 asks for 2 + d/β.",
+    )
+    most_particles = Whole(
+        6000,
+        bounds=(1, 100_000),
+        softbounds=(100, 50_000),
+        log=True,
+        label="Maximum particles",
+        acts="rejuvenation",
+        only_if=("growth", ("power", "jump")),
+        doc="Maximum number of particles.",
+    )
+    smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
+    warm_start = Flag(
+        False,
+        label="Warm start",
+        acts="restart",
+        doc="The first pass makes plain Bayes updates in batches of 10; mirror descent starts with the second pass.",
+    )
+
+    def work(self, num_data: int) -> Work:
+        """A rejuvenation's m^2 kernels, and m likelihoods of the batch, m the most there may be."""
+        grows = self.matters("most_particles", self.as_dict())
+        m = max(self.num_particles, self.most_particles) if grows else self.num_particles
+        return Work(kernels=m**2, likelihoods=m * self.rows(num_data))
+
+    def check(self) -> None:
+        """A warm start needs every datum once in its first pass."""
+        if self.warm_start and self.batches != "epochs":
+            start, batches = self.specs()["warm_start"], self.specs()["batches"]
+            raise InputError(
+                "warm_start = true needs batches = 'epochs'; given: batches = 'replacement'",
+                on_page=f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”",
+            )
+
+
+# The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go.
+
+UPDATE = weight_update(
+    Term("previous", "weight before", "(1 − γ) log w", "What was known: the step forgets the share γ of it."),
+    Term("prior", "prior", "+ γ log p(θ)", "The prior comes in anew as the old weights are forgotten."),
+    Term(
+        "likelihood",
+        "likelihood of the batch",
+        "+ γ N/B Σ log p(x | θ)",
+        "The pull of this batch, as if all data were like it.",
+    ),
+    Term(
+        "proposal",
+        "density it was drawn from",
+        "− γ log q̃(θ)",
+        "Where many particles were drawn each of them counts for less.",
+    ),
+)
+WARM_UPDATE = weight_update(
+    PREVIOUS,
+    Term(
+        "likelihood",
+        "likelihood of the batch",
+        "+ s Σ log p(x | θ)",
+        "Bayes' rule for the rows of this batch; the share s of it is 1 unless the step is limited.",
+    ),
+)
+
+
+class Step(NamedTuple):
+    """Where a step leads."""
+
+    log_weights: np.ndarray  # (m,), not yet normalised
+    size: float  # how far it went: γ, or the share of a batch whose likelihood was applied
+    wanted: float  # how far it was to go
+
+    @property
+    def limited(self) -> bool:
+        """Whether it went less far than it was to go."""
+        return self.size < self.wanted
+
+
+def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray, share: float = 0.0) -> Step:
+    """log w <- (1-γ) log w + γ (log prior + (N/B) Σ log p(x|θ) - log proposal), not yet normalised.
+
+    From Eq. 2 with q_t ∝ w · proposal. A particle of weight 0 keeps it, as 0^(1-γ) does for γ < 1. With a `share` above
+    0 γ is at most what leaves that share of the effective sample size.
+    """
+    pull = state.log_prior + scaled_log_likelihood - state.log_proposal
+    size = limit(state.log_weights, pull - _finite(state.log_weights), gamma, share)
+    kept = (1 - size) * state.log_weights if size < 1 else 0.0
+    return Step(kept + size * pull, size, gamma)
+
+
+def bayes_step(state: PMDState, log_likelihood: np.ndarray, share: float = 0.0) -> Step:
+    """log w <- log w + Σ log p(x|θ), or so much of what is left of the batch as the `share` of the ESS allows."""
+    left = state.rest or 1.0
+    size = limit(state.log_weights, log_likelihood, left, share)
+    return Step(state.log_weights + size * log_likelihood, size, left)
+
+
+def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
+    """What the log-weights of `mirror_step` are the sum of."""
+    kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
+    return {
+        "previous": kept,
+        "prior": done.size * state.log_prior,
+        "likelihood": done.size * scaled_log_likelihood,
+        "proposal": -done.size * state.log_proposal,
+    }
+
+
+def bayes_terms(state: PMDState, done: Step, log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
+    """What the log-weights of `bayes_step` are the sum of."""
+    return {"previous": state.log_weights, "likelihood": done.size * log_likelihood}
+
+
+def limit(log_weights: np.ndarray, slope: np.ndarray, most: float, share: float) -> float:
+    """The largest step along `slope` up to `most` that keeps `share` of the ESS; 0: no limit."""
+    reached = log_weights > -np.inf
+    if share == 0.0 or not (reached & (slope > -np.inf)).any():  # nobody is left: the step itself says so
+        return most
+    return largest_step(log_weights, slope, most, share)
+
+
+def _finite(log_weights: np.ndarray) -> np.ndarray:
+    """Log-weights to be taken off: a particle of weight 0 does not count, whatever its slope."""
+    return np.where(log_weights > -np.inf, log_weights, 0.0)
+
+
+# Rejuvenation: when the particles of `pmd` are redrawn from the density estimate, and how.
+
+GROWN = 1.5  # so many times more particles are worth a rejuvenation of their own
+
+# From so many particles the O(m^2) density of the draws is taken in float32. It is off by 2e-5 nats at most, so that
+# weights are off by 2e-5 of themselves, where drawing the particles anew moves them by a hundredth.
+SINGLE_FROM = 4000
+
+
+def wanted_particles(t: int, knobs: PMDKnobs) -> int:
+    """m_t: how many particles are drawn for step t; the steps of a warm start's pass have as many as step 1."""
+    return GROWTHS[knobs.growth](max(t, 1), knobs)
+
+
+def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
+    """Why the next step must draw new particles first; "" where it need not."""
+    m, wanted = len(state.particles), wanted_particles(state.next_step, knobs)
+    size = "" if wanted == m else f"particles {m:,} → {wanted:,}"
+    turned = wanted_particles(state.drawn_at, knobs) != m  # the knobs have been turned since
+    grown = knobs.policy != "never" and not m <= wanted < GROWN * m
+    due = _due(state, ess, knobs)
+    if due:
+        return f"{due}, {size}" if size else due
+    return size if turned or grown else ""
+
+
+def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
+    """What the policy says."""
+    m = len(state.particles)
+    if knobs.policy == "always" and state.iteration > 0:
+        return "at every step"
+    if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
+        return f"at every step until {knobs.until:,}"
+    if knobs.policy == "ess" and ess_below(ess, knobs.ess_threshold, m):
+        return f"only {ess / m:.0%} were still effective"
+    return ""
+
+
+def rejuvenate(
+    rng: np.random.Generator,
+    state: PMDState,
+    density: KernelDensity | ShapedDensity,
+    target: Target,
+    knobs: PMDKnobs,
+) -> tuple[PMDState, np.ndarray]:
+    """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
+    t = state.next_step
+    m = wanted_particles(t, knobs)
+    particles, parents = draws.children(rng, density, m, knobs.draws, knobs.resampler)
+    log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
+    log_prior = checked_log_prior(target, particles)
+    drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
+    names = ("particles", "log_weights", "log_proposal", "log_prior")
+    each = draws.candidates_each(knobs.draws, m, target.dim)
+    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents
+
+
+# Particle Mirror Descent (Dai, He, Dai, Song 2016): Bayes' rule as stochastic mirror descent over densities.
+
+PRIOR_LEFT = 0.05  # exponent of the starting density above which q is not meant to be the posterior yet
+FROM_LIMITED = 0.1  # share of q above which steps that went less far than planned decide what it is
+WARM_BATCH = 10  # rows a step in the first pass of a warm start
+
+
+class PMD(SmoothedMethod, BatchMethod):
+    """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE.
+
+    `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
+
+    Unrolled, q is start^a prior^(1-a) likelihood^(1-a) with a = prod_t (1-γ_t): `prior_left`. The start is the prior,
+    so the prior counts in full and the likelihood lacks a. In a warm start's pass the likelihood enters row by row, and
+    `prior_left` is the share of the data still to come: 0 after a full pass, when prior and likelihood both count once.
+    """
+
+    name = "pmd"
+    title = "Particle Mirror Descent"
+    about = (
+        "Particle Mirror Descent treats Bayes' rule as an optimisation over densities: each step follows the "
+        "log posterior on a batch of the data and stays close, in KL, to the density before it."
+    )
+    formula = "q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ"
+    what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
+    source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
+    short_title = "PMD"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("mirror step"),
+        resample=by("kernel density", remark="when the ESS falls below τ m"),
+        adapt=by("step size", "kernel width", remark="γ is limited so that half of the ESS is kept"),
+    )
+    Knobs = PMDKnobs
+    scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
+    marks = ("rejuvenated", "limited")
+    update = UPDATE
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
+        """m draws from the prior, equally weighted."""
+        m = wanted_particles(1, knobs)
+        particles, log_prior = prior_draws(rng, target, m, knobs.draws)
+        warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
+        arrays = read_only(particles, equal_log_weights(m), log_prior, log_prior, target.data_rows[:0].copy())
+        return PMDState(
+            *arrays[:4],
+            0,
+            warm,
+            drawn_at=1,
+            each=candidates_each(knobs.draws, m, target.dim),
+            held=0,
+            rest=0.0,
+            rest_rows=arrays[4],
+            in_a_row=0,
+            fewest=np.inf,
+            fewest_at=0,
+        )
+
+    def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
+        """B; in the warm start's pass 10, the last batch of it what is left; none while one is being applied."""
+        if state.rest:
+            return 0
+        if state.warming:
+            return min(WARM_BATCH, num_data - WARM_BATCH * (state.iteration - state.held))
+        return super().batch_size(state, knobs, num_data)
+
+    def batches(self, state: PMDState, knobs: PMDKnobs) -> str:
+        """As the knob says; a warm start's pass stays one pass whatever is turned on the way."""
+        return "epochs" if state.warming else knobs.batches
+
+    def step(
+        self, rng: np.random.Generator, state: PMDState, target: Target, batch: np.ndarray, knobs: PMDKnobs
+    ) -> tuple[PMDState, StepInfo]:
+        """One prox-mapping; a rejuvenation, where one is due, comes first."""
+        ess = effective_sample_size(state.log_weights)
+        reason = rejuvenation_reason(state, ess, knobs)
+        parents = None
+        if reason:
+            if ess < state.fewest:
+                state = state._replace(fewest=ess, fewest_at=state.iteration)
+            # While mirror steps are limited the particles still travel, and need the kernel of independent draws.
+            travels = state.in_a_row and not state.warming
+            source = self.density(state._replace(each=1) if travels else state, knobs, target)
+            state, parents = rejuvenate(rng, state, source, target, knobs)
+        warm, rows = state.warming, state.rest_rows if state.rest else batch
+        scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
+        if warm:
+            done = bayes_step(state, scaled, knobs.step_limit)
+        else:
+            gamma = SCHEDULES[knobs.schedule](state.next_step, knobs, *state.particles.shape)
+            scaled = target.num_data / len(batch) * scaled
+            done = mirror_step(state, gamma, scaled, knobs.step_limit)
+        after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)
+        zeros = int((after.log_weights == -np.inf).sum())
+        return after, StepInfo(
+            Cost(len(batch), len(rows) * len(state.particles)),
+            _words(done, warm, len(rows), ess, after, reason, zeros),
+            events(rejuvenated=reason, limited=limited_words(done, warm)),
+            {"ess_before": ess, "zero_weight": zeros, "prior_left": after.prior_left}
+            | ({} if warm else {"step_size": done.size}),
+            weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
+            parents=parents,
+            numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
+            update=WARM_UPDATE if warm else None,
+        )
+
+    def unfinished(self, state: PMDState, knobs: PMDKnobs) -> str:
+        """That the start still has a share of q, or that limited steps have."""
+        if state.prior_left > PRIOR_LEFT:
+            return (
+                f"the starting density still has {state.prior_left:.0%} of the exponent: "
+                "q is not the posterior yet; more or larger steps bring it there"
+            )
+        if state.from_limited > FROM_LIMITED:
+            return (
+                f"limited steps decide {state.from_limited:.0%} of q: it is still on its way to the posterior; "
+                "more steps, smaller steps or a lower step limit bring it there"
+            )
+        return ""
+
+    def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
+        """That too few particles carry q or once did, or that it is still on its way."""
+        known = super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
+        return known or self.unfinished(state, knobs)
+
+
+def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray, num_data: int) -> PMDState:
+    """The state with new weights. What a limited Bayes update has left of its batch waits in it."""
+    warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
+    left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
+    from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
+    log_weights, rows = read_only(log_weights, (rows if rest else rows[:0]).copy())
+    return state._replace(
+        log_weights=log_weights,
+        iteration=state.iteration + 1,
+        held=state.held + done.limited,
+        in_a_row=(state.in_a_row + 1) * done.limited,
+        prior_left=max(left, 0.0),
+        from_limited=from_limited,
+        rest=rest,
+        rest_rows=rows,
+    )
+
+
+def limited_words(done: Step, warm: bool) -> str:
+    """How much shorter the step was made, "" where it was not."""
+    if not done.limited:
+        return ""
+    return (
+        f"{done.size:.2%} of a batch instead of {done.wanted:.2%}" if warm else f"γ {done.wanted:.3g} → {done.size:.3g}"
+    )
+
+
+def _words(done: Step, warm: bool, batch: int, ess: float, state: PMDState, reason: str, zeros: int) -> str:
+    m = len(state.particles)
+    after = effective_sample_size(state.log_weights)
+    parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
+    parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
+    parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
+    parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
+    parts += [f"{zeros:,} particles have weight 0"] if zeros else []
+    return " · ".join(parts)
