@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmdviz.data.cells import LONGEST_NAME, read_cells
-from pmdviz.data.parts import holding, packed, tables_in, texts_in
-from pmdviz.data.tables import Table, file_name, held, hold
+from pmdviz.data.tables import Table, file_name, held, hold, holding, packed, tables_in, texts_in
 from pmdviz.errors import InputError
 from tests.support.hostile_tables import hostile_files
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, is_dataclass
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pmdviz.data.cells import LONGEST_NAME, MOST_ROWS, safe_names, too_long
+from pmdviz.data.cells import LONGEST_NAME, MOST_ROWS, read_cells, safe_names, too_long
 from pmdviz.errors import InputError, shown
 
 DIGITS = 12  # of the SHA-256
@@ -108,3 +109,110 @@ def file_name(name: str) -> str:
     stem = re.split(r"[/\\]", name)[-1].rsplit(".", 1)[0]
     kept = "".join(c for c in stem if c.isalnum() or c in " -_")[:LONGEST_NAME].strip()
     return f"{kept or 'table'}.csv"
+
+
+# The tables of a person as parts of a recipe and of work that is sent to other processes.
+
+MOST_TABLES = 4  # of a recipe
+
+
+def tables_in(values: Iterable[Any]) -> tuple[Table, ...]:
+    """The held tables among the values of options; whoever keeps them keeps them held."""
+    found = {value: held(value) for value in values if isinstance(value, str) and "#" in value}
+    return tuple(table for table in found.values() if table is not None)
+
+
+def texts_in(value: Any, depth: int = 8) -> Iterator[str]:
+    """Every text of a value made of mappings, sequences, records and partial functions; for `tables_in`."""
+    if isinstance(value, str):
+        yield value
+        return
+    if isinstance(value, partial):
+        parts: Iterable[Any] = (*value.args, value.keywords)
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = value
+    else:
+        parts = getattr(value, "__dict__", {}).values() if is_dataclass(value) else ()
+    if depth:
+        for part in parts:
+            yield from texts_in(part, depth - 1)
+
+
+def packed(tables: Iterable[Table]) -> dict[str, str]:
+    """pin -> text, as a recipe's JSON form carries tables."""
+    return {table.pin: table.text for table in tables}
+
+
+@contextmanager
+def holding(plain: Any) -> Iterator[None]:
+    """Hold the tables of `packed`'s form meanwhile; whoever uses one keeps it. Raises InputError for what is none."""
+    kept = _unpacked(plain)
+    yield
+    kept.clear()
+
+
+def _unpacked(plain: Any) -> list[Table]:
+    if not isinstance(plain, Mapping) or len(plain) > MOST_TABLES:
+        raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; given: {shown(plain)}")
+    tables = []
+    for pin, text in plain.items():
+        if not isinstance(text, str):
+            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; given: {shown(text)}")
+        cells = read_cells(text)
+        rows = np.column_stack([column.numbers for column in cells.columns])
+        table = hold(str(pin).partition("#")[0], cells.names, rows)
+        if table.pin != pin:
+            raise InputError(f"the data {shown(pin)} of the recipe were changed on the way: their digits do not fit")
+        tables.append(table)
+    return tables
+
+
+# Data that a person gives in Python as arrays or data frames.
+
+
+def is_frame(data: object) -> bool:
+    """Whether something is a data frame of pandas."""
+    return hasattr(data, "iloc") and hasattr(data, "columns")
+
+
+def as_array(data: Any) -> np.ndarray:
+    """A copy of data as an array with at least one row; a `np.memmap` is read where it is.
+
+    Columns of a frame may have different types of numbers, booleans among them. Raises InputError for masked rows,
+    columns of words and rows of different lengths.
+    """
+    if np.ma.is_masked(data):
+        row = 1 + int(np.ma.getmaskarray(data).reshape(len(data), -1).any(axis=1).argmax())
+        raise InputError(f"data are masked in row {row:,}: leave masked rows out, or fill them in")
+    try:
+        # A copy, as the person's own array may change later; a memory map may be larger than memory.
+        array = data.view(np.ndarray) if isinstance(data, np.memmap) else np.array(data)
+        if array.dtype == object:
+            array = _numbers(data) if is_frame(data) else array.astype(float)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        array = np.empty(0)  # rows of different lengths, or words
+    if array.ndim == 0 or len(array) == 0 or array.dtype.kind not in "biufcSUVmM":
+        raise InputError(f"data must be an array with at least one row, rows of equal length; given: {shown(data)}")
+    return array
+
+
+def _numbers(frame: Any) -> np.ndarray:
+    columns = []
+    for k, name in enumerate(frame.columns):
+        try:
+            columns.append(frame.iloc[:, k].to_numpy(dtype=float, na_value=np.nan))
+        except (TypeError, ValueError):
+            raise InputError(f"column {shown(name)} of data holds words: give numbers, or leave it out") from None
+    return np.column_stack(columns)
+
+
+def first_nan(data: np.ndarray) -> str:
+    """The first row of data that holds NaN, such as "row 4"; "" where none does."""
+    if data.dtype.kind not in "fc":
+        return ""
+    bad = np.isnan(data).reshape(len(data), -1).any(axis=1)
+    return f"row {1 + int(bad.argmax()):,}" if bad.any() else ""

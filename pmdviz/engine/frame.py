@@ -25,7 +25,7 @@ from pmdviz.metrics.perfect_draws import known_floor
 from pmdviz.metrics.shift import Shift, importance_shift
 from pmdviz.streams import stream
 from pmdviz.targets import Target
-from pmdviz.targets.reference.base import Reference
+from pmdviz.targets.reference.exact import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has

@@ -25,8 +25,7 @@ from joblib.externals.loky.backend.process import LokyProcess
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
-from pmdviz.data.parts import tables_in, texts_in
-from pmdviz.data.tables import Table
+from pmdviz.data.tables import Table, tables_in, texts_in
 from pmdviz.errors import words_of
 from pmdviz.kernels import pool
 

@@ -5,19 +5,82 @@ thread takes blocks too, so a busy pool costs nothing but the help it would have
 cannot deadlock. Helpers run at the priority of the thread that they help.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.cancel import CancelToken, current_token
+
+# How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
+
+
+class Cancelled(Exception):
+    """Somebody no longer wants the result."""
+
+
+class CancelToken:
+    """One piece of work: `share` in [0, 1] of its present part is done; `cancel` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        self._cancelled = threading.Event()
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """Note that the work begins, which may have waited for its turn; of work in turns the first one counts."""
+        if self._began is None:
+            self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been done, 0 while it waits for its turn."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def cancel(self) -> None:
+        """Have the work end at its next block."""
+        self._cancelled.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it has been cancelled."""
+        return self._cancelled.is_set()
+
+    def check(self, share: float) -> None:
+        """Note how far the present part is. Raises Cancelled."""
+        self.share = share
+        if self.cancelled:
+            raise Cancelled
+
+
+_of_thread = threading.local()
+
+
+@contextmanager
+def cancellable(watch: CancelToken | None) -> Iterator[None]:
+    """Within it, what this thread computes is seen and stopped by `watch`; None: by nobody."""
+    before = current_token()
+    _of_thread.watch = watch
+    try:
+        yield
+    finally:
+        _of_thread.watch = before
+
+
+def current_token() -> CancelToken | None:
+    """The watch of the calling thread."""
+    return getattr(_of_thread, "watch", None)
+
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
-_of_thread = threading.local()
+_of_thread_pool = threading.local()
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _chosen: int | None = None
 
@@ -58,11 +121,11 @@ def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block
 
 def helped_when(allowed: Callable[[], bool]) -> None:
     """From now on `run_blocks` has helpers in the calling thread only when `allowed()`. Results are the same."""
-    _of_thread.allowed = allowed
+    _of_thread_pool.allowed = allowed
 
 
 def _may_be_helped() -> bool:
-    allowed = getattr(_of_thread, "allowed", None)
+    allowed = getattr(_of_thread_pool, "allowed", None)
     return allowed is None or allowed()
 
 

@@ -20,7 +20,7 @@ from pmdviz.methods.shared.particles import (
 )
 from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
-from pmdviz.targets.conditional import Conditionals
+from pmdviz.targets.blocks import Conditionals
 
 ALONE = 2.0  # effective particles below which one of them decides
 

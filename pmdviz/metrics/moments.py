@@ -13,7 +13,7 @@ from pmdviz.targets.reference.enumeration import Enumeration, numbers_of
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
-    from pmdviz.targets.reference.base import Reference
+    from pmdviz.targets.reference.exact import Reference
 
 
 def mean_error(mean: np.ndarray, reference: Reference) -> float:

@@ -16,7 +16,7 @@ from pmdviz.scenes.contours import contour_line, density_curve, density_levels
 from pmdviz.scenes.trace_columns import nice
 from pmdviz.scenes.words import count, number
 from pmdviz.targets import Target, make_target
-from pmdviz.targets.handles import Handle
+from pmdviz.targets.modes import Handle
 
 SHORTEST = 500  # iterations that a time line has room for at most while few have been made
 GHOST, BRANCH = "the previous run", "the branch"

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from pmdviz.data.files import names_file
-from pmdviz.data.parts import tables_in
-from pmdviz.data.tables import Table
+from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
-from pmdviz.targets.conditional import Conditionals, Documents
-from pmdviz.targets.handles import Handle
-from pmdviz.targets.modes import find_modes
-from pmdviz.targets.reference.base import Reference, has_density
-from pmdviz.targets.reference.exact import Box, Exact
+from pmdviz.targets.blocks import Conditionals, Documents
+from pmdviz.targets.modes import Handle, find_modes
+from pmdviz.targets.reference.exact import Box, Exact, Reference, has_density
 from pmdviz.targets.space import Discrete, Reals, Space
 from pmdviz.targets.table_form import TableForm, as_source
 

@@ -7,7 +7,7 @@ import numpy as np
 from pmdviz.kernels.likelihoods.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.handles import Handle
+from pmdviz.targets.modes import Handle
 from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table

@@ -13,7 +13,7 @@ from pmdviz.kernels.likelihoods.binary_net import NetShape, net_gradient, net_lo
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import Target
 from pmdviz.targets.options import data_points, data_seed, data_source
-from pmdviz.targets.rows.many_classes import read_classes
+from pmdviz.targets.rows.classes import read_classes
 from pmdviz.targets.space import Discrete
 from pmdviz.targets.table_form import ANY, TableForm
 

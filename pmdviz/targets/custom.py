@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.data.arrays import as_array, first_nan
+from pmdviz.data.tables import as_array, first_nan
 from pmdviz.densities.chains import bulk_ess, rhat
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
-from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
-from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.cells import ENOUGH
 from pmdviz.targets.reference.enumeration import MAX_STATES, Enumeration
-from pmdviz.targets.reference.exact import GridExact
+from pmdviz.targets.reference.exact import DrawsReference, GridExact
 from pmdviz.targets.space import Discrete, Reals, Space
 
 PROBES = 8  # prior draws on which the functions are tried

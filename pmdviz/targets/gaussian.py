@@ -7,7 +7,7 @@ import numpy as np
 from pmdviz.kernels.likelihoods.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.handles import Handle
+from pmdviz.targets.modes import Handle
 from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.space import numbered

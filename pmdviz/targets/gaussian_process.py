@@ -12,7 +12,7 @@ from pmdviz.kernels.likelihoods.linear import linear_log_likelihood
 from pmdviz.kernels.sparse_gp import covariances, factorised, predicted, tilted, whitened
 from pmdviz.knobs import Choice, Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.conditional import Conditionals
+from pmdviz.targets.blocks import Conditionals
 from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.space import numbered
 

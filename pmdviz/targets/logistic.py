@@ -18,10 +18,9 @@ from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
 from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, only_simulated, prior_sd
-from pmdviz.targets.reference.base import DrawsReference, Reference
-from pmdviz.targets.reference.exact import GridExact
-from pmdviz.targets.reference.long_chains import hamiltonian_chains
-from pmdviz.targets.rows.two_classes import read_two_classes
+from pmdviz.targets.reference.chains import hamiltonian_chains
+from pmdviz.targets.reference.exact import DrawsReference, GridExact, Reference
+from pmdviz.targets.rows.classes import read_two_classes
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import ANY, SIMULATED, TableForm, names_of_inputs
 

@@ -5,7 +5,8 @@ A check of an approximation draws from these Gaussians besides, because draws of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from pmdviz.streams import stream
 
 if TYPE_CHECKING:
     from pmdviz.targets.base import Target
+
 
 STARTS, FEWEST_STARTS, STEPS = 64, 8, 40
 MOST_DIM, MOST_COST = 20, 1e8  # coordinates; pairs of a point and an observation whose gradient is evaluated
@@ -145,3 +147,18 @@ def _mixture(found: list[tuple[np.ndarray, np.ndarray, np.ndarray]], scale: np.n
         np.log(np.concatenate([shares, shares]) / 2),
         np.concatenate([factors, WIDER * factors]),
     )
+
+
+# Points of a picture that a person can drag: true parameters and modes, of which the data are simulated anew.
+
+
+class Handle(NamedTuple):
+    """A point that can be dragged, and the options of the target when it lies elsewhere.
+
+    `moved(x, y)` gives options as they come from outside: values beyond their bounds are for the caller to clip
+    (`KnobSpec.bounds`). In one dimension y is always 0.
+    """
+
+    name: str  # such as "first mode"
+    at: tuple[float, float]
+    moved: Callable[[float, float], dict[str, Any]]

@@ -7,7 +7,7 @@ import numpy as np
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.options import data_points, data_seed, data_source, only_simulated, prior_sd
-from pmdviz.targets.rows.many_classes import read_classes
+from pmdviz.targets.rows.classes import read_classes
 from pmdviz.targets.table_form import ANY, SIMULATED, TableForm
 
 NUM_TEST = 1000  # rows held out

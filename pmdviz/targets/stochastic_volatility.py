@@ -21,8 +21,8 @@ from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.blocks import Block, InBlocks
 from pmdviz.targets.options import data_seed, data_source
-from pmdviz.targets.reference.base import DrawsReference
-from pmdviz.targets.rows.returns import read_returns
+from pmdviz.targets.reference.exact import DrawsReference
+from pmdviz.targets.rows.series import read_returns
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import TableForm
 

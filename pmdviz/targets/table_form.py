@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.data.arrays import as_array, is_frame
 from pmdviz.data.cells import MOST_CLASSES, NUMBERS, WORDS, Cells, Column, cells_of
 from pmdviz.data.files import cells_in, content_of, path_of, too_small
-from pmdviz.data.tables import Pin, Table, hold
+from pmdviz.data.tables import Pin, Table, as_array, hold, is_frame
 from pmdviz.errors import InputError, InputWarning, shown, unknown
 from pmdviz.targets.space import numbered
 

@@ -13,7 +13,7 @@ from pmdviz.kernels.topics.assignments import estimated_log_likelihood, log_part
 from pmdviz.kernels.topics.shares import held_out_log_likelihood, shares_of
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import Target
-from pmdviz.targets.conditional import Conditionals, Documents
+from pmdviz.targets.blocks import Conditionals, Documents
 from pmdviz.targets.options import data_seed, data_source
 from pmdviz.targets.rows.corpora import bars, drawn, read
 from pmdviz.targets.space import Simplices

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from tests.support.engine import CountingTarget, digest, drive, straight
 
 SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}

@@ -4,7 +4,7 @@ import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.kernels import pool
-from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable, current_token
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from tests.support.tables import looped
 
 LARGE = 10 * pool.SERIAL_BELOW

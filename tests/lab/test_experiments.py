@@ -12,7 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.base import EXPERIMENTS, Size
 from pmdviz.experiments.link import changed, pack, unpack
 from pmdviz.experiments.running import run_experiment
-from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import links
 from pmdviz.lab.controls.sharing import asked_of, of_preset, read, usual
 from pmdviz.lab.links import Asked

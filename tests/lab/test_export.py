@@ -15,7 +15,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS
-from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner

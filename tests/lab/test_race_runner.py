@@ -7,7 +7,7 @@ import numpy as np
 
 import pmdviz
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.kernels.cancel import current_token
+from pmdviz.kernels.pool import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.panels.race_screen import status_fields

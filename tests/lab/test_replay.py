@@ -6,7 +6,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import replay

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from pmdviz.data.batches import read_batch
+from pmdviz.data.formats import read_batch
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 from tests.support.tables import looped

@@ -10,11 +10,9 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.words import sentence
 from pmdviz.targets import make_target
-from pmdviz.targets.reference.base import DrawsReference
-from pmdviz.targets.reference.enumeration import Enumeration
-from pmdviz.targets.reference.gibbs_chains import chains_disagree
-from pmdviz.targets.reference.hidden_units import HiddenEnumeration
-from pmdviz.targets.reference.transfer import TransferMatrix
+from pmdviz.targets.reference.chains import chains_disagree
+from pmdviz.targets.reference.enumeration import Enumeration, HiddenEnumeration, TransferMatrix
+from pmdviz.targets.reference.exact import DrawsReference
 from pmdviz.targets.without_data.categorical import TABLES
 from tests.support.tables import looped
 

@@ -11,9 +11,8 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
-from pmdviz.targets.reference import metropolis
-from pmdviz.targets.reference.base import DrawsReference
-from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.reference import chains as metropolis
+from pmdviz.targets.reference.exact import DrawsReference, GaussianExact
 
 SMALL = {"num_rows": 30}
 

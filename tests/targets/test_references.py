@@ -11,8 +11,8 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
-from pmdviz.targets.reference.base import DrawsReference, has_density
-from pmdviz.targets.reference.long_chains import hamiltonian_chains, peak
+from pmdviz.targets.reference.chains import hamiltonian_chains, peak
+from pmdviz.targets.reference.exact import DrawsReference, has_density
 from tests.support.tables import looped
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.errors import InputError, InputWarning
 from pmdviz.targets import make_target
-from pmdviz.targets.rows import songs
+from pmdviz.targets.rows import series as songs
 from tests.support.tables import looped
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pmdviz.data.parts import tables_in
+from pmdviz.data.tables import tables_in
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method

@@ -10,8 +10,7 @@ from importlib import metadata
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.data.parts import holding, packed
-from pmdviz.data.tables import Table
+from pmdviz.data.tables import Table, holding, packed
 from pmdviz.engine.recipe.formats import BUDGETS, FORMAT, earlier_knobs
 from pmdviz.engine.recipe.link import pack, unpack
 from pmdviz.engine.recipe.parts import (

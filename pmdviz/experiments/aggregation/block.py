@@ -15,7 +15,7 @@ from pmdviz.experiments.aggregation.mixture import Fit, Mixture, distance
 from pmdviz.experiments.aggregation.models import MODELS, Model, fit_by_bic
 from pmdviz.experiments.base import Case, Row
 from pmdviz.targets.networks.regression_rows import whole_table
-from pmdviz.targets.rows.two_classes import CARRIED as CARRIED_IMAGES
+from pmdviz.targets.rows.classes import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.table_form import TableForm, rows_of
 
 # The points that the machines share out, and those held out: drawn from a true model, or rows of a table.

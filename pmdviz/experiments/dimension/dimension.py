@@ -21,7 +21,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.targets import Target, find_target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.reference.base import DrawsReference, Reference
+from pmdviz.targets.reference.exact import DrawsReference, Reference
 
 # How far a run's end is from the answer, and how far as many exact draws are: the same metrics of both.
 

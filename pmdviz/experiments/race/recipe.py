@@ -9,7 +9,7 @@ from functools import cached_property
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.data.parts import holding, packed
+from pmdviz.data.tables import holding, packed
 from pmdviz.engine.recipe.defaults import given_options
 from pmdviz.engine.recipe.formats import FORMAT, earlier_knobs
 from pmdviz.engine.recipe.parts import (

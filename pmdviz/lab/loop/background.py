@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from bokeh.document import Document
 
-from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
-from pmdviz.kernels.pool import helped_when, priority, set_priority
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, helped_when, priority, set_priority
 from pmdviz.lab.loop.locked import locked
 
 POLL_S = 0.05  # how soon its end is noticed

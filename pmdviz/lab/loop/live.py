@@ -16,9 +16,9 @@ from typing import Any
 from panel.io.state import set_curdoc
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.cancel import Cancelled, CancelToken
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import knob_groups
+from pmdviz.kernels.pool import Cancelled, CancelToken
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop.background import pool_for, timed
 from pmdviz.lab.loop.frame_sender import Acknowledge

@@ -15,7 +15,7 @@ from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.result import mode_masses, row
-from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.background import pool_for
 from pmdviz.lab.loop.forecast import step_seconds

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import Future
 
 from pmdviz.engine.history import MEMORY_CAP
-from pmdviz.kernels.cancel import CancelToken, current_token
+from pmdviz.kernels.pool import CancelToken, current_token
 from pmdviz.lab.loop.background import Again
 from pmdviz.lab.loop.runner import Runner
 

@@ -29,9 +29,9 @@ from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.export import export
-from pmdviz.kernels.cancel import Cancelled
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT, FIT_GROUPS
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.background import (
     GIVES_WAY,
     POLL_S,

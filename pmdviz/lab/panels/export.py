@@ -17,7 +17,7 @@ from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writer import install_command
-from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.controls.playback import SMALL, small_button

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
-from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.background import Background, OneAtATime, Slices, Tell
 
 TELL_S = 0.3

@@ -13,7 +13,7 @@ from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.step import Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
-from pmdviz.targets.conditional import Conditionals
+from pmdviz.targets.blocks import Conditionals
 
 
 class SubsetGPKnobs(MethodKnobs):

@@ -15,7 +15,7 @@ from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_k
 from pmdviz.methods.shared.pulls import mean_terms, mean_update
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Work
 from pmdviz.targets import Target
-from pmdviz.targets.conditional import Conditionals
+from pmdviz.targets.blocks import Conditionals
 
 
 class SVIGPKnobs(BatchKnobs):

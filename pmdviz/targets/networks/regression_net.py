@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import lgamma
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,59 @@ from pmdviz.kernels.likelihoods.regression_net import (
 )
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, Target
-from pmdviz.targets.networks.latent_scales import InLatentScales, InverseGamma
 from pmdviz.targets.networks.regression_rows import curve, read_regression
 from pmdviz.targets.options import data_points, data_seed, data_source
 from pmdviz.targets.table_form import ANY, TableForm
+
+# Weights whose prior variances are unknown too: what particle mean-field VB for nets asks of a target.
+
+
+class InverseGamma(NamedTuple):
+    """p(v) proportional to v^(-shape - 1) e^(-rate / v): E 1/v = shape / rate, and rate has the unit of v."""
+
+    shape: float
+    rate: float
+
+
+class InLatentScales:
+    """Mix-in of a target that declares "latent_scales": w_j ~ N(0, tau_j), tau_j ~ `scale_prior`.
+
+    theta is the weights, the first `num_weights` coordinates, and in a regression the log of the noise variance s2 ~
+    `noise_prior`, the last one; tau is integrated out of the target's own prior. In such a model the best factors q of
+    tau and s2 are inverse gamma too, given the weights' (Eq. 37-38 of Tran, Tseng, Kohn 2023).
+    """
+
+    num_weights: int
+    scale_prior: InverseGamma
+    noise_prior: InverseGamma | None  # None where there is no noise variance, as in classification
+
+    def first_weights(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d_w) of weights to begin with: of a size at which signals pass through all layers."""
+        raise NotImplementedError
+
+    def weight_gradient(
+        self, weights: np.ndarray, batch: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """N/B sum over the batch of grad log p(row | w, s2) with 1 / s2 = precision, (m, d_w), and of the misfit, (m,).
+
+        The misfit is the squared error that s2 is the mean of; of a target without noise it is the log likelihood,
+        and the precision is not looked at.
+        """
+        raise NotImplementedError
+
+    def with_noise(self, weights: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """theta (m, d) of weights (m, d_w) and noise variances (m,), which a target without noise leaves out."""
+        raise NotImplementedError
+
+    def validation_score(self, weights: np.ndarray, variance: float) -> float:
+        """Mean over the validation rows of -log p(y | x, w, s2) of one net (d_w,), in nats; lower is better."""
+        raise NotImplementedError
+
+    @property
+    def flat_score(self) -> float:
+        """The same of the best constant prediction: what a net that has learnt nothing gets."""
+        raise NotImplementedError
+
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
 TABLE = TableForm("Columns of inputs, then one with the outcome, a number.", most=ANY, outcome="number", held_out=2)

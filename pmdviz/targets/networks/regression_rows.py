@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.errors import InputError, shown
-from pmdviz.targets.rows.two_classes import MOST_HELD_OUT
+from pmdviz.targets.rows.classes import MOST_HELD_OUT
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import TableForm, at_least_two, rows_of
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import Target
-from pmdviz.targets.reference.base import DrawsReference
-from pmdviz.targets.reference.enumeration import Enumeration
-from pmdviz.targets.reference.gibbs_chains import chains_disagree, gibbs_chains
-from pmdviz.targets.reference.hidden_units import HiddenEnumeration, log_2_cosh
+from pmdviz.targets.reference.chains import chains_disagree, gibbs_chains
+from pmdviz.targets.reference.enumeration import Enumeration, HiddenEnumeration, log_2_cosh
+from pmdviz.targets.reference.exact import DrawsReference
 from pmdviz.targets.space import Discrete, numbered
 
 MAX_VISIBLE, MAX_HIDDEN = 16, 14  # units whose states are all visited: 2^16 and 2^14

@@ -10,10 +10,9 @@ from pmdviz.kernels.likelihoods.gp_classification import gp_class_chances, gp_lo
 from pmdviz.knobs import A_FILE, Flag, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.options import data_source, prior_sd
-from pmdviz.targets.reference.base import DrawsReference, Reference
-from pmdviz.targets.reference.exact import GridExact
-from pmdviz.targets.reference.metropolis import metropolis_chains
-from pmdviz.targets.rows.class_columns import CANCER, read_columns
+from pmdviz.targets.reference.chains import metropolis_chains
+from pmdviz.targets.reference.exact import DrawsReference, GridExact, Reference
+from pmdviz.targets.rows.classes import CANCER, read_columns
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import ANY, TableForm
 from pmdviz.targets.without_data.base import target_seed

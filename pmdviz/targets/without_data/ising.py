@@ -7,8 +7,7 @@ import numpy as np
 from pmdviz.kernels.likelihoods.ising import ising_log_density, ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import Target
-from pmdviz.targets.reference.enumeration import Enumeration
-from pmdviz.targets.reference.transfer import MAX_SIDE, TransferMatrix
+from pmdviz.targets.reference.enumeration import MAX_SIDE, Enumeration, TransferMatrix
 from pmdviz.targets.space import Discrete
 from pmdviz.targets.without_data.base import target_seed
 

@@ -10,7 +10,7 @@ from pmdviz.experiments.aggregation.experiment import Aggregation
 from pmdviz.experiments.aggregation.knobs import VARIED
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.base import Ellipses, TooMuch
-from pmdviz.targets.rows import two_classes
+from pmdviz.targets.rows import classes as two_classes
 from tests.support.tables import looped
 
 MADE = Aggregation()

@@ -13,7 +13,7 @@ from panel.custom import Child, JSComponent
 from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.kernels.cancel import Cancelled
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm
