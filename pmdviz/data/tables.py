@@ -1,4 +1,4 @@
-"""Tables of numbers that a person brings into a page, held while something refers to them.
+"""A person's tables: held by name, as parts of recipes, and made of arrays.
 
 A recipe names such a table "NAME.csv#DIGITS", as it names a file that was read: DIGITS are the first of the SHA-256 of
 the table's own text, which is names of columns and numbers in their shortest form.

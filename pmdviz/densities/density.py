@@ -1,4 +1,4 @@
-"""The approximations q that methods show: a weighted kernel density estimate, or a mixture of Gaussians."""
+"""The approximations q that methods show: kernel density estimates, mixtures of Gaussians, weighted points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product of densities of blocks of coordinates: blocks that are independent of one another."""
+"""Products: densities of blocks of coordinates, and of topics."""
 
 from __future__ import annotations
 

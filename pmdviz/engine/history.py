@@ -1,4 +1,4 @@
-"""The history of a run: one row for each measured frame."""
+"""The history of a run: rows of measured frames, states kept to go back to, ancestors of particles."""
 
 from __future__ import annotations
 

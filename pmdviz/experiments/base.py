@@ -1,4 +1,4 @@
-"""What an experiment is: cases that are computed one by one, in worker processes, and what is made of their rows."""
+"""What an experiment is: its cases, what they cost, and what is drawn of their rows."""
 
 from __future__ import annotations
 

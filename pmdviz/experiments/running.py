@@ -1,4 +1,4 @@
-"""An experiment from its name to its result."""
+"""An experiment from its name to its result: cases in worker processes, into a table on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table in plain text."""
+"""Kinds of files: GIF, MP4, pictures of the last frame, tables, and text."""
 
 from __future__ import annotations
 

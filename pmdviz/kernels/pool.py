@@ -1,4 +1,4 @@
-"""Row blocks of a serial kernel on one process-wide pool of threads: the same bits for any number of threads.
+"""Row blocks of a serial kernel on one pool of threads, with progress and cancel.
 
 The blocks are fixed by the caller and never by the number of threads, and each writes its own rows. The calling
 thread takes blocks too, so a busy pool costs nothing but the help it would have been, and a call from within a block

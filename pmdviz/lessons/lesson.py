@@ -1,4 +1,4 @@
-"""A lesson as a value: steps that each show a run, a race or an experiment, ask, and set a goal."""
+"""A lesson as a value: steps that show a run, a race or an experiment, ask, and set a goal."""
 
 from __future__ import annotations
 

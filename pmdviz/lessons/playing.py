@@ -1,4 +1,4 @@
-"""Plays what a step shows, without a page: a run, with changes laid over it, the runs of a race, or an experiment."""
+"""Plays and judges what the steps of a lesson show, without a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of `pmd`."""
+"""Particle Mirror Descent (Dai, He, Dai, Song 2016): Bayes' rule as stochastic mirror descent over densities."""
 
 from __future__ import annotations
 

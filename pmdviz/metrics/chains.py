@@ -1,4 +1,4 @@
-"""What the metrics R-hat and bulk ESS share: the worst coordinate, and where they apply."""
+"""Diagnostics of chains: R-hat and the bulk effective sample size, of the worst coordinate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence: log Z = log of the integral of exp(log_joint), with data log p(X), as a method estimates it."""
+"""The evidence log Z as a method estimates it, and the lower bound of a mean-field q."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means, standard deviations and covariances against the reference's, in any number of dimensions."""
+"""Means, sds and covariances against the reference's; total variation of weighted states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importance shift: how far importance weights p/q move the mean and the sds of q. No reference is needed."""
+"""What weights p/q say: how far they move the mean and sds of q, and how much weights are to be trusted."""
 
 from __future__ import annotations
 

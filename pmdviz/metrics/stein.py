@@ -1,4 +1,4 @@
-"""The kernel Stein discrepancy, which needs the gradient of log p alone: no reference, no normalising constant."""
+"""Kernel Stein discrepancies: by the gradient of log p, and by values of log p alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain arrays of a chart: its lines and bands, the ends of its axes, slopes where there is room, levels."""
+"""The plain arrays of a chart: lines, bands, axes, slope triangles and the legend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain arrays behind the stage, from one frame; Bokeh and the film draw from the same ones."""
+"""The plain arrays behind the stage, from one frame, and how they are packed for the browser."""
 
 from __future__ import annotations
 

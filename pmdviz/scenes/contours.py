@@ -1,4 +1,4 @@
-"""Highest-density regions as lines: all levels of a density in ONE array pair, separated by NaN."""
+"""Densities as pictures: regions of highest density as lines, marginal strips, cells of colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One setting of the Geometry page: both paths over three states and over a density, as plain arrays."""
+"""Mirror and gradient steps on probabilities, one setting of them, its columns and its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lessons in words: Markdown as elements of a page, a goal as a person says it, what became of the answers."""
+"""Lessons, goals and diagnoses in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said and measured of a run's past: how long its time line is, what a branch differs in."""
+"""A run's past in words, and a target whose handle was dragged."""
 
 from __future__ import annotations
 

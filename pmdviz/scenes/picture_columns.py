@@ -1,4 +1,4 @@
-"""The plain arrays of an experiment's heat maps, histograms and ellipses."""
+"""The plain arrays of heat maps, histograms, ellipses and the Theory page's pictures."""
 
 from __future__ import annotations
 

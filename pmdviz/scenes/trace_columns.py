@@ -1,4 +1,4 @@
-"""The plain arrays behind the traces: thinned, clamped to the axis, with the ranges that hold them."""
+"""The plain arrays behind the traces: thinned, clamped to the axis, with marks of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them: thousands separators, three significant digits, never 1e-05."""
+"""Numbers as a person reads them, and the sentences above a picture."""
 
 from __future__ import annotations
 

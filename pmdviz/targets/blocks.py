@@ -1,4 +1,4 @@
-"""Blocks of parameters: under a mean-field approximation those of one block are independent of those of all others."""
+"""Blocks of parameters, and what targets with structure hand to methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a posterior has its mass: Newton's method from draws of the prior, and a Gaussian at each place found.
+"""Where a posterior has its mass, by Newton's method, and points of a picture that can be dragged.
 
 A check of an approximation draws from these Gaussians besides, because draws of q alone never see a mode that q lacks.
 """

@@ -1,4 +1,4 @@
-"""A Gaussian process seen through inducing inputs: the sparse approximation of a regression in one dimension."""
+"""Gaussian processes seen through inducing inputs: a regression in one dimension, and the years of songs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One repetition: data shared out to machines, a model on each, and every way to combine them."""
+"""One repetition: points shared out to machines, a model on each, every way to combine them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of a mixture of Gaussians, its density, draws from it, and the distance of two."""
+"""Mixtures of Gaussians: parameters, density, draws, distance, and weighted expectation maximisation."""
 
 from __future__ import annotations
 

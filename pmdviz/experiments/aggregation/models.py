@@ -1,4 +1,4 @@
-"""What a model is: fitted to weighted points, a density, and drawn from."""
+"""The models that machines can fit: mixtures of one or several Gaussians and of PPCAs."""
 
 from __future__ import annotations
 

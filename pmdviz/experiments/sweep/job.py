@@ -1,4 +1,4 @@
-"""A sweep's work: one row for each run, computed by a crew of processes, kept in a table as they come."""
+"""A sweep's work, one row a run in a table on disk, and its result."""
 
 from __future__ import annotations
 

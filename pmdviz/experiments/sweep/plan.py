@@ -1,4 +1,4 @@
-"""What a sweep computes: one recipe for each combination of the values that are varied, times the seeds."""
+"""What a sweep computes: a recipe for each combination of values and seed, and a power law through the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is run: preset, target with its options, method with its knobs, seed and budget."""
+"""What is run: preset, target and its options, method and its knobs, seed, budget, picture."""
 
 from __future__ import annotations
 

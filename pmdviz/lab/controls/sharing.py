@@ -1,4 +1,4 @@
-"""The link to what is seen: for the Share button, and in the browser's address bar, so that a reload brings it back."""
+"""Links to a run, a race and an experiment, recipes in files, and the clipboard."""
 
 from __future__ import annotations
 

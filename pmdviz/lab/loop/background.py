@@ -1,4 +1,4 @@
-"""One piece of work in the background: it tells how far it is, and can be cancelled on the way."""
+"""Work in the background: threads that never keep a process alive, with progress and cancel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shortest way of frames and words to the browser: one parcel of bytes a frame."""
+"""Frames to the browser, one parcel of bytes each, and what the browser says back."""
 
 from __future__ import annotations
 

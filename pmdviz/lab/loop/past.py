@@ -1,4 +1,4 @@
-"""A run with all that was made of it so far, and the place in it where one stands. Going back loses nothing."""
+"""The past of a run: the time line, the place in it that is shown, and the run that a branch has left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work of which only the newest matters: one piece is under way, of those asked for meanwhile the last one waits."""
+"""Work beside the live loop: independent draws, exports, experiments, tests of fit, other seeds."""
 
 from __future__ import annotations
 

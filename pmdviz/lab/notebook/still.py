@@ -1,4 +1,4 @@
-"""The picture of a live page that a saved notebook keeps: beside the live page, and not seen while that is there."""
+"""The picture of a live page that a saved notebook keeps, drawn like exported ones."""
 
 from __future__ import annotations
 

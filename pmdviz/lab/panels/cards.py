@@ -1,4 +1,4 @@
-"""A card over the pictures. It is shown and hidden by its style: `visible` or a class would lay out the page anew."""
+"""Cards over the pictures: work that lasts, notices, failed steps, headings, lines of buttons."""
 
 from __future__ import annotations
 

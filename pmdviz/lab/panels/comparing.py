@@ -1,4 +1,4 @@
-"""Compare with ...: the run's settings beside others, on the same data with the same seed, as a race of two."""
+"""A run beside others: two settings as a race, and the same recipe with other seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything one sees of a race, and how a scene gets onto it."""
+"""Everything one sees of a race: tiles, traces, its state in words and its table."""
 
 from __future__ import annotations
 

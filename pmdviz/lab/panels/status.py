@@ -1,4 +1,4 @@
-"""The state of a run in words."""
+"""The state of a run in words, and its time line."""
 
 from __future__ import annotations
 

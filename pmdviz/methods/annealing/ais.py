@@ -1,4 +1,4 @@
-"""Annealed importance sampling (Neal 2001): weights collected on the way from prior to posterior."""
+"""Annealed importance sampling (Neal 2001), its Hamiltonian form and its stochastic form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ladder of annealed importance sampling: its state and its step, whatever the moves on a rung are."""
+"""The ladder of annealed importance sampling: its knobs, its state and its step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): long moves along the posterior's own dynamics."""
+"""HMC (Duane et al. 1987; Neal 2011) and MALA (Roberts & Tweedie 1996)."""
 
 from __future__ import annotations
 

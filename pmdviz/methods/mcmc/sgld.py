@@ -1,4 +1,4 @@
-"""Stochastic gradient Langevin dynamics (Welling & Teh 2011): noisy gradient steps that draw from a posterior."""
+"""Stochastic gradient Langevin dynamics (Welling & Teh 2011), with RMSprop, and with an adaptive drift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps along a noisy gradient: a decaying step size, and the directions of Adam, of AdaGrad and of none."""
+"""Step sizes and numbers of particles, and the directions of Adam, AdaGrad and plain gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over the data: what importance sampling and one-pass sequential Monte Carlo have in common."""
+"""One pass over the data: importance sampling from the prior, and sequential Monte Carlo with jitter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of Stein methods: the force that each gives, and its two parts as arrows."""
+"""The kernels of Stein methods, and rules for their widths."""
 
 from __future__ import annotations
 

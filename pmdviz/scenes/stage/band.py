@@ -1,4 +1,4 @@
-"""A function of one input: its mean and twice its sd under q and exactly, over the data (Figure 4 of the paper)."""
+"""Functions of one input with bands of twice their sd: of Gaussian processes and of nets."""
 
 from __future__ import annotations
 

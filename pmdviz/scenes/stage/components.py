@@ -1,4 +1,4 @@
-"""The Gaussians that a method fits: an ellipse at one sd and at two of each, over the exact posterior's regions."""
+"""What methods add to the posterior's picture: fitted Gaussians, followers, new weights, lines of descent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a classifier divides two classes: a fan of lines over the data and the predictive probability."""
+"""Where a classifier divides two classes: lines over the data and the predictive probability."""
 
 from __future__ import annotations
 

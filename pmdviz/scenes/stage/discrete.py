@@ -1,4 +1,4 @@
-"""States of few values as cells of colour: the newest state, the mean under the approximation, and the exact mean."""
+"""Pictures of states of few values: lattices, bars, quantile bins and signs of weights."""
 
 from __future__ import annotations
 

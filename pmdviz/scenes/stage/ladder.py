@@ -1,4 +1,4 @@
-"""The ladder from prior to posterior: densities at nine temperatures, the particles on theirs, their log-weights."""
+"""The ladder from prior to posterior, an area that is added up, and a surrogate beside its target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every coordinate on a line of its own: the marginals of the posterior and of the approximation."""
+"""The marginals of every coordinate, and pictures of one or two coordinates of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the posterior lies and where the approximation: contours and particles of two coordinates, a curve of one."""
+"""Posterior and approximation over two coordinates or one, and their difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hidden path over time: where most of it lies under q and exactly, and the true one where it is known."""
+"""A hidden path over time, and parameters of a series in their own units."""
 
 from __future__ import annotations
 

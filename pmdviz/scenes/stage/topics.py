@@ -1,4 +1,4 @@
-"""Topics as images, one pixel a word, and how much of each a held-out document has."""
+"""Topics of a text or of images, and how much of each a held-out document has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of a smooth posterior with one peak, by Hamiltonian chains in units of the width of its peak."""
+"""Reference draws by long chains: Hamiltonian, Metropolis and Gibbs."""
 
 from __future__ import annotations
 

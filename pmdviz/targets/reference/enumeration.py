@@ -1,4 +1,4 @@
-"""The exact distribution of a target with few states: every one of them is visited."""
+"""Exact distributions of discrete states: by enumeration, over hidden units, and by the transfer matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of two classes, for training and held out: two handwritten digits, or a person's file."""
+"""Rows of two or several classes, for training and held out."""
 
 from __future__ import annotations
 

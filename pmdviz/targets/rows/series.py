@@ -1,4 +1,4 @@
-"""Returns of an asset, one after the other: closings that a package carries, or a person's file."""
+"""Returns of an asset, and songs with their years."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mixture of Gaussians as a density without data: every answer is known, in any dimension."""
+"""Mixtures of Gaussians as densities without data, plain and bent along a parabola."""
 
 from __future__ import annotations
 

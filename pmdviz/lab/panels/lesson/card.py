@@ -1,4 +1,4 @@
-"""The card of a lesson in the browser: it shows what it is told, and sends what a person does."""
+"""The card of a lesson: what it shows, its settings, and what a learner does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lesson drives the app: it opens pages, closes Play until an answer is stored, judges, and gives the run back."""
+"""A lesson drives the app: it opens pages, closes Play until an answer is stored, judges, gives the run back."""
 
 from __future__ import annotations
 
