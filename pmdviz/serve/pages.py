@@ -61,7 +61,7 @@ class LessonBeside:
         self.view = pn.Column(self._room, tabs.view, stylesheets=[css.PART, css.static("lesson_beside.css")], **look)
         self._aside = pn.pane.HTML(ASIDE, stylesheets=[css.TEXT], css_classes=[css.HIDDEN], margin=12)
         self.controls = pn.Column(self._aside, tabs.controls, stylesheets=[css.PART], **look)
-        tabs.bar.param.watch(lambda event: self._dress(), "active")
+        tabs.bar.param.watch(handed(lambda event: self._dress()), "active")
 
     def take(self, card: Any) -> None:
         """The card, when it is first made."""

@@ -9,7 +9,7 @@ from pmdviz.engine.recipe import parts
 from pmdviz.engine.recipe.parts import MAX_CHANGES
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments import running as forecast
+from pmdviz.experiments import base as forecast
 from pmdviz.lab.controls.setup import BUDGETS
 from pmdviz.lab.loop import limits, replay
 from pmdviz.lab.loop.runner import Runner
