@@ -36,10 +36,7 @@ lattices of up to 10 x 10 spins; and digits of 8 x 8 pixels in the place of phot
 ask for a difference of more than two standard errors; everything between is open. The mixtures of the thesis
 are "unspecified", so that figures are compared with a prototype of our own, in the last table, not with the thesis.
 
-**Not rebuilt**: KAMH and KHMC (adaptive chains of other papers, compared with in its next chapter only), DHMC (a
-Hamiltonian sampler for discrete states; Gibbs is exact on the same machines), decoders of variational autoencoders
-(no trained network can be fetched, and log p(x) would have no exact value; probabilistic PCA has one), and the models
-of the UAI competition (named without data or figures).
+What is not built, and why: [verdicts.md](verdicts.md#han-2019).
 
 **Where the prototype is missed** (bold in the last tables): SVGD with h = med² keeps more variance in five and 25
 dimensions; we found no reason, and the force agrees with blackjax' and numpyro's to 5e-15 (`python -m
