@@ -23,11 +23,9 @@ All claims of three works on one page, each with its verdict: yes, no, or open.
 
 Written by `python -m benchmarks.helpers.claims_overview docs`, from the pages that it links.
 
-Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods on four models (section 6), Han 2019 (thesis)
-Stein methods with others, tests of samples, and models of many machines combined, and Tran, Tseng, Kohn 2023 mean-field
-particles with chains. These are their claims, and a few of ours, marked so. The figures with their errors, the rules
-behind a verdict and the conditions stand on the page of each model. The first paper's large data (MNIST8M, 463,715
-songs, Wikipedia) are not judged: we have not got them.
+Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods (section 6), Han 2019 (thesis) Stein methods,
+tests of samples and models of many machines, and Tran, Tseng, Kohn 2023 mean-field particles with chains. A few claims
+are ours, and marked so. Figures, rules and conditions are on the page of each model.
 
 A claim **holds** if it holds under every condition (data, size, setting), and **under some conditions** if it holds
 under one. It **does not hold** if it is refuted under one condition and holds under none. Rivals are not conditions: a
@@ -146,13 +144,13 @@ ITEMS = {
 NOT_BUILT = {  # by work
     "Dai, He, Dai, Song 2016": """\
 the probit regression of appendix C (six lines of `custom_target` run it), and samplers that are named without an
-experiment. Perplexity has expected counts of topics, the same for every method, where appendix H.4 samples them.""",
+experiment. Perplexity has expected counts of topics, where appendix H.4 samples them.""",
     "Han 2019": """\
 α- and f-divergences ((0.9), (0.10)) and score-function gradients ((0.13), (0.14)); the matrix λ of (0.36) in
 `adaptive_is` (`stein_mean` has it), and its gradients and those of `svi` by trained functions ((0.149), (0.154)); a
 determinant that becomes first order at short steps (knob `determinant` chooses one for the run); KAMH and KHMC, chains
 of other papers; the estimate (0.91), whose noise would be in every method's state (Laplace's approximation is the
-target instead); the lattice's surrogate without the sign, which is no density for most λ ([errata.md](errata.md), S21);
+target instead); the lattice's surrogate without the sign ([errata.md](errata.md), S21);
 Figure 17's base with the states' shares as weights (`base_spread` has equal ones, and fails from 10 on); DHMC (Gibbs is
 exact on the same machines); BNN+, BENN and AlexNet; the UAI models, named without data.""",
     "Tran, Tseng, Kohn 2023": """\

@@ -111,8 +111,7 @@ def plane_rows() -> Iterator[Row]:
         yield row(f"GF-SVGD, ratio {ratio:g}", "gf_svgd", _gaussian(ratio))
     for ratio in (1.0, 3.0, 6.0, 100.0):
         yield row(f"GF-SVGD, ratio {ratio:g}, surrogate at (-2, -2)", "gf_svgd", _gaussian(ratio, -2.0))
-        words = f"E5: importance sampling, ratio {ratio:g}, draws around (-2, -2)"
-        yield Row(words, "", PLANE, _gaussian(ratio, -2.0), 0, 100)
+    yield Row("E5: importance sampling, ratio 1, draws around (-2, -2)", "", PLANE, _gaussian(1.0, -2.0), 0, 100)
     flat = {**THESIS, "surrogate": "flat"}
     yield Row("E5: GF-SVGD, no surrogate, from N(0, 4 I)", "gf_svgd", AROUND, flat, PLANE_STEPS, 100)
     yield row("GF-SVGD, ratio 3.16, weights inverted", "gf_svgd", {**_gaussian(3.16), "weighting": "inverted"})

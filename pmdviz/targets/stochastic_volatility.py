@@ -91,8 +91,7 @@ class StochasticVolatilityOptions(Knobs):
         choices={"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"},
         label="Mean field",
         acts="restart",
-        doc="The blocks: three of which q(μ) and q(σ²) have a closed form, or the parameters and the path, both by "
-        "Langevin steps.",
+        doc="What is independent under q. Of three factors two have a closed form, of two none.",
     )
     mean_update = Choice(
         "derived",
