@@ -121,7 +121,7 @@ def _since_opening(page: Any) -> float:
 
 def _first_change(page: Any) -> float:
     page.get_by_label("Budget (observations used)").select_option("endless")
-    page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=10_000)
+    page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=10_000)
     start = time.perf_counter()
     hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()

@@ -49,7 +49,7 @@ def _playing_page(browser: Any, port: int) -> Any:
     page = open_page(browser, port)
     await_picture(page)
     page.get_by_label("Budget (observations used)").select_option("endless")
-    page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=120_000)
+    page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=120_000)
     hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()
     return page

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.helpers.contest import needed
 from benchmarks.helpers.stein_rows import Measured
+from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.draws import squared_distances
@@ -32,7 +33,10 @@ NUM_EXACT = 1000  # draws of the target whose median distance is the discrepancy
 
 
 class Row(NamedTuple):
-    """A method at one setting on one Gaussian mixture, or with `method` "" draws from the target itself."""
+    """A method at one setting on one Gaussian mixture, or with `method` "" independent draws.
+
+    They are draws of the target itself, or, where `knobs` has a Gaussian `surrogate`, weighted draws of that one.
+    """
 
     name: str
     method: str
@@ -49,31 +53,37 @@ class Row(NamedTuple):
     def measure(self, seed: int) -> Measured:
         """Squared MMD, and the mean variance and that over the target's, of the run of this seed."""
         if not self.method:
-            target = make_target("gmm", **self.options)
-            return described(target.reference().sample(np.random.default_rng([seed, 1]), self.count), target)
+            target, rng = make_target("gmm", **self.options), np.random.default_rng([seed, 1])
+            if not self.knobs:
+                return described(target.reference().sample(rng, self.count), target)
+            mean, sd = self.knobs["surrogate_mean"], self.knobs["surrogate_sd"] * self.options["q0_sd"]
+            points = mean + sd * rng.standard_normal((self.count, target.dim))
+            log_w = target.log_joint(points) + 0.5 * (((points - mean) / sd) ** 2).sum(axis=1)
+            return described(points, target, np.exp(normalise(log_w)))
         session = Session(self.recipe(seed), metrics_every=10**9)
         session.advance(self.steps)
         frame = session.frame
         return {**described(frame.particles, frame.target), "steps": float(frame.iteration)}
 
 
-def described(points: np.ndarray, target: Target) -> Measured:
-    """Squared MMD of points (n, d) from a `gmm`, their mean variance, and that over the target's."""
-    variance = float(points.var(axis=0).mean())
+def described(points: np.ndarray, target: Target, weights: np.ndarray | None = None) -> Measured:
+    """Squared MMD of weighted points (n, d) from a `gmm`, their mean variance, and that over the target's."""
+    w = np.full(len(points), 1 / len(points)) if weights is None else weights
+    variance = float((w @ (points - w @ points) ** 2).mean())
     ratio = variance / float(np.diag(target.reference().cov).mean())
-    return {"mmd2": squared_mmd(points, target), "variance": variance, "ratio": ratio}
+    return {"mmd2": squared_mmd(points, target, w), "variance": variance, "ratio": ratio}
 
 
-def squared_mmd(points: np.ndarray, target: Target) -> float:
-    """MMD^2 of points (n, d) from a mixture of N(mu_k, v I) in closed form, kernel k = exp(-|x - y|^2 / h).
+def squared_mmd(points: np.ndarray, target: Target, w: np.ndarray) -> float:
+    """MMD^2 of weighted points (n, d) from a mixture of N(mu_k, v I) in closed form, kernel k = exp(-|x - y|^2 / h).
 
     h is the squared median distance of exact draws, pairs of a point with itself are counted, and
     E k(x, Y) = sum_k p_k (h / (h + 2v))^(d/2) exp(-|x - mu_k|^2 / (h + 2v)).
     """
     h, v, d = exact_width(target), target.options.variance, target.dim
     means, p = target.means, target.weights
-    within = np.exp(-squared_distances(points, points) / h).mean()
-    across = ((h / (h + 2 * v)) ** (d / 2) * np.exp(-squared_distances(points, means) / (h + 2 * v)) @ p).mean()
+    within = w @ np.exp(-squared_distances(points, points) / h) @ w
+    across = (h / (h + 2 * v)) ** (d / 2) * w @ np.exp(-squared_distances(points, means) / (h + 2 * v)) @ p
     exact = (h / (h + 4 * v)) ** (d / 2) * p @ np.exp(-squared_distances(means, means) / (h + 4 * v)) @ p
     return float(within - 2 * across + exact)
 
@@ -99,8 +109,9 @@ def plane_rows() -> Iterator[Row]:
     yield row("SVGD", "svgd", {})
     for ratio in RATIOS:
         yield row(f"GF-SVGD, ratio {ratio:g}", "gf_svgd", _gaussian(ratio))
-    for ratio in (1.0, 3.0, 6.0):
+    for ratio in (1.0, 3.0, 6.0, 100.0):
         yield row(f"GF-SVGD, ratio {ratio:g}, surrogate at (-2, -2)", "gf_svgd", _gaussian(ratio, -2.0))
+    yield Row("E5: importance sampling, ratio 1, draws around (-2, -2)", "", PLANE, _gaussian(1.0, -2.0), 0, 100)
     flat = {**THESIS, "surrogate": "flat"}
     yield Row("E5: GF-SVGD, no surrogate, from N(0, 4 I)", "gf_svgd", AROUND, flat, PLANE_STEPS, 100)
     yield row("GF-SVGD, ratio 3.16, weights inverted", "gf_svgd", {**_gaussian(3.16), "weighting": "inverted"})

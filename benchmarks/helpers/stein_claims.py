@@ -77,6 +77,7 @@ def _mistakes(accuracy: np.ndarray) -> np.ndarray:
 
 RATIO_3, ANNEALED = "E5: GF-SVGD, ratio 3.16", "E6: AGF, kernels times p, 12x"
 OTHER_RATIOS = [f"E5: GF-SVGD, ratio {r:g}" for r in (0.5, 1.0, 2.0, 10.0, 100.0)]
+FAR = "E5: GF-SVGD, ratio {:g}, surrogate at (-2, -2)"
 TABLE, LATTICE = "Five values, -1 to 1", "10 x 10, J = {:g}, n = 100"
 SETTINGS = {"our settings": "tanh", "the thesis' settings": "base, width 1"}
 POINTS = {"as wide as twice the target": 0.0, "and half a unit off": 0.5}
@@ -98,6 +99,21 @@ WITHOUT_GRADIENTS: tuple[tuple[str, dict[str, Rule]], ...] = (
     (
         "With it gradient-free SVGD is closer to the target than SVGD, and than as many draws",
         {"d = 2": against_all(*(lower(RATIO_3, f"E5: {rival}", "mmd2") for rival in ("SVGD", "direct draws")))},
+    ),
+    (
+        "From a far start it is closer to the target than weighted draws of its surrogate (Figure 12)",
+        {"ratio 1": lower(FAR.format(1), "E5: importance sampling, ratio 1, draws around (-2, -2)", "mmd2")},
+    ),
+    (
+        "From there it is as good as SVGD (Figure 12)",
+        {"ratio 1": as_good(FAR.format(1), "E5: SVGD", "mmd2")},
+    ),
+    (
+        "A wider surrogate is better there, and one that is too wide is worse again (Figure 13)",
+        {
+            "1 to 6": lower(FAR.format(6), FAR.format(1), "mmd2"),
+            "6 to 100": lower(FAR.format(6), FAR.format(100), "mmd2"),
+        },
     ),
     (
         "Annealed gradient-free SVGD is nearly as good as SVGD",

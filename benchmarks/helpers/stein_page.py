@@ -30,28 +30,20 @@ Written by `python -m benchmarks.helpers.stein_page docs/measured`, from files o
 J. Han's thesis (*Scalable Approximate Inference and Some Applications*, Dartmouth College 2019) makes
 these claims: in its first part about Stein variational gradient descent, Stein importance sampling, log Z by the path
 of SVGD, and annealed importance sampling on batches; in its second about the same without gradients, and on discrete
-states. Its data were not published; ours are of the same kind, with exact answers: ten Gaussians in the plane and in
-up to 25 dimensions, a bent mixture, Gauss-Boltzmann machines with ten hidden units, tables of five probabilities,
-lattices of up to 10 x 10 spins; and digits of 8 x 8 pixels in the place of photographs. Yes and no
-ask for a difference of more than two standard errors; everything between is open. The mixtures of the thesis
-are "unspecified", so that figures are compared with a prototype of our own, in the last table, not with the thesis.
+states. Its data were not published; ours are of the same kind, with exact answers, and digits of 8 x 8 pixels in the
+place of photographs. Yes and no ask for a difference of more than two standard errors; everything between is open. The
+mixtures of the thesis are "unspecified", so the last table has figures of a prototype of our own beside ours.
 
-**Not rebuilt**: KAMH and KHMC (adaptive chains of other papers, compared with in its next chapter only), DHMC (a
-Hamiltonian sampler for discrete states; Gibbs is exact on the same machines), decoders of variational autoencoders
-(no trained network can be fetched, and log p(x) would have no exact value; probabilistic PCA has one), and the models
-of the UAI competition (named without data or figures).
+What is not built, and why: [verdicts.md](verdicts.md#han-2019).
 
 **Where the prototype is missed** (bold in the last tables): SVGD with h = med² keeps more variance in five and 25
-dimensions; we found no reason, and the force agrees with blackjax' and numpyro's to 5e-15 (`python -m
-benchmarks.helpers.svgd_rows`). Adaptive importance sampling comes closer to its target: our smallest variance follows
-that of the draws, and steps are in prior sds. AIS on batches is further off: about T/(p + 1) d (N/B - 1) nats for T
-temperatures of exponent p, by the formula in [stein.md](stein.md). Means of few particles vary by a quarter from one
-set of 30 runs to the next. Without gradients: in five dimensions and more our particles with a surrogate as wide as
-q0 vary less; with kernels as a surrogate and 12 times the thesis' width they are driven apart in ten dimensions, the
-run ends with a sentence, and a prototype's did not; Gaussian surrogates by moments keep more variance in 25. Weights
-of least discrepancy at 200 points are far better: the prototype's solver failed on an ill-conditioned matrix, ours
-solves the quadratic programme. On 10 x 10 spins with the thesis' settings single runs differ by factors, as the
-weights collapse (ESS of a few per cent). Nets of steepness 4 are more accurate.
+dimensions, for no reason that we found (its force agrees with blackjax' and numpyro's to 5e-15: `python -m
+benchmarks.helpers.svgd_rows`). Adaptive importance sampling comes closer: our smallest variance follows that of the
+draws. AIS on batches is further off, as the formula in [stein.md](stein.md) has it. Means of few particles vary by a
+quarter from one set of 30 runs to the next. Without gradients: with kernels as a surrogate and 12 times the thesis'
+width particles are driven apart in ten dimensions, and the run ends with a sentence; the prototype's did not. Weights
+of least discrepancy at 200 points are far better: the prototype's solver failed on an ill-conditioned matrix. On
+10 x 10 spins with the thesis' settings single runs differ by factors, as the weights collapse (ESS of a few per cent).
 
 ## Verdicts
 

@@ -86,11 +86,19 @@ class StochasticVolatilityOptions(Knobs):
         only_if=("data", "simulated"),
         doc="Standard deviation of what is new in the log variance at every return.",
     )
+    factors = Choice(
+        "three",
+        choices={"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"},
+        label="Mean field",
+        acts="restart",
+        doc="What is independent under q. Of three factors two have a closed form, of two none.",
+    )
     mean_update = Choice(
         "derived",
         choices={"derived": "as derived", "printed": "as printed, with T - 1"},
         label="Mean-field update of μ",
         acts="restart",
+        only_if=("factors", "three"),
         doc="The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with which "
         "it diverges.",
     )
@@ -128,8 +136,12 @@ class StochasticVolatility(InBlocks, Target):
         self.data, self.returns = rows_of(returns), returns
         self.dim = PATH + count
         self.parameter_names = ("μ", "log σ²", "ψ", *numbered("x", count))
-        path = Block("φ and path", (PSI, *range(PATH, self.dim)), pace=(PACE, *np.ones(count)))
-        self.blocks = (Block("μ", (MU,), closed=True), Block("σ²", (LOG_S2,), closed=True), path)
+        path = tuple(range(PATH, self.dim))
+        if o.factors == "two":  # Eq. 30
+            self.blocks = (Block("μ, σ², φ", (MU, LOG_S2, PSI), pace=(1.0, PACE, PACE)), Block("path", path))
+        else:  # Eq. 29
+            with_path = Block("φ and path", (PSI, *path), pace=(PACE, *np.ones(count)))
+            self.blocks = (Block("μ", (MU,), closed=True), Block("σ²", (LOG_S2,), closed=True), with_path)
         self.scale = np.array([MEAN_VARIANCE**0.5, *SDS, *np.full(count, MEAN_VARIANCE**0.5)])
         reach = 3.5 * MEAN_VARIANCE**0.5
         self.view_box = ((-reach, reach), *BOX, *((-reach, reach),) * count)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import dimension, mean_of_runs
+from benchmarks.helpers.gradient_free_rows import PLANE, PLANE_ROWS, described
 from benchmarks.helpers.regressions import errors, linear
 from benchmarks.optima import Optimum, _above, gaussian_optima, mixture_optima, negative_elbo, nodes
 from pmdviz.densities.density import KernelDensity
@@ -36,6 +37,16 @@ def test_a_moved_and_stretched_density_has_the_errors_that_it_must_have():
     shift, inverse = moved - made.mean, np.linalg.inv(covariance)
     kl = 0.5 * (np.trace(inverse @ made.covariance) + shift @ inverse @ shift - 3)  # the determinants are the same
     assert found["kl"] == pytest.approx(kl, rel=1e-9)
+
+
+def test_a_weight_counts_as_so_many_points_and_weighted_draws_come_from_the_surrogate():
+    target, points = make_target("gmm", **PLANE), np.array([[1.0, -2.0], [0.5, 3.0]])
+    repeated = described(points[[0, 0, 1]], target)
+    assert described(points, target, np.array([2, 1]) / 3) == pytest.approx(repeated, rel=1e-12)
+    drawn = next(row for row in PLANE_ROWS if row.knobs and not row.method)._replace(
+        knobs={"surrogate_mean": 0.0, "surrogate_sd": 1.0}, count=2000
+    )
+    assert drawn.measure(0)["mmd2"] < 2e-3 and drawn.measure(0)["ratio"] == pytest.approx(1, abs=0.1), "all weights 1"
 
 
 def test_the_gradient_of_the_elbo_is_that_of_differences():

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pmdviz.engine.frame import OVERHEAD
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.experiments.sweep.plan import fitted
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
 from pmdviz.streams import stream
@@ -162,10 +162,12 @@ def exponents(costs: list[Cost], name: str) -> dict[str, float | None]:
 
 
 def _slope(costs: list[Cost], x: str, y: str) -> float | None:
-    try:
-        return fitted([getattr(c, x) for c in costs], [getattr(c, y) for c in costs]).slope
-    except InputError:
+    """Of least squares on log axes, from two sizes on."""
+    points = [(getattr(c, x), getattr(c, y)) for c in costs if getattr(c, x) and getattr(c, y) > 0]
+    if len({size for size, _ in points}) < 2:
         return None
+    log_x, log_y = np.log(np.array(points, float).T)
+    return float(np.polyfit(log_x, log_y, 1)[0])
 
 
 class CostsKnobs(Knobs):

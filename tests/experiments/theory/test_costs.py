@@ -67,8 +67,10 @@ def test_exponents_are_slopes_of_the_right_measurements():
     costs = [Cost("a", m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
     costs += [Cost("a", 10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]
     costs += [Cost("a", 10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
-    costs += [Cost("b", None, n, 2, 1.0, 1.0) for n in (1000, 4000)]
+    costs += [Cost("b", None, n, 2, 1e-3 * n**0.5, 1.0) for n in (1000, 4000)]
     found = exponents(costs, "a")
     powers = {"time_m": 2, "memory_m": 1, "time_N": 0.5, "memory_N": 0, "time_d": 3, "memory_d": 1}
     assert found == pytest.approx(powers)
-    assert exponents(costs, "b") == dict.fromkeys(found)
+    of_two_sizes = dict.fromkeys(found) | {"time_N": 0.5, "memory_N": 0.0}
+    assert exponents(costs, "b") == pytest.approx(of_two_sizes)
+    assert all(len({size.dim for each, size in plan("short") if each is line}) == 2 for line in PAPERS)
