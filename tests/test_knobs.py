@@ -295,7 +295,7 @@ def test_every_value_of_a_knob_changes_the_frames_of_the_same_seed(method):
 def is_compared(target, name, spec):
     """A source of data with one choice and files is tested with the files of its format, and so are its options."""
     with_a_choice = not spec.choices or len({*spec.choices} - INSTALLED_APART) > 1
-    of_the_approximation = (target, name) == ("stochastic_volatility", "mean_update")
+    of_the_approximation = target == "stochastic_volatility" and name in ("mean_update", "factors")
     return with_a_choice and (spec.only_if or {}).get("data") != (A_FILE,) and not of_the_approximation
 
 

@@ -19,8 +19,8 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.lab.notebook import notebook
-from pmdviz.lab.notebook.notebook import VERSION, scripts, self_contained
 from pmdviz.lab.notebook.still import PNG, Still
+from pmdviz.lab.notebook.widget import VERSION, scripts, self_contained
 from tests.lab.threads import until
 
 FOREIGN = re.compile(r"https?://[^\"'\\ )]+")
