@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.regressions import errors, linear, two_modes, weight_of_mode
-from pmdviz.engine.recipe.formats import KNOBS
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import KNOBS
 from pmdviz.engine.session import Session
 
 OPTIONS = {"seed": 100}  # of the first data set; the others follow

@@ -25,8 +25,8 @@ from benchmarks.helpers.claims_rules import ONE_MODE, Runs, arrays_of, pooled
 from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import FORMAT
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 

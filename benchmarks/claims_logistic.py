@@ -26,8 +26,8 @@ from benchmarks.helpers.regression_problems import (
     Problem,
     target_of,
 )
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import FORMAT
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 

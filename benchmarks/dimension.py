@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.dimension_figure import drawn
 from benchmarks.helpers.regressions import Regression, linear
-from pmdviz.engine.recipe.formats import KNOBS
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import KNOBS
 from pmdviz.engine.session import Session
 from pmdviz.presets import find_preset
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pmdviz.engine.recipe.link import DICTIONARIES
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import DICTIONARIES
 from tests.support.client import Client
 from tests.support.crowd import Crowd, Served, served
 from tests.support.wire import objects

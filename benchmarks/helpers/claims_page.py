@@ -13,7 +13,7 @@ from benchmarks.helpers.claims_problems import PROBLEMS
 from benchmarks.helpers.claims_rules import ERRORS, NEARLY_ALL, WITHIN, arrays_of
 from benchmarks.helpers.claims_verdicts import CLAIMS, Judged, judged
 from benchmarks.helpers.claims_words import measured_line, print_page, span
-from pmdviz.engine.recipe.formats import KNOBS
+from pmdviz.engine.recipe_parts import KNOBS
 
 HEAD = """# The paper's claims, measured
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pmdviz.densities.density import Points
-from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
-from pmdviz.engine.recipe.python import as_python
+from pmdviz.engine.recipe import as_python
+from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.streams import stream
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pmdviz.engine.frame import Frame
-    from pmdviz.engine.recipe.recipe import Recipe
+    from pmdviz.engine.recipe import Recipe
     from pmdviz.targets import Target
 
 MAX_NUMBERS = 20_000_000  # in one array of draws, 160 MB

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 
 DIGITS = 5  # that are kept of a number: far below what an eye sees in a picture of 400 px
 POINT = 6.0  # size of a measured point

@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.link import fold, unfold
-from pmdviz.engine.recipe.parts import json_value, mapping
+from pmdviz.engine.recipe_parts import FORMAT, fold, json_value, mapping, unfold
 from pmdviz.knobs import Knobs
 
 

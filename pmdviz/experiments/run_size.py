@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.forecast import Size
 from pmdviz.targets import Target
 

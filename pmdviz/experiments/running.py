@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.parts import checked_whole
+from pmdviz.engine.recipe_parts import checked_whole
 from pmdviz.errors import InputError, check_function, shown, unknown, words_of
 from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Row
 from pmdviz.experiments.cases import run_cases

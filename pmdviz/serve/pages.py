@@ -22,7 +22,7 @@ from panel.io.resources import get_dist_path
 from panel.io.state import set_curdoc
 from panel.util import edit_readonly
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links

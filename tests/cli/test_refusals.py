@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmdviz.cli import main, recipe
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
 from pmdviz.targets.mixture import Mixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.formats import FORMAT, KNOBS, METHOD_KNOBS
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import FORMAT, KNOBS, METHOD_KNOBS
 from pmdviz.engine.session import Session
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.methods.pmd.knobs import PMDKnobs

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmdviz
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.parts import MAX_CHANGES
-from pmdviz.engine.recipe.recipe import KEYS, Recipe
+from pmdviz.engine.recipe import KEYS, Recipe
+from pmdviz.engine.recipe_parts import FORMAT, MAX_CHANGES
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pmdviz.engine import recipe_parts as link
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import link
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.parts import MAX_BUDGET
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import FORMAT, MAX_BUDGET
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 
 from pmdviz.data.tables import hold
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.experiments.link import pack
 from pmdviz.experiments.race import RaceRecipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pmdviz.engine.recipe.parts import resolved_target
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.experiments.dimension.two_regressions import two_regressions
 from pmdviz.targets import Target, find_target
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.link import LARGEST, fold, unfold, without_large_data
-from pmdviz.engine.recipe.parts import json_value, mapping
+from pmdviz.engine.recipe_parts import FORMAT, LARGEST, fold, json_value, mapping, unfold, without_large_data
 from pmdviz.errors import InputError
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.offered import choice_of

@@ -10,22 +10,21 @@ from types import EllipsisType
 from typing import Any
 
 from pmdviz.data.parts import holding, packed
-from pmdviz.engine.recipe.defaults import given_options
-from pmdviz.engine.recipe.formats import FORMAT, earlier_knobs
-from pmdviz.engine.recipe.parts import (
+from pmdviz.engine.recipe import MAX_LINES, PIECE, Recipe, checked_unit, data_note, given_options, joined, versions
+from pmdviz.engine.recipe_parts import (
+    FORMAT,
     MAX_BUDGET,
     MAX_SEED,
     checked_parts,
     checked_versions,
     checked_whole,
+    earlier_knobs,
     json_value,
     mapping,
     named_target,
     resolved_target,
     versions_in,
 )
-from pmdviz.engine.recipe.python import MAX_LINES, PIECE, data_note, joined
-from pmdviz.engine.recipe.recipe import Recipe, checked_unit, versions
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.race import link
 from pmdviz.experiments.race.clock import DATA, each_costs

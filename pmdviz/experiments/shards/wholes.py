@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pmdviz.densities.density import Density
-from pmdviz.engine.recipe.parts import resolved_target
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import Divergences, picture
 from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import whole_number
 

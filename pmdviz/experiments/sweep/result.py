@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import unknown
 from pmdviz.experiments.sweep.fits import Fit, fitted
 

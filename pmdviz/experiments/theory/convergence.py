@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.experiments.pictures import Chart, mean_series

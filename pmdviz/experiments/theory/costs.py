@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from pmdviz.engine.frame import OVERHEAD
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row

@@ -25,7 +25,7 @@ from pmdviz.targets.offered import names
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pmdviz.engine.recipe.recipe import Recipe
+    from pmdviz.engine.recipe import Recipe
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there

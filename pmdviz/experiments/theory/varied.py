@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 STEPS = (16, 32, 64, 128, 256, 512)

@@ -7,7 +7,7 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import MAX_SEED
+from pmdviz.engine.recipe import MAX_SEED
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css

@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import unknown
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.parts import MAX_BUDGET
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError
 from pmdviz.lab import links
 from pmdviz.lab.loop.acknowledge import Acknowledge

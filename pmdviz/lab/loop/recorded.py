@@ -21,7 +21,7 @@ from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, Checkpoints, History
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream, Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.forecast import MOST_S, in_time, most_seconds
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import NamedTuple
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.race.clock import spent_in
 from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
 from pmdviz.lab.loop.runner import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop.pace import FAST
 from pmdviz.lab.loop.runner import Runner, Snapshot
