@@ -1,4 +1,7 @@
-"""What a recipe is made of, as it comes from outside: checked, with a sentence for everything that cannot be used."""
+"""What a recipe is made of, as it comes from outside: checked, with a sentence for everything that cannot be used.
+
+The text of links too: a format's number and folded JSON, with no module named and no code in it.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,24 @@ import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pmdviz.data.parts import tables_in
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
-from pmdviz.methods import Method, find_method
+from pmdviz.methods import Method
 from pmdviz.targets import Target, find_target, make_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.offered import choice_of, offered
 
-if TYPE_CHECKING:
-    from pmdviz.data.tables import Table
-    from pmdviz.engine.recipe import Recipe
-
-
+FORMAT = 4  # of recipes, races and links; what changes a run without being asked for, such as a default, needs another
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
 MAX_CHANGES = 10_000
 LARGE_TABLES = 500_000  # bytes of a person's own numbers
+MOST_DATA = 2_000  # bytes of a person's own tables in a link
+LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
@@ -160,21 +161,16 @@ def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
-def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str, version: int) -> None:
-    """Raise InputError unless `plain` is an object of these keys, the first of them its format, 1 to `version`."""
+def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str) -> None:
+    """Raise InputError unless `plain` is an object of these keys, the first of them its format."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
     for key in plain:
         if key not in keys:
             raise unknown(key_of, key, keys)
-    given = plain.get(keys[0], version)
-    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= version:
-        raise InputError(f"this pmdviz reads {what}s of format {version} and before; given: format {shown(given)}")
-
-
-def versions_in(plain: Mapping[str, Any]) -> dict[str, str]:
-    """The versions that a recipe says it was made with. Raises InputError."""
-    return checked_versions(plain.get("made_with", {}))
+    given = plain.get(keys[0], FORMAT)
+    if type(given) is not int or given != FORMAT:
+        raise other_format(what, given)
 
 
 def checked_versions(given: Any) -> dict[str, str]:
@@ -233,110 +229,44 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# Formats of recipes and links, and the defaults that an earlier one had.
-
-FORMAT = 3
-BUDGETS = {1: 20_000}
-KNOBS: dict[int, dict[str, Any]] = {1: {"step_limit": 0.0, "bandwidth_rule": "local"}}  # of every method that has them
-UNTIL_2 = {  # of one method, in formats 1 and 2
-    "gibbs": {"burn_in": 50.0},
-    "sgld": {"burn_in": 1000.0},
-    "hmc": {"burn_in": 100.0, "leapfrog_steps": 10},
-    "mala": {"burn_in": 500.0},
-}
-METHOD_KNOBS: dict[int, dict[str, dict[str, Any]]] = {1: UNTIL_2, 2: UNTIL_2}
+def other_format(what: str, given: Any) -> InputError:
+    """The refusal of a recipe, race or link of another format."""
+    words = f"this pmdviz reads {what}s of format {FORMAT}; this one has format {shown(given, 12)}"
+    return InputError(f"{words}: make it again here, or open it with the pmdviz that made it")
 
 
-def earlier_knobs(given: Mapping[str, Any], method: str, version: int) -> dict[str, Any]:
-    """`given` knobs of a method, completed by the defaults of `version` that are others today."""
-    known = find_method(method).Knobs.specs()
-    shared = {name: value for name, value in KNOBS.get(version, {}).items() if name in known}
-    return {**shared, **METHOD_KNOBS.get(version, {}).get(method, {}), **given}
+def pack(plain: Mapping[str, Any], what: str, target: Target | None) -> str:
+    """The text of a link to a recipe or race of these plain values, `target` its own one if it has one.
 
-
-# A recipe as a short text for links: canonical, versioned, with no module named and no code in it.
-
-MOST_DATA = 2_000  # bytes of a person's own table in a link
-LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
-SHORT = {
-    **{"target": "t", "target_options": "o", "method": "m", "knobs": "k", "seed": "s", "budget": "b"},
-    **{"budget_unit": "u", "changes": "c", "data": "d"},
-}
-
-# What links of a format have in common, for the compressor. It belongs to the format and never changes.
-FIRST = (
-    b'"burn_in":50,"thinning":1"leapfrog_steps":10,"tune":true,"time_step":0.1"num_particles":1500,"batch_size":10'
-    b',"bandwidth_rule":"local","bandwidth":0.75,"smoothness":2.0"a":0.06,"b":100.0,"g":0.55,"batches":"epochs""es'
-    b's_threshold":0.5,"jitter_rule":"local","jitter":0.85,"shrinkage":true"ladder":"adaptive","num_temperatures":'
-    b'10,"power":3.0,"num_moves":3,"move_shape":"local","move_scale":0.6"shape":"full","optimiser":"natural","num_'
-    b'pairs":16,"eta":5.0,"n0":20.0,"kappa":1.0{"t":"banana","o":{"num_data":100,"sigma_x":2.0,"bend":1.0,"prior_s'
-    b'd":1.0,"theta1":0.5,"theta2":0.8,"data_seed":0}}{"t":"bimodal1d","o":{"num_data":100,"sigma_x":3.0,"theta":1'
-    b'.2,"data_seed":0}}{"t":"gaussian","o":{"dim":2,"num_data":20,"sigma_x":2.0,"prior_sd":1.0,"theta":0.7,"data_'
-    b'seed":0}}"b":null,"c":[[10,{"bandwidth":0.1,"num_particles":500}],[{"t":"mixture","o":{"num_data":1000,"sigm'
-    b'a_x":2.5,"p":0.5,"theta1":1.0,"theta2":-2.0,"data_seed":0},"m":"pmd","k":{"num_particles":1500,"schedule":"d'
-    b'ecay","eta":2.0,"n0":20.0,"kappa":1.0,"step_size":0.1,"delta":1.0,"gradient_bound":1.0,"policy":"ess","until'
-    b'":20,"ess_threshold":0.5,"draws":"balanced","resampler":"systematic","growth":"fixed","growth_exponent":1.0,'
-    b'"most_particles":6000,"smoothness":2.0,"warm_start":false,"batch_size":100,"batches":"epochs","bandwidth_rul'
-    b'e":"local","bandwidth":0.75},"s":0,"b":20000,"c":[]}'
-)
-
-SHAPED = b'"bandwidth_rule":"shaped","bandwidth":1.0'
-SECOND = SHAPED + FIRST.replace(b'"policy":"ess"', b'"step_limit":0.5,"policy":"ess"')
-THIRD = SECOND.replace(b'"thinning":1', b'"thinning":1,"num_chains":1').replace(
-    b'"burn_in":50,', b'"memory":0.99,"damping":1e-05"one_pass":false,"burn_in":0.2,'
-)
-DICTIONARIES = {1: FIRST, 2: SECOND, 3: THIRD}
-
-
-def pack(recipe: Recipe) -> str:
-    """The text that stands for `recipe`; equal recipes give equal texts. Raises InputError for a custom target.
-
-    One that a server offers is told by its name and fingerprint.
+    Versions and large tables are left out, of which names and digits stay. Raises InputError for a target of one's own
+    that no server offers, and for too much.
     """
-    if recipe.custom is not None and choice_of(recipe.custom) is recipe.custom:
-        raise InputError(f"a link cannot hold your own target {recipe.target!r}; share the recipe as a file")
-    plain = without_large_data(recipe.to_dict())
-    short = {SHORT[name]: plain[name] for name in SHORT if name in plain}
-    text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    if isinstance(target, CustomTarget) and choice_of(target) is target:
+        raise InputError(f"a link cannot hold your own target {target.name!r}; share the {what} as a file")
+    kept = {name: value for name, value in plain.items() if name not in (f"pmdviz_{what}", "made_with")}
+    if not fits_link(kept.get("data", {}).values()):
+        del kept["data"]
+    return fold(kept)
+
+
+def fits_link(tables: Iterable[str]) -> bool:
+    """Whether a link carries tables of these texts."""
+    return sum(len(text.encode()) for text in tables) <= MOST_DATA
+
+
+def fold(plain: Mapping[str, Any]) -> str:
+    """Plain values as the text of a link: the format's number, a dot, and the base64url of their deflated JSON.
+
+    Equal values in the same order give equal texts. Raises InputError for more than LARGEST bytes of JSON.
+    """
+    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     if len(text) > LARGEST:
-        raise InputError(f"a link holds at most {LARGEST:,} bytes of recipe; this one has {len(text):,}: share a file")
-    return f"{FORMAT}.{fold(text)}"
+        raise InputError(f"a link holds at most {LARGEST:,} bytes of JSON; this one has {len(text):,}: share a file")
+    return f"{FORMAT}.{base64.urlsafe_b64encode(zlib.compress(text, 9, wbits=-15)).decode().rstrip('=')}"
 
 
-def without_large_data(plain: dict[str, Any]) -> dict[str, Any]:
-    """The plain values without tables that are too large for a link: their names and digits stay."""
-    fits = _fit(plain.get("data", {}).values())
-    return {name: value for name, value in plain.items() if name != "data" or fits}
-
-
-def fits_link(tables: Iterable[Table]) -> bool:
-    """Whether a link carries these tables."""
-    return _fit(table.text for table in tables)
-
-
-def _fit(texts: Iterable[str]) -> bool:
-    return sum(len(text.encode()) for text in texts) <= MOST_DATA
-
-
-def unpack(text: str) -> dict[str, Any]:
-    """The plain values of `pack`'s text, for `Recipe.from_dict`. Raises InputError with one sentence for others."""
-    version, unfolded = unfold(text)
-    plain = mapping("the recipe of a link", json_value(unfolded))
-    long = {short: name for name, short in SHORT.items()}
-    if unknown := [key for key in plain if key not in long]:
-        raise InputError(f"this link says something that this pmdviz does not know: {shown(unknown[0])}")
-    return {"pmdviz_recipe": version} | {long[key]: value for key, value in plain.items()}
-
-
-def fold(text: bytes) -> str:
-    """JSON as it stands behind the dot of a link of today's format."""
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[FORMAT])
-    squeezed = squeezer.compress(text) + squeezer.flush()
-    return base64.urlsafe_b64encode(squeezed).decode().rstrip("=")
-
-
-def unfold(text: str) -> tuple[int, bytes]:
-    """Format and JSON of a link of any format. Raises InputError with one sentence for what is none."""
+def unfold(text: str) -> Mapping[str, Any]:
+    """The plain values of `fold`'s text, not checked yet. Raises InputError with one sentence for others."""
     if not isinstance(text, str):
         raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
     if len(text) > LARGEST:
@@ -344,21 +274,15 @@ def unfold(text: str) -> tuple[int, bytes]:
     number, dot, body = text.partition(".")
     if not dot or not number.isascii() or not number.isdecimal():
         raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")
-    version = int(number[:9])
-    if version not in DICTIONARIES:
-        words = f"this pmdviz reads links of format {FORMAT} and before; this one has format {shown(number, 12)}"
-        raise InputError(words)
-    return version, _unfolded(body, DICTIONARIES[version])
-
-
-def _unfolded(body: str, dictionary: bytes) -> bytes:
+    if number != str(FORMAT):
+        raise other_format("link", int(number[:18]))
     broken = InputError("the link was cut short or changed on the way; open it again from where you got it")
     try:
         squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-        unfolder = zlib.decompressobj(-15, dictionary)
-        text = unfolder.decompress(squeezed, LARGEST)
+        unfolder = zlib.decompressobj(-15)
+        unfolded = unfolder.decompress(squeezed, LARGEST)
     except (binascii.Error, ValueError, zlib.error) as error:
         raise broken from error
     if not unfolder.eof or unfolder.unused_data:
         raise broken
-    return text
+    return mapping("what a link says", json_value(unfolded))

@@ -132,8 +132,8 @@ WRONG = [
 ]
 FILES = {
     "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),
-    "race.json": '{"pmdviz_race": 1, "methods": ["pmd"], "budget": 400}',
-    "bad.json": '{"pmdviz_race": 1, "methods": ["pmd"]}',
+    "race.json": '{"pmdviz_race": 4, "methods": ["pmd"], "budget": 400}',
+    "bad.json": '{"pmdviz_race": 4, "methods": ["pmd"]}',
 }
 
 

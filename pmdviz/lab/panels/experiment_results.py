@@ -9,9 +9,9 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.experiments import link
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import SMALL
+from pmdviz.lab.controls.experiment_sharing import changed
 from pmdviz.lab.controls.knobs import as_text
 from pmdviz.lab.loop.work.experiment import NOTHING_YET, ExperimentWork
 from pmdviz.lab.panels.theory_tables import table
@@ -87,9 +87,7 @@ class ExperimentResults:
 def _about(work: ExperimentWork) -> str:
     """Whose pictures they are: settings may be turned meanwhile."""
     specs = work.knobs.specs()
-    parts = [
-        f"{specs[name].label}: {specs[name].said(as_text(value))}" for name, value in link.changed(work.knobs).items()
-    ]
+    parts = [f"{specs[name].label}: {specs[name].said(as_text(value))}" for name, value in changed(work.knobs).items()]
     return f"<b>{html.escape(work.experiment.title)}</b>, {html.escape('; '.join(parts) or 'with its defaults')}."
 
 
