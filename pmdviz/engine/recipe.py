@@ -6,6 +6,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import metadata
 from types import EllipsisType
 from typing import Any
@@ -37,7 +38,7 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.kernels.groups import DEFAULT, in_dimensions, knob_groups
 from pmdviz.kernels.machine import machine
 from pmdviz.methods import Method, find_method
-from pmdviz.targets import Target, find_target
+from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
@@ -284,8 +285,12 @@ class Recipe:
             return cls(target, target_options=options, made_with=made_with, **rest, **knobs)
 
     def to_link(self) -> str:
-        """The recipe as a short text for the query of a link. Raises InputError for a custom target."""
-        return pack(self.to_dict(), "recipe", self.custom)
+        """The recipe as a short text for the query of a link, which leaves out what has its default.
+
+        Raises InputError for a custom target.
+        """
+        given = {"target_options": given_options(self.make_target()), "knobs": given_knobs(self)}
+        return pack({**self.to_dict(), **given}, "recipe", self.custom)
 
     @classmethod
     def from_link(cls, text: str) -> Recipe:
@@ -334,12 +339,13 @@ def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
     return knobs
 
 
-def given_options(recipe: Recipe) -> dict[str, Any]:
+def given_options(target: Target) -> dict[str, Any]:
     """The options of a built-in target that differ from what they would be if nothing but the data were said."""
-    options, made = recipe.target_options, find_target(recipe.target)
+    if isinstance(target, CustomTarget):
+        return {}
+    options, specs = target.options.as_dict(), target.Options.specs()
     data = {"data": options["data"]} if "data" in options else {}
-    usual = {**made.checked_options(data).as_dict(), "data": made.Options.defaults().as_dict().get("data")}
-    specs = made.Options.specs()
+    usual = {**target.checked_options(data).as_dict(), "data": specs["data"].default if data else None}
     return {name: value for name, value in options.items() if value != specs[name].default_beside(options, usual)}
 
 
@@ -357,8 +363,8 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     A log of changes that does not fit comes as the text of a link, a still longer one from the JSON form in a file.
     """
     parts = [f"target={recipe.target if recipe.custom else repr(recipe.target)}"]
-    if recipe.custom is None and given_options(recipe):
-        parts += [f"target_options={given_options(recipe)!r}"]
+    if options := given_options(recipe.make_target()):
+        parts += [f"target_options={options!r}"]
     parts += [f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
     parts += [f"budget_unit={recipe.budget_unit!r}"] if recipe.budget_unit != "data" else []
     parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
@@ -439,6 +445,7 @@ def versions() -> dict[str, str]:
     return {name: _version(name) for name in ("pmdviz", "numpy", "numba")} | machine()
 
 
+@lru_cache
 def _version(name: str) -> str:
     try:
         return metadata.version(name)

@@ -42,7 +42,7 @@ def fresh_seed(now: int) -> int:
 
 def shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
     """The built-in target with these options: one for all recipes, as it never changes."""
-    large = sum(table.rows.nbytes for table in tables_in(value for _, value in options)) > LARGE_TABLES
+    large = sum(table.rows.nbytes for table in tables_in(dict(options).values())) > LARGE_TABLES
     return (large_targets if large else small_targets)(name, options)
 
 
@@ -73,6 +73,8 @@ def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
 
 def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
+    if fitted is start:
+        return start
     kept = {name: getattr(start, name) for name in unfit(start, fitted) & {*given}}
     return fitted.changed(kept) if kept else fitted
 
@@ -243,7 +245,8 @@ def pack(plain: Mapping[str, Any], what: str, target: Target | None) -> str:
     """
     if isinstance(target, CustomTarget) and choice_of(target) is target:
         raise InputError(f"a link cannot hold your own target {target.name!r}; share the {what} as a file")
-    kept = {name: value for name, value in plain.items() if name not in (f"pmdviz_{what}", "made_with")}
+    left_out = (f"pmdviz_{what}", "made_with")
+    kept = {name: value for name, value in plain.items() if name not in left_out and value not in ({}, [])}
     if not fits_link(kept.get("data", {}).values()):
         del kept["data"]
     return fold(kept)

@@ -284,9 +284,7 @@ def test_what_is_not_a_recipe_is_refused_in_a_line():
             Recipe.from_json(text.encode(encoding))
     assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
     for version in (0, FORMAT - 1, FORMAT + 1, "4", None, [], {}, True, 4.0):
-        with pytest.raises(
-            InputError, match=f"reads recipes of format {FORMAT}; this one has format .*: make it"
-        ):
+        with pytest.raises(InputError, match=f"reads recipes of format {FORMAT}; this one has format .*: make it"):
             Recipe.from_json(json.dumps({"pmdviz_recipe": version}))
 
 

@@ -47,7 +47,7 @@ def test_a_recipe_comes_back_the_same_and_its_text_is_canonical(recipe):
 
 
 def test_the_default_is_short_and_a_preset_is_found():
-    assert len(Recipe().to_link()) < 500
+    assert len(Recipe().to_link()) < 80
     for name, preset in PRESETS.items():
         assert read({"preset": [name.encode()]}).recipe == preset.recipe
         assert Recipe.from_link(preset.recipe.to_link()) == preset.recipe

@@ -206,8 +206,8 @@ class RaceRecipe:
             ).ending()
 
     def to_link(self) -> str:
-        """A short text for links, of the race without its versions. Raises InputError for a custom target."""
-        return pack(self.to_dict(), "race", self.target)
+        """A short text for links, without versions and default options. Raises InputError for a custom target."""
+        return pack({**self.to_dict(), "target_options": given_options(self.target)}, "race", self.target)
 
     @classmethod
     def from_link(cls, text: str) -> RaceRecipe:
@@ -227,7 +227,7 @@ class RaceRecipe:
 
     def _lines(self, call: str = "pmdviz.race", seeds: str = "") -> list[str]:
         custom = isinstance(self.target, CustomTarget)
-        options = {} if custom else given_options(self.of(self.entrants[0], self.seeds[0]))
+        options = given_options(self.target)
         many = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
         parts = [f"target={self.target.name if custom else repr(self.target.name)}"]
         parts += [f"target_options={options!r}"] if options else []
