@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.helpers.claims_runs import read_rows, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.densities.chains import k_hat
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 SEEDS = range(300, 304)  # of the target's parameters or data, and of the run

@@ -11,13 +11,12 @@ import numpy as np
 
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.regressions import errors, linear, two_modes, weight_of_mode
-from pmdviz.engine.recipe.formats import KNOBS
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 OPTIONS = {"seed": 100}  # of the first data set; the others follow
 SETTINGS: dict[str, dict[str, Any]] = {
-    "format 1": KNOBS[1],
+    "format 1": {"step_limit": 0.0, "bandwidth_rule": "local"},  # the defaults once
     "limited steps": {"step_limit": 0.5, "bandwidth_rule": "local"},
     "limited steps, shaped kernel": {"step_limit": 0.5, "bandwidth_rule": "shaped"},
 }

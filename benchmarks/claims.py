@@ -25,8 +25,7 @@ from benchmarks.helpers.claims_rules import ONE_MODE, Runs, arrays_of, pooled
 from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 
@@ -68,7 +67,6 @@ def run(options: Namespace) -> dict[str, Any]:
     if options.json and options.json != "-":
         write_rows(Path(options.json).with_suffix(".csv"), measured.rows)
     return {
-        "format": FORMAT,
         "problems": {name: problem._asdict() for name, problem in PROBLEMS.items()},
         "search_data_seeds": list(plan.search_data),
         "data_seeds": list(plan.data),

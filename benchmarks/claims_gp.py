@@ -15,7 +15,7 @@ from benchmarks.gaussian_process import truth_error
 from benchmarks.helpers.claims_rules import arrays_of, pooled
 from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 SEARCH_DATA, SEARCH_RUNS = range(1001, 1003), range(100, 101)  # no seed of these judges

@@ -26,8 +26,7 @@ from benchmarks.helpers.regression_problems import (
     Problem,
     target_of,
 )
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 
@@ -68,7 +67,6 @@ def run(options: Namespace) -> dict[str, Any]:
     if not options.quick:
         FIGURE.write_text(drawn(arrays), encoding="utf-8")
     return {
-        "format": FORMAT,
         "passes": list(PASSES),
         "problems": {name: _problem(PROBLEMS[name], plan) for name in plan.problems},
         "search": {"data_seeds": list(SEARCH_DATA), "run_seeds": list(SEARCH_RUNS)},

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.helpers.claims_rules import arrays_of, pooled
 from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 PASSES = 5

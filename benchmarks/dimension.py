@@ -12,8 +12,7 @@ import numpy as np
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.dimension_figure import drawn
 from benchmarks.helpers.regressions import Regression, linear
-from pmdviz.engine.recipe.formats import KNOBS
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.presets import find_preset
 
@@ -36,8 +35,8 @@ class Entrant(NamedTuple):
 
 ENTRANTS = {
     "PMD, Algorithm 1": Entrant("pmd", find_preset("algorithm_1").recipe.knobs, slow=True),
-    "PMD, format 1": Entrant("pmd", KNOBS[1]),
-    "PMD, limited steps": Entrant("pmd", {"bandwidth_rule": KNOBS[1]["bandwidth_rule"]}),
+    "PMD, format 1": Entrant("pmd", {"step_limit": 0.0, "bandwidth_rule": "local"}),
+    "PMD, limited steps": Entrant("pmd", {"bandwidth_rule": "local"}),
     "PMD, today": Entrant("pmd", {}),
     "one-pass SMC": Entrant("smc", {}, None),
     "tempered SMC": Entrant("smc_mcmc", {}, None),

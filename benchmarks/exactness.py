@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 M = 1500

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.helpers.claims_rules import pooled
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.plain_gp import PlainStructuredPMD
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import pool
 from pmdviz.methods.shared.optimisers import decayed

@@ -16,7 +16,7 @@ import psutil
 
 from benchmarks.helpers.contest import figures
 from pmdviz.api import custom_target
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import pool
 from pmdviz.kernels.likelihoods.gaussian import gaussian_log_likelihood

@@ -11,7 +11,7 @@ from benchmarks.helpers.claims_rules import pooled
 from benchmarks.helpers.contest import figures, needed
 from benchmarks.search import BUDGET, DATA_SEEDS, SEEDS, TARGET
 from pmdviz.densities.density import Density, GaussianMixture, KernelDensity
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.vi import elbo

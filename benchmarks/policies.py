@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz import api
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 MIXTURE = {"bandwidth_rule": "isotropic", "bandwidth": 0.05, "batch_size": 100, "eta": 1.0, "n0": 10.0}

@@ -135,7 +135,7 @@ def _visit(recorder: Recorder, browser: Any, port: int, address: str, size: tupl
 
 
 def _recipe_file() -> dict[str, Any]:
-    from pmdviz.engine.recipe.recipe import Recipe
+    from pmdviz.engine.recipe import Recipe
 
     return {"name": "a.json", "mimeType": "application/json", "buffer": Recipe("banana").to_json().encode()}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 TARGET = {"num_data": 400, "sigma_x": 1.5}  # modes well separated for every data seed

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.helpers.contest import figures
 from benchmarks.problems import KINDS, Problem, problem
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, words_of
 from pmdviz.experiments.goodness_of_fit.experiment import rate_of

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from benchmarks.helpers.contest import figures
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 SIZE = {"data": "model", "num_topics": 100, "vocabulary": 8000, "length": 200, "alpha": 0.1, "beta": 0.01}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 ROUNDS, TIMES = 5, 40

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         test_fit,
     )
     from pmdviz.engine.frame import Frame
-    from pmdviz.engine.recipe.recipe import Recipe
+    from pmdviz.engine.recipe import Recipe
     from pmdviz.engine.run import Run
     from pmdviz.engine.session import Session
     from pmdviz.errors import InputError, TargetError
@@ -45,7 +45,7 @@ _HOMES = {
     "Race": "pmdviz.lab",
     "RaceRecipe": "pmdviz.experiments.race",
     "RaceResult": "pmdviz.experiments.race",
-    "Recipe": "pmdviz.engine.recipe.recipe",
+    "Recipe": "pmdviz.engine.recipe",
     "Run": "pmdviz.engine.run",
     "Session": "pmdviz.engine.session",
     "Sweep": "pmdviz.experiments.sweep",

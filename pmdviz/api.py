@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmdviz import knobs
 from pmdviz.data.tables import Table, hold
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, shown

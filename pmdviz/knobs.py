@@ -267,10 +267,6 @@ def _spec(name: str, p: Any) -> KnobSpec:
     )
 
 
-def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and value == default
-
-
 class Knobs(param.Parameterized):
     """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag`, `Source`, `Typed`."""
 
@@ -296,18 +292,21 @@ class Knobs(param.Parameterized):
     @classmethod
     def defaults(cls) -> Self:
         """The knobs that nobody has changed; nothing is checked."""
-        return cls._made({name: spec.default for name, spec in cls.specs().items()})
+        if "_usual" not in cls.__dict__:
+            cls._usual = cls._made({name: spec.default for name, spec in cls.specs().items()})
+        return cls._usual
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
         """The defaults with `values`, as they come from outside, in their place. Raises InputError."""
-        return cls.defaults().replaced(**values)
+        return cls.defaults().replaced(**values) if values else cls.defaults()
 
     @classmethod
     def _made(cls, full: Mapping[str, Any]) -> Self:
         """Knobs with these values. `param` takes its time over each one that it is given: the defaults are there."""
         specs = cls.specs()
-        made = cls(**{name: value for name, value in full.items() if not _same(value, specs[name].default)})
+        usual = {name: specs[name].default for name in full}
+        made = cls(**{k: v for k, v in full.items() if type(v) is not type(usual[k]) or v != usual[k]})
         made.__dict__["_values"] = dict(full)
         return made
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.targets import TARGETS
 from tests.support.crowd import Crowd, served
 from tests.support.engine import default_target, fitting

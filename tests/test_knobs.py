@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.export.options import Look, RaceLook

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from pmdviz.api import custom_target
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import make_target

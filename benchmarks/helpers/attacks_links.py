@@ -12,13 +12,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pmdviz.engine.recipe.link import DICTIONARIES
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import fold
 from tests.support.client import Client
 from tests.support.crowd import Crowd, Served, served
 from tests.support.wire import objects
@@ -67,15 +66,9 @@ def visited(url: str, found: dict[str, Any]) -> Iterator[None]:
 
 
 def link_of(number: int, seed: int = 0) -> str:
-    """The text of a link to an endless run with so many changes, packed as `recipe_link.pack` packs.
-
-    In format 1, which every checkout reads.
-    """
+    """The text of a link to an endless run with so many changes."""
     changes = [[k, {"bandwidth": 0.1 + 0.1 * (k % 2)}] for k in range(1, number + 1)]
-    plain = {"t": "mixture", "o": {}, "m": "pmd", "k": {}, "s": seed, "b": None, "c": changes}
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[1])
-    squeezed = squeezer.compress(json.dumps(plain, separators=(",", ":")).encode()) + squeezer.flush()
-    return "1." + base64.urlsafe_b64encode(squeezed).decode().rstrip("=")
+    return fold({"target": "mixture", "seed": seed, "budget": None, "changes": changes})
 
 
 def page(server: Served) -> dict[str, Any]:

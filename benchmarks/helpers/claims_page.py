@@ -13,7 +13,6 @@ from benchmarks.helpers.claims_problems import PROBLEMS
 from benchmarks.helpers.claims_rules import ERRORS, NEARLY_ALL, WITHIN, arrays_of
 from benchmarks.helpers.claims_verdicts import CLAIMS, Judged, judged
 from benchmarks.helpers.claims_words import measured_line, print_page, span
-from pmdviz.engine.recipe.formats import KNOBS
 
 HEAD = """# The paper's claims, measured
 
@@ -69,7 +68,7 @@ def page(result: Mapping[str, Any], rows: Iterable[Mapping[str, str]]) -> str:
     parts += [_figures(found, name) for name in found["problems"]]
     parts.append(_by_budget(found))
     when = measured_line(result)
-    parts.append(f"{when}, {_defaults(found)}.\n")
+    parts.append(f"{when}.\n")
     return "".join(parts)
 
 
@@ -186,13 +185,6 @@ def _by_budget(found: Mapping[str, Any]) -> str:
                 values = entrant["tv_by_budget"].values()
                 lines.append(f"| {entrant['title']} | " + " | ".join(f"{v:.3f}" for v in values) + " |")
     return "\n".join([*lines, ""])
-
-
-def _defaults(found: Mapping[str, Any]) -> str:
-    """Whose defaults those knobs have that are not named."""
-    version = found["format"]
-    earlier = [f"`{name}` {value}" for name, value in KNOBS.get(version, {}).items()]
-    return ", ".join([f"with the defaults of recipe format {version}", *earlier])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.helpers.contest import Call, Contest
 from benchmarks.helpers.peers_methods import PEERS, TIME_STEP, chain_peers
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, Method

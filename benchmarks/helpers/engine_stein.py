@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.helpers.contest import Call, Contest, Peer
 from benchmarks.helpers.plain_discrete import STEPS, plain, session
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 PARTICLES, FLOWS = 1000, 20  # of a Stein force of all pairs, and steps of a call

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.helpers.contest import figures
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.goodness_of_fit.experiment import RecipeRate, rate_of, rejection_rate
 from pmdviz.experiments.goodness_of_fit.sample import enumerated
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS

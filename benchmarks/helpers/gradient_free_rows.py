@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.helpers.contest import needed
 from benchmarks.helpers.stein_rows import Measured
 from pmdviz.densities.density import normalise
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.draws import squared_distances
 from pmdviz.metrics.stein import stein_matrix

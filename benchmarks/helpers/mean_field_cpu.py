@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.helpers.plain_mean_field import plain, session
 from benchmarks.helpers.plain_volatility import plain_volatility
 from benchmarks.helpers.volatility_rows import PARTICLES
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 STEPS, ROUNDS = 400, 5

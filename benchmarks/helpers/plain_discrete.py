@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # of Adam

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 
 E12 = {"dim": 4, "num_data": 200, "prior_sd": 2.0, "truth": "prior"}  # its target, as the specification has it

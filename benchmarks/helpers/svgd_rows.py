@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.helpers.contest import needed
 from benchmarks.helpers.peers import one_thread_jax
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.stein.svgd import stein_force

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _given_recipe(options: argparse.Namespace) -> Any:
     """The race of a file, or the one that the options describe. Raises InputError."""
-    from pmdviz.engine.recipe.defaults import given_knobs
+    from pmdviz.engine.recipe import given_knobs
     from pmdviz.experiments.race import RaceRecipe
     from pmdviz.experiments.race.entrants import Entrant
 
@@ -69,7 +69,7 @@ def _given_recipe(options: argparse.Namespace) -> Any:
 
 def race(options: argparse.Namespace) -> None:
     """Run the race and say how it ended."""
-    from pmdviz.engine.recipe.recipe import versions
+    from pmdviz.engine.recipe import versions
     from pmdviz.experiments import race
 
     recipe = _given_recipe(options)

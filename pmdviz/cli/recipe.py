@@ -38,7 +38,7 @@ def read_plain(path: str | None) -> Any:
 
     Raises InputError.
     """
-    from pmdviz.engine.recipe.parts import json_value
+    from pmdviz.engine.recipe_parts import json_value
 
     if path is None:
         return None
@@ -68,7 +68,7 @@ def race_in(plain: Any) -> Any:
 
 def given_recipe(options: argparse.Namespace, plain: Any = None) -> Any:
     """The recipe of a file (`plain` is its content), or the one that the options describe. Raises InputError."""
-    from pmdviz.engine.recipe.recipe import Recipe
+    from pmdviz.engine.recipe import Recipe
 
     if options.recipe is None:
         knobs, target_options = pairs("--knob", options.knob), pairs("--target-option", options.target_option)

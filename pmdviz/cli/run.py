@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run, and print or write what came out. Raises InputError, TargetError."""
     from pmdviz import api
-    from pmdviz.engine.recipe.recipe import versions
+    from pmdviz.engine.recipe import versions
     from pmdviz.metrics import perfect_draws
     from pmdviz.scenes.words import INDEPENDENT_DRAWS
 

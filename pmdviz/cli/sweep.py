@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def sweep(options: argparse.Namespace) -> int:
     """Run the sweep; returns the exit status: 1 where a run could not be computed."""
     from pmdviz import api
-    from pmdviz.engine.recipe.recipe import versions
+    from pmdviz.engine.recipe import versions
 
     check_text_path(options.json)
     over, seeds = _over(options.over), _seeds(options.seeds)

@@ -11,9 +11,8 @@ import numpy as np
 
 from pmdviz.densities.density import Points
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
-from pmdviz.engine.recipe.python import as_python
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe, as_python
+from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.streams import stream
 from pmdviz.targets import Target

@@ -11,8 +11,8 @@ import numpy as np
 from pmdviz.engine.batches import BatchStream, StreamMark, copied
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import MEMORY_CAP, Ancestry, Checkpoint, Checkpoints, History, after_step, is_due, next_due
-from pmdviz.engine.recipe.parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import ACTS, Knobs

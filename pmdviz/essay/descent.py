@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.essay.drawing import Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.targets import Target, make_target
 

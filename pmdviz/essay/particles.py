@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.essay.drawing import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.scenes.contours import region_lines

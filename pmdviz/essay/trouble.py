@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.essay.drawing import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.essay.particles import dots, frames_at, stage
 from pmdviz.experiments.catalogue import EXPERIMENTS

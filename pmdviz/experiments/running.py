@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe.parts import checked_whole
+from pmdviz.engine.recipe_parts import checked_whole
 from pmdviz.errors import InputError, check_function, shown, unknown, words_of
 from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, Size, check_size
 from pmdviz.experiments.table import Kinds, Row, Table, csv_text

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from pmdviz.engine.recipe.parts import MAX_BUDGET
+from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Choice, Flag, Knobs, Whole

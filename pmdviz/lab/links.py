@@ -10,8 +10,8 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET, checked_whole
 from pmdviz.errors import InputError, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lessons.reading import find_lesson

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe

@@ -71,7 +71,8 @@ class Method:
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks for this method, in words; "" where the pair fits."""
-        return " and ".join(words for name, words in OFFERS.items() if name in self.requires - target.offers)
+        missing = self.requires - target.offers
+        return " and ".join(words for name, words in OFFERS.items() if name in missing) if missing else ""
 
     def check_pair(self, target: Target, knobs: Knobs) -> None:
         """Raise InputError where the method cannot run on the target with these knobs."""

@@ -13,7 +13,7 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
-from pmdviz.engine.recipe.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
+from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.expressions import Expression
 from pmdviz.presets.checks import Hint

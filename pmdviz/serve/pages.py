@@ -26,7 +26,7 @@ from panel.util import edit_readonly
 from tornado.web import RedirectHandler, RequestHandler, StaticFileHandler
 
 from pmdviz.docs_site.sources import MARKER
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown
 from pmdviz.essay.build import page
 from pmdviz.kernels.compiling import compiler

@@ -162,7 +162,7 @@ class Target:
         """What a point is."""
         return Reals(self.parameter_names)
 
-    @property
+    @cached_property
     def offers(self) -> frozenset[str]:
         """Names of OFFERS: what a method may ask of this target."""
         kinds = {"reals": Reals, "discrete": Discrete}

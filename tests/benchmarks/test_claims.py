@@ -32,7 +32,7 @@ from benchmarks.helpers.regression_page import RIVALS, SVI, best_at_first, compa
 from benchmarks.helpers.regression_problems import PASSES, TITLES
 from benchmarks.helpers.rows_page import arrays_by_row
 from benchmarks.helpers.stein_rules import as_good, falls, inverse_in_number, keeps_variance, lower, unbiased
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.aggregation.combine import COMBINERS
 

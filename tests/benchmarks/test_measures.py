@@ -9,7 +9,7 @@ from benchmarks.helpers.regressions import errors, linear
 from benchmarks.optima import Optimum, _above, gaussian_optima, mixture_optima, negative_elbo, nodes
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.targets import make_target
 
 

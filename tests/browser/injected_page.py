@@ -4,7 +4,7 @@ import numpy as np
 import panel as pn
 
 from pmdviz import custom_target, presets
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.expressions import Expression, Template
 from pmdviz.presets import Preset
 from pmdviz.presets.checks import Hint

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from tests.browser.test_page import SHOWN, without_floor
 
 pytestmark = pytest.mark.ci

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from pmdviz.experiments.link import pack
 from pmdviz.experiments.theory.recurrence import RecurrenceKnobs
-from pmdviz.lab.links import Asked, experiment_query
+from pmdviz.lab.controls.experiment_sharing import Choice, asked_of
+from pmdviz.lab.links import experiment_query
 from tests.browser.conftest import Lab, axe
 
 pytestmark = pytest.mark.ci
@@ -58,7 +58,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
 @pytest.mark.nightly
 def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, tmp_path):
     knobs = RecurrenceKnobs.checked({"runs": 2, "steps": 3})
-    lab = open_lab("/" + experiment_query(Asked("recurrence", pack(knobs))))
+    lab = open_lab("/" + experiment_query(asked_of(Choice("recurrence", knobs))))
     page = lab.page
     page.get_by_role("button", name="Run the experiment").wait_for(timeout=120_000)
     heading = page.get_by_role("heading", name="Every experiment")

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from tests.browser.conftest import Lab, look_alike, stage_pixels
 
 pytestmark = pytest.mark.ci

@@ -12,7 +12,7 @@ import pytest
 import pmdviz
 from pmdviz import api
 from pmdviz.cli import main
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
 from tests.support.engine import columns, default_target, sized_targets
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmdviz.cli import main, recipe
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
 from pmdviz.targets.mixture import Mixture
@@ -132,8 +132,8 @@ WRONG = [
 ]
 FILES = {
     "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),
-    "race.json": '{"pmdviz_race": 1, "methods": ["pmd"], "budget": 400}',
-    "bad.json": '{"pmdviz_race": 1, "methods": ["pmd"]}',
+    "race.json": '{"pmdviz_race": 4, "methods": ["pmd"], "budget": 400}',
+    "bad.json": '{"pmdviz_race": 4, "methods": ["pmd"]}',
 }
 
 

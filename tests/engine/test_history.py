@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine import frame as frame_module
 from pmdviz.engine import history as module
 from pmdviz.engine.history import History, is_due, next_due
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from tests.support.engine import columns, digest, drive
 

@@ -9,9 +9,8 @@ import pytest
 
 from pmdviz.data import files as data_files
 from pmdviz.data.tables import held, hold
-from pmdviz.engine.recipe.link import MOST_DATA
-from pmdviz.engine.recipe.parts import LARGE_TABLES, large_targets, small_targets
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import LARGE_TABLES, MOST_DATA, large_targets, small_targets
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmdviz
-from pmdviz.engine.recipe.formats import FORMAT
-from pmdviz.engine.recipe.parts import MAX_CHANGES
-from pmdviz.engine.recipe.recipe import KEYS, Recipe
+from pmdviz.engine.recipe import KEYS, Recipe
+from pmdviz.engine.recipe_parts import FORMAT, MAX_CHANGES
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits
@@ -284,8 +283,8 @@ def test_what_is_not_a_recipe_is_refused_in_a_line():
         with pytest.raises(InputError, match="not a recipe in JSON"):
             Recipe.from_json(text.encode(encoding))
     assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
-    for version in (0, FORMAT + 1, "1", None, [], {}, True, 1.5):
-        with pytest.raises(InputError, match=f"reads recipes of format {FORMAT}"):
+    for version in (0, FORMAT - 1, FORMAT + 1, "4", None, [], {}, True, 4.0):
+        with pytest.raises(InputError, match=f"reads recipes of format {FORMAT}; this one has format .*: make it"):
             Recipe.from_json(json.dumps({"pmdviz_recipe": version}))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import MAX_BUDGET, Recipe
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
 from tests.support.own import own_target

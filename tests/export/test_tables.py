@@ -6,7 +6,7 @@ import pytest
 
 import pmdviz
 from pmdviz.data.cells import read_cells
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.export.tables import UNITS

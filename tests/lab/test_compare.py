@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab

@@ -8,13 +8,13 @@ from urllib.parse import parse_qs
 import pytest
 from joblib import parallel_config
 
+from pmdviz.engine.recipe_parts import fold, unfold
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import EXPERIMENTS, Size
-from pmdviz.experiments.link import changed, pack, unpack
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import links
-from pmdviz.lab.controls.sharing import asked_of, of_preset, read, usual
+from pmdviz.lab.controls.sharing import Choice, asked_of, changed, of_preset, read, usual
 from pmdviz.lab.links import Asked
 from pmdviz.lab.loop import work as experiment_work
 from pmdviz.lab.loop.work import ExperimentWork
@@ -123,7 +123,7 @@ def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
     panel._turn("grouping", "joint")
     text = panel.sharing._ack.link
     parts = {name: values[-1] for name, values in parse_qs(text[1:]).items()}
-    assert set(parts) == {"page", "experiment", "knobs"} and unpack(parts["knobs"]) == {
+    assert set(parts) == {"page", "experiment", "knobs"} and unfold(parts["knobs"]) == {
         "correlation": 0.25,
         "grouping": "joint",
     }
@@ -156,9 +156,9 @@ def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
     "asked, words",
     [
         (Asked("descend"), "did you mean 'descent'"),
-        (Asked("descent", "3.rubbish"), "cut short or changed"),
+        (Asked("descent", "4.rubbish"), "cut short or changed"),
         (Asked("descent", "nothing"), "not complete"),
-        (Asked("descent", pack(EXPERIMENTS["recurrence"].Knobs.checked({"runs": 9, "steps": 7}))), "unknown knob"),
+        (Asked("descent", fold({"runs": 9, "steps": 7})), "unknown knob"),
         (Asked(settings="no_such"), "unknown preset of an experiment"),
     ],
 )
@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked,
 
 def test_a_value_beyond_its_bounds_in_a_link_is_refused(monkeypatch):
     knobs = EXPERIMENTS["descent"].Knobs.checked({"num_particles": 40_000})
-    asked = Asked("descent", pack(knobs))
+    asked = asked_of(Choice("descent", knobs))
     assert read(asked).knobs == knobs and asked_of(read(asked)) == asked
     monkeypatch.setenv("PMDVIZ_MAX_PARTICLES", "1000")
     with pytest.raises(InputError, match="num_particles must be"):

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS

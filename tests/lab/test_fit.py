@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.lab.loop import work as fit_work
 from pmdviz.lab.loop.runner import Runner

@@ -2,7 +2,7 @@
 
 import threading
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.metrics import perfect_draws

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.forecast import (
     heaviest,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.runner import LONGEST_S, Runner, glide_ms, origins
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.inside import InsidePanel
 from pmdviz.scenes.inside import START

@@ -3,7 +3,7 @@
 import pytest
 
 import pmdviz
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css

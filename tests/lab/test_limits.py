@@ -5,9 +5,9 @@ import math
 import pytest
 
 from pmdviz.data import files as data_files
-from pmdviz.engine.recipe import parts
-from pmdviz.engine.recipe.parts import MAX_CHANGES
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine import recipe_parts as parts
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_CHANGES
 from pmdviz.errors import InputError
 from pmdviz.experiments import base as forecast
 from pmdviz.lab.controls.setup import BUDGETS

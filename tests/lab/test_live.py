@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.lab.loop.background import DaemonPool

@@ -16,7 +16,7 @@ from bokeh.server.contexts import ApplicationContext
 from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.lab.loop import work as luck_work

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.pages.methods import MethodsPage
 from pmdviz.lab.pages.opening import Opening, opening
 from pmdviz.methods import METHODS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.page_trace import MAX_ROWS, PageTrace
 from pmdviz.lab.loop.runner import Runner

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop import past as branch_module
 from pmdviz.lab.loop.past import Past

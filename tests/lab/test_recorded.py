@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, record

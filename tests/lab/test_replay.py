@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from pmdviz.lab.controls.sharing import Sharing

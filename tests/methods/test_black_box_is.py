@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
 from pmdviz.methods import METHODS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.helpers.regressions import linear
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from tests.support.tables import looped
 

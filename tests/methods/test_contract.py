@@ -12,7 +12,7 @@ import pytest
 from pmdviz.densities.density import GaussianMixture, KernelDensity, Points, effective_sample_size
 from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, StepInfo, find_method

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import norm, truncnorm
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.stein.discrete_gf_svgd import ranked, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins

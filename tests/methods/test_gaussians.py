@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.vi import elbo

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc import leapfrog
 from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, GENTLE, Plan, Tuning, acceptance, trajectory, tuned

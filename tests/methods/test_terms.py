@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.shared.optimisers import OPTIMISERS, PARTS

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm, wasserstein_distance
 
 import pmdviz
 from pmdviz.densities.density import KernelDensity
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.metrics.draws import DIRECTIONS, differing, hamming_mmd, marginal_tv, mmd, sliced_wasserstein

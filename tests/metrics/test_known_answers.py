@@ -5,7 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.densities.density import Points
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS

@@ -8,7 +8,7 @@ import pytest
 import pmdviz
 from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.densities.grid import Grid
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import compare, measure, picture, reverse_outside
 from pmdviz.targets import make_target

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.shaped import chosen_shape, shaped_density
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.thinning import thinned
 from pmdviz.metrics import perfect_draws

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows, pack
 from pmdviz.scenes.contours import MASSES, contour_line, density_levels

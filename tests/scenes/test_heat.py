@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.contours import HIGH, SIDE, WIDE, area_image, difference_image, heat_image, marginals, with_strips
 from pmdviz.scenes.race import tile_columns

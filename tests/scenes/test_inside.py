@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.inside import NO_TERMS, POINTS, START, THIS_STEP, filled, inside
 from pmdviz.scenes.stage import SceneChoice

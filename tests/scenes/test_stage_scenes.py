@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.scenes.stage.topics import FAINT, NEUTRAL

@@ -12,7 +12,7 @@ from bokeh.models import ImportedStyleSheet
 from panel.io.state import set_curdoc
 from tornado.httputil import HTTPServerRequest, RequestStartLine
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import Link

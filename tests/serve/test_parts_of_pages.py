@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.links import Link
 from pmdviz.lab.panels.screen import Heading
 from pmdviz.serve import pages as essay

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 import hypothesis
 from hypothesis.strategies import SearchStrategy
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.table import Table

@@ -8,7 +8,7 @@ import sklearn.datasets  # noqa: F401, its first import draws from `random`, whi
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.recipe import Recipe, versions
+from pmdviz.engine.recipe import Recipe, versions
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS

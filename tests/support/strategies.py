@@ -10,9 +10,8 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 
 from pmdviz.data.tables import hold
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.link import pack
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import fold
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import NAMES
 from pmdviz.presets import PRESETS
@@ -47,7 +46,7 @@ RACES = [
 ]
 LINK = {"preset": "two-modes", "at": "12", "frame": "0123456789ab", "hide": "data,seed", "embed": "1", "start": "end"}
 LINK |= {"presenter": "1", "race": RaceRecipe.from_dict(RACES[0]).to_link(), "settings": "descent_by_correlation"}
-LINK |= {"experiment": "descent", "knobs": pack(EXPERIMENTS["descent"].Knobs.checked({"correlation": 0.9}))}
+LINK |= {"experiment": "descent", "knobs": fold({"correlation": 0.9})}
 LINK |= {"lesson": "one_step", "step": "one-step", "skip": "1"}
 RUNS = [Recipe.from_dict(plain).to_link() for plain in RECIPES]
 ACKNOWLEDGE = "the model of this page that acknowledges frames"  # what sends a message puts that model's id here

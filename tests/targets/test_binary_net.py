@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from pmdviz.densities.density import Points
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, InputWarning
 from pmdviz.targets import make_target

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pmdviz
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.targets import custom as custom_targets

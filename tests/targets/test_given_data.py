@@ -11,7 +11,7 @@ import pytest
 
 import pmdviz
 from pmdviz.data.cells import Limits, read_cells
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, InputWarning
 from pmdviz.lab.panels.own_data.dialog import Brought, _origin, _tried
 from pmdviz.targets import TARGETS, make_target

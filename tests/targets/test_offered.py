@@ -8,8 +8,8 @@ import pytest
 
 import pmdviz
 from pmdviz.cli.main import main
-from pmdviz.engine.recipe.parts import resolved_target
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import read

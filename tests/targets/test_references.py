@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import pmdviz
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target

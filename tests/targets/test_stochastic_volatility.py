@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.vi.gaussian import of_a_point
 from pmdviz.targets import make_target

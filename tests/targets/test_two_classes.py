@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 import pmdviz
 from pmdviz.data import files as data_files
 from pmdviz.data import formats as data_formats
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 

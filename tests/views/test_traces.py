@@ -1,6 +1,6 @@
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.trace_columns import KINDS, OTHER, Mark, kinds_of

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.parts import resolved_target
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, Size, mean_series, mean_with_error, size_of_run

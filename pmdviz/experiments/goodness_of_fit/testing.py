@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
+from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.goodness_of_fit.base import p_value
 from pmdviz.experiments.goodness_of_fit.sample import sample_of

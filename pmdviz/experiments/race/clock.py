@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.engine.recipe.recipe import UNITS, Recipe
+from pmdviz.engine.recipe import UNITS, Recipe
 
 DATA = UNITS[0]
 SHORT = {"data": "observations", "evaluations": "evaluations"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.methods import find_method

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import find_method

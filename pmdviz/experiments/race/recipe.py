@@ -10,9 +10,9 @@ from types import EllipsisType
 from typing import Any
 
 from pmdviz.data.tables import holding, packed
-from pmdviz.engine.recipe.defaults import given_options
-from pmdviz.engine.recipe.formats import FORMAT, earlier_knobs
-from pmdviz.engine.recipe.parts import (
+from pmdviz.engine.recipe import MAX_LINES, PIECE, Recipe, checked_unit, data_note, given_options, joined, versions
+from pmdviz.engine.recipe_parts import (
+    FORMAT,
     MAX_BUDGET,
     MAX_SEED,
     checked_parts,
@@ -21,13 +21,11 @@ from pmdviz.engine.recipe.parts import (
     json_value,
     mapping,
     named_target,
+    pack,
     resolved_target,
-    versions_in,
+    unfold,
 )
-from pmdviz.engine.recipe.python import MAX_LINES, PIECE, data_note, joined
-from pmdviz.engine.recipe.recipe import Recipe, checked_unit, versions
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.race import link
 from pmdviz.experiments.race.clock import DATA, each_costs
 from pmdviz.experiments.race.entrants import Entrant, entrants
 from pmdviz.knobs import whole_number
@@ -192,30 +190,29 @@ class RaceRecipe:
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
         """The recipe of plain values as `to_dict` gives them; only `methods` and `budget` must be there."""
-        checked_parts(plain, "race", KEYS, "key of a race:", FORMAT)
+        checked_parts(plain, "race", KEYS, "key of a race:")
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
-        version = plain.get(KEYS[0], FORMAT)
         with holding(plain.get("data", {})):
             return cls.checked(
-                [(one.method, earlier_knobs(one.knobs, one.method, version)) for one in entrants(plain["methods"])],
+                plain["methods"],
                 named_target(plain.get("target", "mixture"), targets or {}),
                 mapping("target_options", plain.get("target_options", {})),
                 plain["budget"],
                 plain.get("seeds", 1),
                 plain.get("points", 0),
-                versions_in(plain),
+                checked_versions(plain.get("made_with", {})),
                 plain.get("budget_unit", ...),
             ).ending()
 
     def to_link(self) -> str:
-        """A short text for links, of the race without its versions. Raises InputError for a custom target."""
-        return link.pack(self)
+        """A short text for links, without versions and default options. Raises InputError for a custom target."""
+        return pack({**self.to_dict(), "target_options": given_options(self.target)}, "race", self.target)
 
     @classmethod
     def from_link(cls, text: str) -> RaceRecipe:
         """The recipe of `to_link`'s text. Raises InputError."""
-        return cls.from_dict(link.unpack(text))
+        return cls.from_dict(unfold(text))
 
     def to_python(self) -> str:
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
@@ -230,7 +227,7 @@ class RaceRecipe:
 
     def _lines(self, call: str = "pmdviz.race", seeds: str = "") -> list[str]:
         custom = isinstance(self.target, CustomTarget)
-        options = {} if custom else given_options(self.of(self.entrants[0], self.seeds[0]))
+        options = given_options(self.target)
         many = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
         parts = [f"target={self.target.name if custom else repr(self.target.name)}"]
         parts += [f"target_options={options!r}"] if options else []

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.parts import MAX_BUDGET
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments.race.clock import DATA

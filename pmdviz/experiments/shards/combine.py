@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.aggregation.mixture import Mixture

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density
-from pmdviz.engine.recipe.parts import resolved_target
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.experiments.base import (
     START_S,
     Case,

@@ -13,8 +13,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from pmdviz.engine.recipe.parts import checked_whole
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, unknown, words_of
 from pmdviz.experiments.running import run_cases

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import whole_number
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
 from pmdviz.experiments.sweep.job import COUNTS, row_of

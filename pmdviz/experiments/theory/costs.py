@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.engine.frame import OVERHEAD
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.knobs import Choice, Knobs, Whole

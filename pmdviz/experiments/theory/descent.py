@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series

@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.batches import BatchStream
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, mean_series
 from pmdviz.experiments.theory.formulas import (

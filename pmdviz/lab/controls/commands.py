@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.controls.setup import next_recipe
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Live

@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.parts import resolved_target
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.clock import DATA

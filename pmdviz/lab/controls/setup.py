@@ -9,8 +9,8 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.parts import resolved_target
-from pmdviz.engine.recipe.recipe import MAX_SEED, Recipe
+from pmdviz.engine.recipe import MAX_SEED, Recipe
+from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, unknown
 from pmdviz.knobs import Knobs, KnobSpec

@@ -12,10 +12,9 @@ import panel as pn
 from bokeh.models import CustomJS
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.parts import MAX_BUDGET
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET, fold, unfold
 from pmdviz.errors import InputError
-from pmdviz.experiments import link
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv
@@ -178,7 +177,8 @@ def read(asked: links.Asked) -> Choice | None:
     if asked.settings:
         found = of_preset(asked.settings)
     elif asked.experiment:
-        knobs = find_experiment(asked.experiment).Knobs.checked(link.unpack(asked.knobs))
+        given = unfold(asked.knobs) if asked.knobs else {}
+        knobs = find_experiment(asked.experiment).Knobs.checked(given)
         found = Choice(asked.experiment, knobs)
     else:
         return None
@@ -186,11 +186,18 @@ def read(asked: links.Asked) -> Choice | None:
     return found
 
 
+def changed(knobs: Knobs) -> dict[str, Any]:
+    """The knobs that do not have their defaults, those that follow from others included."""
+    values, specs = knobs.as_dict(), knobs.specs()
+    return {name: value for name, value in values.items() if value != specs[name].default_given(values)}
+
+
 def asked_of(choice: Choice) -> links.Asked:
     """A choice as a link says it: by its preset's name as long as nothing was turned."""
     if choice.preset and choice == of_preset(choice.preset):
         return links.Asked(settings=choice.preset)
-    return links.Asked(choice.experiment, link.pack(choice.knobs))
+    given = changed(choice.knobs)
+    return links.Asked(choice.experiment, fold(given) if given else "")
 
 
 class ExperimentSharing:

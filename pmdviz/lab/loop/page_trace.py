@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.scenes.trace_columns import CLOCKS, column, columns_drawn, extremes, value_of
 
 CLOCKS_FIRST = ("iteration", *(clock for clock in CLOCKS if clock != "iteration"))

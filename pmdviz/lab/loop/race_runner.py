@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.parts import MAX_BUDGET
+from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.result import mode_masses, row

@@ -23,7 +23,7 @@ from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, Checkpoints, History
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT

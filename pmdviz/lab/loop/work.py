@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 from bokeh.document import Document
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds

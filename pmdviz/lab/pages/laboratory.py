@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError

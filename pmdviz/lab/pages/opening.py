@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop import limits
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.methods import Method, usual_target

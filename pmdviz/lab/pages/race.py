@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.parts import fresh_seed
+from pmdviz.engine.recipe_parts import fresh_seed
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar

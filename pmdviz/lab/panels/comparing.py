@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import USUAL_TARGET, Recipe
+from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.clock import spent_in

@@ -10,7 +10,6 @@ from typing import Any
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.experiments import link
 from pmdviz.experiments.base import Experiment, TooMuch
 from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.experiments.running import ExperimentResult
@@ -18,7 +17,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm, as_text
 from pmdviz.lab.controls.playback import SMALL, small_button
-from pmdviz.lab.controls.sharing import Choice, ExperimentSharing, of_preset, read, usual
+from pmdviz.lab.controls.sharing import Choice, ExperimentSharing, changed, of_preset, read, usual
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.locked import handed
@@ -99,9 +98,7 @@ class ExperimentResults:
 def _about(work: ExperimentWork) -> str:
     """Whose pictures they are: settings may be turned meanwhile."""
     specs = work.knobs.specs()
-    parts = [
-        f"{specs[name].label}: {specs[name].said(as_text(value))}" for name, value in link.changed(work.knobs).items()
-    ]
+    parts = [f"{specs[name].label}: {specs[name].said(as_text(value))}" for name, value in changed(work.knobs).items()]
     return f"<b>{html.escape(work.experiment.title)}</b>, {html.escape('; '.join(parts) or 'with its defaults')}."
 
 

@@ -329,7 +329,7 @@ class RegressionNet(InLatentScales, Target):
         """s2 in units of y^2, (m, d) -> (m,)."""
         return np.exp(theta[:, -1]) * self.unit[-1] ** 2
 
-    @property
+    @cached_property
     def offers(self) -> frozenset[str]:
         """Noise besides, where y is a number."""
         return super().offers | (frozenset() if self.noise_prior is None else {"noise_variance"})

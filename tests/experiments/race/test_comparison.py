@@ -1,6 +1,6 @@
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race.comparison import compared, differing, telling
 from pmdviz.methods import METHODS

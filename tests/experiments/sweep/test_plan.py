@@ -30,7 +30,7 @@ def test_every_combination_times_every_seed_in_order_or_side_by_side():
 def test_identity_is_of_all_that_decides_but_not_of_the_versions(monkeypatch):
     (one,) = planned(GAUSSIAN, {"num_particles": [20]}, 1)
     (further,) = planned(GAUSSIAN.replaced(knobs={"eta": 3.0}), {"num_particles": [20]}, 1)
-    monkeypatch.setattr("pmdviz.engine.recipe.recipe.versions", lambda: {"pmdviz": "another"})
+    monkeypatch.setattr("pmdviz.engine.recipe.versions", lambda: {"pmdviz": "another"})
     (other,) = planned(GAUSSIAN, {"num_particles": [20]}, 1)
     assert other.recipe.made_with == {"pmdviz": "another"}
     assert one.identity == other.identity

@@ -10,8 +10,8 @@ from typing import Any
 import param
 from panel.custom import Child, JSComponent
 
-from pmdviz.engine.recipe.parts import MAX_BUDGET
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import KnobSpec

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import metadata
 from types import EllipsisType
 from typing import Any
 
 from pmdviz.data.tables import Table, holding, packed
-from pmdviz.engine.recipe.formats import BUDGETS, FORMAT, earlier_knobs
-from pmdviz.engine.recipe.link import pack, unpack
-from pmdviz.engine.recipe.parts import (
+from pmdviz.engine.recipe_parts import (
+    FORMAT,
     MAX_BUDGET,
     MAX_SEED,
     Change,
@@ -22,16 +22,17 @@ from pmdviz.engine.recipe.parts import (
     checked_parts,
     checked_versions,
     checked_whole,
+    fits_link,
     json_value,
     mapping,
     most_changes,
     named_target,
+    pack,
     resolved_target,
     shared_target,
     suited,
-    versions_in,
+    unfold,
 )
-from pmdviz.engine.recipe.python import as_python
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.kernels.groups import DEFAULT, in_dimensions, knob_groups
 from pmdviz.kernels.machine import machine
@@ -39,6 +40,7 @@ from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
+MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
 USUAL_TARGET, USUAL_METHOD = "mixture", "pmd"  # where none is named
 KEYS = (
@@ -266,31 +268,33 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Recipe:
-        """The recipe of plain values as `to_dict` gives them; parts that are left out take the defaults of its format.
+        """The recipe of plain values as `to_dict` gives them; parts that are left out take the defaults.
 
         The result of a run, as `pmdviz run --json` writes it, is taken for the recipe in it.
         """
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
-        checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
-        method, version = plain.get("method", USUAL_METHOD), plain.get(KEYS[0], FORMAT)
-        knobs = earlier_knobs(_named_knobs(method, plain.get("knobs", {})), method, version)
-        rest = {k: plain[k] for k in ("method", "seed", "budget_unit", "changes") if k in plain}
-        if "budget" in plain or version in BUDGETS:
-            rest["budget"] = _checked_budget(plain.get("budget", BUDGETS.get(version)))
+        checked_parts(plain, "recipe", KEYS, "recipe key")
+        rest = {k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain}
+        knobs = _named_knobs(plain.get("method", USUAL_METHOD), plain.get("knobs", {}))
         target = named_target(plain.get("target", USUAL_TARGET), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
+        made_with = checked_versions(plain.get("made_with", {})) or None
         with holding(plain.get("data", {})):
-            return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
+            return cls(target, target_options=options, made_with=made_with, **rest, **knobs)
 
     def to_link(self) -> str:
-        """The recipe as a short text for the query of a link. Raises InputError for a custom target."""
-        return pack(self)
+        """The recipe as a short text for the query of a link, which leaves out what has its default.
+
+        Raises InputError for a custom target.
+        """
+        given = {"target_options": given_options(self.make_target()), "knobs": given_knobs(self)}
+        return pack({**self.to_dict(), **given}, "recipe", self.custom)
 
     @classmethod
     def from_link(cls, text: str) -> Recipe:
         """The recipe of `to_link`'s text. Raises InputError."""
-        return cls.from_dict(unpack(text))
+        return cls.from_dict(unfold(text))
 
     def to_python(self) -> str:
         """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
@@ -334,11 +338,113 @@ def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
     return knobs
 
 
+def given_options(target: Target) -> dict[str, Any]:
+    """The options of a built-in target that differ from what they would be if nothing but the data were said."""
+    if isinstance(target, CustomTarget):
+        return {}
+    options, specs = target.options.as_dict(), target.Options.specs()
+    data = {"data": options["data"]} if "data" in options else {}
+    usual = {**target.checked_options(data).as_dict(), "data": specs["data"].default if data else None}
+    return {name: value for name, value in options.items() if value != specs[name].default_beside(options, usual)}
+
+
+def given_knobs(recipe: Recipe) -> dict[str, Any]:
+    """The starting knobs that differ from what they would be if nothing were said."""
+    way = recipe.make_method()
+    usual, specs = way.fitted(way.Knobs.defaults(), recipe.make_target()).as_dict(), way.Knobs.specs()
+    return {name: v for name, v in recipe.knobs.items() if v != specs[name].default_beside(recipe.knobs, usual)}
+
+
+def as_python(recipe: Recipe, iterations: int | None = None) -> str:
+    """At most 15 lines that repeat the recipe's run and bind `run`; only what differs from the defaults is written.
+
+    The run goes to the end of its budget, or for so many iterations.
+    A log of changes that does not fit comes as the text of a link, a still longer one from the JSON form in a file.
+    """
+    parts = [f"target={recipe.target if recipe.custom else repr(recipe.target)}"]
+    if options := given_options(recipe.make_target()):
+        parts += [f"target_options={options!r}"]
+    parts += [f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
+    parts += [f"budget_unit={recipe.budget_unit!r}"] if recipe.budget_unit != "data" else []
+    parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
+    note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
+    note += data_note(recipe.tables)
+    lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]
+    lines += [f"    {line}," for line in joined(parts + (["changes=changes"] if recipe.changes else []))]
+    lines += [")"]
+    end = ["run = pmdviz.run(recipe)"]
+    if iterations is not None:
+        end = ["session = pmdviz.Session(recipe)", f"session.advance({iterations})", "run = session.run"]
+    by_link = recipe.custom is None and fits_link(table.text for table in recipe.tables)
+    alone = by_link and any(table.origin == "" for table in recipe.tables)  # no file lies anywhere
+    ways = (
+        *([_from_link(recipe)] if alone else []),
+        lines,
+        *([_from_link(recipe)] if by_link else []),
+        _from_file(recipe),
+    )
+    return "\n".join([*next(way for way in ways if len(way) + len(end) <= MAX_LINES), *end]) + "\n"
+
+
+def data_note(tables: Sequence[Table]) -> list[str]:
+    """Lines before those that name a person's tables: how each is made of its file, or where it must lie.
+
+    Its digits are checked where they run.
+    """
+    return [
+        f"data = {table.origin}  # the file lies beside this one"
+        if table.origin
+        else f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it"
+        for table in tables
+    ]
+
+
+def _changes(recipe: Recipe) -> list[str]:
+    if not recipe.changes:
+        return []
+    return ["changes = [", *(f"    {line}," for line in joined([repr(tuple(one)) for one in recipe.changes])), "]"]
+
+
+def _from_link(recipe: Recipe) -> list[str]:
+    text = recipe.to_link()
+    pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+    return [
+        "import pmdviz",
+        "",
+        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes on the way",
+        *(f'    "{piece}",' for piece in pieces),
+        ")",
+        'recipe = pmdviz.Recipe.from_link("".join(link))',
+    ]
+
+
+def _from_file(recipe: Recipe) -> list[str]:
+    targets = f", targets={{{recipe.target!r}: {recipe.target}}}" if recipe.custom else ""
+    return [
+        "import pathlib",
+        "import pmdviz",
+        "",
+        f"# {len(recipe.changes):,} changes on the way are too many for a few lines: save the recipe beside this file",
+        'text = pathlib.Path("recipe.json").read_text(encoding="utf-8")',
+        f"recipe = pmdviz.Recipe.from_json(text{targets})",
+    ]
+
+
+def joined(parts: list[str]) -> list[str]:
+    """`parts` joined by commas into lines of at most 100 characters, where they fit."""
+    lines = parts[:1]
+    for part in parts[1:]:
+        joined = f"{lines[-1]}, {part}"
+        lines = [*lines[:-1], joined] if len(joined) <= WIDTH else [*lines, part]
+    return lines
+
+
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
     return {name: _version(name) for name in ("pmdviz", "numpy", "numba")} | machine()
 
 
+@lru_cache
 def _version(name: str) -> str:
     try:
         return metadata.version(name)

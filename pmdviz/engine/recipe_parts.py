@@ -1,9 +1,15 @@
-"""What a recipe is made of, as it comes from outside: checked, with a sentence for everything that cannot be used."""
+"""What a recipe is made of, as it comes from outside: checked, with a sentence for everything that cannot be used.
+
+The text of links too: a format's number and folded JSON, with no module named and no code in it.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import secrets
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,13 +20,16 @@ from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method
 from pmdviz.targets import Target, find_target, make_target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.offered import offered
+from pmdviz.targets.offered import choice_of, offered
 
+FORMAT = 4  # of recipes, races and links; what changes a run without being asked for, such as a default, needs another
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
 MAX_CHANGES = 10_000
 LARGE_TABLES = 500_000  # bytes of a person's own numbers
+MOST_DATA = 2_000  # bytes of a person's own tables in a link
+LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
@@ -33,7 +42,7 @@ def fresh_seed(now: int) -> int:
 
 def shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
     """The built-in target with these options: one for all recipes, as it never changes."""
-    large = sum(table.rows.nbytes for table in tables_in(value for _, value in options)) > LARGE_TABLES
+    large = sum(table.rows.nbytes for table in tables_in(dict(options).values())) > LARGE_TABLES
     return (large_targets if large else small_targets)(name, options)
 
 
@@ -64,6 +73,8 @@ def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
 
 def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
+    if fitted is start:
+        return start
     kept = {name: getattr(start, name) for name in unfit(start, fitted) & {*given}}
     return fitted.changed(kept) if kept else fitted
 
@@ -152,21 +163,16 @@ def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
-def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str, version: int) -> None:
-    """Raise InputError unless `plain` is an object of these keys, the first of them its format, 1 to `version`."""
+def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str) -> None:
+    """Raise InputError unless `plain` is an object of these keys, the first of them its format."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
     for key in plain:
         if key not in keys:
             raise unknown(key_of, key, keys)
-    given = plain.get(keys[0], version)
-    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= version:
-        raise InputError(f"this pmdviz reads {what}s of format {version} and before; given: format {shown(given)}")
-
-
-def versions_in(plain: Mapping[str, Any]) -> dict[str, str]:
-    """The versions that a recipe says it was made with. Raises InputError."""
-    return checked_versions(plain.get("made_with", {}))
+    given = plain.get(keys[0], FORMAT)
+    if type(given) is not int or given != FORMAT:
+        raise other_format(what, given)
 
 
 def checked_versions(given: Any) -> dict[str, str]:
@@ -223,3 +229,63 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InputError(f"a recipe gives each key once; twice in one object: {shown(key)}")
         found[key] = value
     return found
+
+
+def other_format(what: str, given: Any) -> InputError:
+    """The refusal of a recipe, race or link of another format."""
+    words = f"this pmdviz reads {what}s of format {FORMAT}; this one has format {shown(given, 12)}"
+    return InputError(f"{words}: make it again here, or open it with the pmdviz that made it")
+
+
+def pack(plain: Mapping[str, Any], what: str, target: Target | None) -> str:
+    """The text of a link to a recipe or race of these plain values, `target` its own one if it has one.
+
+    Versions and large tables are left out, of which names and digits stay. Raises InputError for a target of one's own
+    that no server offers, and for too much.
+    """
+    if isinstance(target, CustomTarget) and choice_of(target) is target:
+        raise InputError(f"a link cannot hold your own target {target.name!r}; share the {what} as a file")
+    left_out = (f"pmdviz_{what}", "made_with")
+    kept = {name: value for name, value in plain.items() if name not in left_out and value not in ({}, [])}
+    if not fits_link(kept.get("data", {}).values()):
+        del kept["data"]
+    return fold(kept)
+
+
+def fits_link(tables: Iterable[str]) -> bool:
+    """Whether a link carries tables of these texts."""
+    return sum(len(text.encode()) for text in tables) <= MOST_DATA
+
+
+def fold(plain: Mapping[str, Any]) -> str:
+    """Plain values as the text of a link: the format's number, a dot, and the base64url of their deflated JSON.
+
+    Equal values in the same order give equal texts. Raises InputError for more than LARGEST bytes of JSON.
+    """
+    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    if len(text) > LARGEST:
+        raise InputError(f"a link holds at most {LARGEST:,} bytes of JSON; this one has {len(text):,}: share a file")
+    return f"{FORMAT}.{base64.urlsafe_b64encode(zlib.compress(text, 9, wbits=-15)).decode().rstrip('=')}"
+
+
+def unfold(text: str) -> Mapping[str, Any]:
+    """The plain values of `fold`'s text, not checked yet. Raises InputError with one sentence for others."""
+    if not isinstance(text, str):
+        raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
+    if len(text) > LARGEST:
+        raise InputError(f"a link has at most {LARGEST:,} characters; this one has {len(text):,}")
+    number, dot, body = text.partition(".")
+    if not dot or not number.isascii() or not number.isdecimal():
+        raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")
+    if number != str(FORMAT):
+        raise other_format("link", int(number[:18]))
+    broken = InputError("the link was cut short or changed on the way; open it again from where you got it")
+    try:
+        squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
+        unfolder = zlib.decompressobj(-15)
+        unfolded = unfolder.decompress(squeezed, LARGEST)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise broken from error
+    if not unfolder.eof or unfolder.unused_data:
+        raise broken
+    return mapping("what a link says", json_value(unfolded))
