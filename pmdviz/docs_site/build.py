@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from pmdviz.docs_site.extension import commands_markdown, glossary_markdown, python_markdown
+from pmdviz.docs_site.reference import commands_markdown, glossary_markdown, python_markdown
 from pmdviz.docs_site.sources import (
     FOLDER,
     MARKER,

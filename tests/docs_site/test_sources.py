@@ -7,7 +7,7 @@ import pytest
 from pmdviz.cli import main
 from pmdviz.docs_site import build as building
 from pmdviz.docs_site.build import PARTS, make_room
-from pmdviz.docs_site.extension import command_parser, commands_markdown
+from pmdviz.docs_site.reference import command_parser, commands_markdown
 from pmdviz.docs_site.sources import FEW, MARKER, chosen, contents, gallery_markdown, with_parts, write_sources
 from pmdviz.errors import InputError
 from pmdviz.presets import PRESETS
