@@ -1,4 +1,4 @@
-"""Methods: the algorithms. One file each, in the folder of its family; a file put there appears in every menu."""
+"""Methods: the algorithms, in the folder of their family; a file put there appears in every menu."""
 
 from __future__ import annotations
 

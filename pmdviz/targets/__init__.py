@@ -1,4 +1,4 @@
-"""Targets: the posteriors to be found. One file each; a file put here appears in every menu by itself."""
+"""Targets: the posteriors to be found; a file put here appears in every menu by itself."""
 
 from __future__ import annotations
 

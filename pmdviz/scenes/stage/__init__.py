@@ -1,4 +1,4 @@
-"""What a stage can show: scenes, one file each; a file put here appears in lab, race and exports by itself."""
+"""What a stage can show: scenes; a file put here appears in lab, race and exports by itself."""
 
 from __future__ import annotations
 
