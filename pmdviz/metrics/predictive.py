@@ -217,7 +217,8 @@ def _work(frame: Measurable) -> float | None:
     target = frame.target
     if target.by_points and isinstance(frame.method, Chain):
         return None
-    own = target.by_points and frame.method.family != "parametric"
+    few = target.by_points or "reals" not in target.offers  # q of discrete states is points: these are asked
+    own = few and frame.method.family != "parametric"
     many = min(len(frame.particles), MOST_POINTS) if own else MOST_POINTS
     return many * len(target.test_data) * (15 + 0.35 * target.dim)
 
