@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import ClassVar, Protocol
 
 import numpy as np
 
+from pmdviz.cached import cached_property
 from pmdviz.densities.grid import Grid
 from pmdviz.kernels.factors import inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line

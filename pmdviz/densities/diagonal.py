@@ -7,10 +7,10 @@ ordinary kernel density estimate, of width m^(-1/5) in one dimension (Silverman 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
+from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import own_scale, spread
 from pmdviz.densities.density import GaussianMixture, KernelDensity, mixed, weighted_sum
 from pmdviz.densities.grid import Grid

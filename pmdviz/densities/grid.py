@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+
+from pmdviz.cached import cached_property
 
 CELLS_PER_SD = 1.0  # a cell is at most the narrowest sd: sums of Gaussians then err by 2 exp(-2 pi^2) = 5e-9
 Sides = dict[int, tuple[int, ...]]  # cells a side, by dimension

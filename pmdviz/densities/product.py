@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from pmdviz.cached import cached_property
 from pmdviz.densities.density import Density, KernelDensity, variances, weighted_sum
 from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import own_scale
 from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
 from pmdviz.densities.grid import Grid

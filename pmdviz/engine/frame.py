@@ -6,11 +6,11 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pmdviz.cached import cached_property
 from pmdviz.densities.density import Density, Points
 from pmdviz.engine.history import Ancestry
 from pmdviz.engine.judging import Finding, caveat_of, find

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from pmdviz.cached import cached_property
 from pmdviz.knobs import Knobs
 
 if TYPE_CHECKING:
