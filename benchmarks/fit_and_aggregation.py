@@ -14,8 +14,7 @@ from benchmarks.helpers.contest import figures
 from benchmarks.helpers.fit_bars import judged
 from benchmarks.helpers.fit_configurations import CONFIGURATIONS, QUICK
 from benchmarks.helpers.fit_sizes import sizes_by_route, zero_means
-from pmdviz.experiments import catalogue  # noqa: F401, enters the experiments
-from pmdviz.experiments.aggregation.knobs import AGAINST, VARIED
+from pmdviz.experiments.aggregation.experiment import AGAINST, VARIED
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pmdviz.engine.run import Run
     from pmdviz.engine.session import Session
     from pmdviz.errors import InputError, TargetError
-    from pmdviz.experiments.goodness_of_fit.control_variates import stein_mean
+    from pmdviz.experiments.goodness_of_fit.testing import stein_mean
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
@@ -60,7 +60,7 @@ _HOMES = {
     "race": "pmdviz.experiments.race",
     "read_table": "pmdviz.api",
     "run": "pmdviz.api",
-    "stein_mean": "pmdviz.experiments.goodness_of_fit.control_variates",
+    "stein_mean": "pmdviz.experiments.goodness_of_fit.testing",
     "sweep": "pmdviz.api",
     "target": "pmdviz.api",
     "test_fit": "pmdviz.api",

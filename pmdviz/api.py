@@ -63,7 +63,7 @@ def list_methods() -> dict[str, dict[str, Any]]:
 
 def list_experiments() -> dict[str, dict[str, Any]]:
     """Every experiment: name -> title, about, reference, knobs (name, default, bounds, unit, help)."""
-    from pmdviz.experiments.catalogue import EXPERIMENTS  # joblib takes a tenth of a second
+    from pmdviz.experiments.running import EXPERIMENTS  # joblib takes a tenth of a second
 
     return {
         name: {
@@ -259,7 +259,7 @@ def sweep(
     from pmdviz.experiments.sweep import run_sweep  # joblib takes a tenth of a second
 
     compile_ahead(recipe.kernel_groups)
-    return run_sweep(recipe, over, seeds, path, error, together, workers, progress)
+    return run_sweep(recipe, over, seeds, error, together, path=path, workers=workers, progress=progress)
 
 
 def _besides(knobs: Mapping[str, Any], **parts: Any) -> list[str]:
@@ -308,8 +308,7 @@ def experiment(
     --------
     >>> pmdviz.experiment("convergence", varied="m", seeds=4).summary
     """
-    from pmdviz.experiments import catalogue  # noqa: F401, joblib takes a tenth of a second
-    from pmdviz.experiments.running import run_experiment
+    from pmdviz.experiments.running import run_experiment  # joblib takes a tenth of a second
 
     return run_experiment(name, knobs, path=path, workers=workers, progress=progress, insist=insist)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.export.options import Look, RaceLook
 from pmdviz.knobs import A_FILE, ACTS, table
 from pmdviz.methods import METHODS, usual_target

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.recipe import Recipe
-from pmdviz.experiments.goodness_of_fit.experiment import RecipeRate, rate_of, rejection_rate
-from pmdviz.experiments.goodness_of_fit.sample import enumerated
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.experiments.goodness_of_fit.experiment import Rate, rate_of
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, enumerated
+from pmdviz.experiments.goodness_of_fit.testing import tested
 from pmdviz.experiments.workers import results
 from pmdviz.targets import Target, make_target
 
@@ -23,6 +26,36 @@ class Route(NamedTuple):
 
     test: str
     recipe: Recipe
+
+
+class RecipeRate(NamedTuple):
+    """Of a recipe's runs."""
+
+    rate: Rate
+    num_points: float  # mean over the runs that were tested
+    refused: int  # runs that left too few independent points
+
+
+def rejection_rate(
+    recipe: Recipe, test: str, seeds: Iterable[int], alpha: float = 0.05, draws: int = 200, bandwidth: str = "median"
+) -> RecipeRate:
+    """How often `test` rejects the end of a run of `recipe` as a sample of its own target, over run seeds.
+
+    Raises InputError where every run leaves too few independent points, or its method's points cannot be tested.
+    """
+    found, refusals = [], []
+    for seed in seeds:
+        session = Session(Recipe.from_dict({**recipe.to_dict(), "seed": int(seed)}), metrics_every=10**9)
+        while not session.done:
+            session.advance(10**9)
+        try:
+            found.append(tested(session.target, session, test, int(seed), alpha, draws, bandwidth))
+        except InputError as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0] if refusals else InputError("a rejection rate needs at least one seed")
+    rate = rate_of(sum(one.rejected for one in found), len(found))
+    return RecipeRate(rate, float(np.mean([one.num_points for one in found])), len(refusals))
 
 
 ROUTES = {

@@ -10,8 +10,8 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.essay.drawing import POINT, Axis, Found, Layer, Panel, Picture, found, marker, static
 from pmdviz.essay.particles import dots, frames_at, stage
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.dimension.dimension import EXACT, Dimension
+from pmdviz.experiments.dimension import EXACT, Dimension
+from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.metrics.modes import modes
 
 SEEDS = [*range(8)]

@@ -127,6 +127,7 @@ class Experiment:
     def __init_subclass__(cls) -> None:
         if cls.name:
             EXPERIMENTS[cls.name] = cls()
+            cls.Knobs.kind_words = f"knob of experiment {cls.name!r}:"
 
     def columns(self, knobs: Any) -> Mapping[str, type]:
         """The columns of a row, each int, float, str or bool."""
@@ -155,6 +156,14 @@ class Experiment:
     def size(self, case: Case) -> Size | None:
         """What a case is predicted to need; None for one that is never too large."""
         return None
+
+
+def grouped(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows by their values in some columns, in the order in which these come first."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return found
 
 
 def mean_with_error(values: np.ndarray) -> tuple[float, float]:

@@ -2,83 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
+import importlib
 import json
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import nullcontext
+import pkgutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from pmdviz.engine.recipe_parts import checked_whole
-from pmdviz.errors import InputError, check_function, shown, unknown, words_of
-from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, Size, check_size
-from pmdviz.experiments.table import Kinds, Row, Table, csv_text
-from pmdviz.experiments.workers import init_worker, num_processes, results
+import pmdviz.experiments
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, check_size
+from pmdviz.experiments.table import Row, Table, csv_text
+from pmdviz.experiments.workers import FAILED, run_cases
 from pmdviz.files import finite, write_json
 
-# Cases computed in worker processes into a table on disk: with progress, cancel, and going on where one stopped.
+# All experiments of the package: every module of its folders is imported, so that a new file is there by itself.
 
+for _module in pkgutil.walk_packages(pmdviz.experiments.__path__, "pmdviz.experiments."):
+    if _module.name != __name__:
+        importlib.import_module(f"pmdviz.experiments.{_module.name.removeprefix('pmdviz.experiments.')}")
 
-class Computed(NamedTuple):
-    """What there is of the cases."""
-
-    rows: dict[Hashable, list[Row]]  # by case
-    lost: list[str]  # a sentence for each case whose worker died
-    path: Path | None  # of the table
-
-
-def run_cases(
-    cases: Mapping[Hashable, Any],
-    work: Callable[[Any], list[Row]],
-    *,
-    kinds: Kinds,
-    identity: Callable[[Row], Hashable],
-    named: Callable[[Any], str],
-    path: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    on_row: Callable[[Row], object] = lambda row: None,
-    before: Callable[[list[Any]], object] = lambda cases: None,
-) -> Computed:
-    """`work` on every case whose rows are not in the table at `path` already.
-
-    `work` is sent to other processes and must catch its own errors. `identity` of a row is its case's key; `named` says
-    in words which case was lost. `progress(done, all)` is called after each and a few times a second; what it raises
-    stops the workers, and the table keeps what was finished. `before(cases that are missing)` may refuse them.
-    """
-    table = Table(path, kinds) if path is not None else None
-    with table or nullcontext():
-        found: dict[Hashable, list[Row]] = {}
-        for row in table.rows if table else ():
-            found.setdefault(identity(row), []).append(row)
-        missing, lost = [key for key in cases if key not in found], []
-
-        def tell() -> None:
-            if progress is not None:
-                progress(sum(key in found for key in cases), len(cases))
-
-        before([cases[key] for key in missing])
-        for number, rows, why in results(work, [cases[key] for key in missing], workers, tell):
-            if rows is None:
-                lost.append(f"{named(cases[missing[number]])} is missing: {why}")
-                continue
-            found[missing[number]] = rows
-            for row in rows:
-                on_row(row)
-            if table:
-                table.add(*rows)
-        tell()
-        if table:
-            table.sort([*cases], identity)
-    return Computed({key: found[key] for key in cases if key in found}, lost, table and table.path)
-
-
-CASE, FAILED = "case", "failed"  # columns of every table: the case as JSON, and why it has no numbers
+CASE = "case"  # the column of every table that names the case, as JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,46 +106,30 @@ def find_experiment(name: Any) -> Experiment:
     return EXPERIMENTS[name]
 
 
-def run_experiment(
-    name: str,
-    knobs: Mapping[str, Any],
-    *,
-    path: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    niceness: int = 0,
-    on_row: Callable[[Row], object] = lambda row: None,
-    insist: bool = False,
-) -> ExperimentResult:
-    """The experiment that `pmdviz.experiment` describes; workers give way to others by `niceness`."""
+def run_experiment(name: str, knobs: Mapping[str, Any], insist: bool = False, **way: Any) -> ExperimentResult:
+    """The experiment that `pmdviz.experiment` describes; `way`: how its cases are run, as `run_cases` takes it."""
     experiment = find_experiment(name)
     chosen = experiment.Knobs.checked(dict(knobs))
-    check_function("progress", progress)
-    workers = None if workers is None else checked_whole("workers", workers, 1, 1000)
     cases = {_key(case): case for case in experiment.cases(chosen)}
     if not cases:
         raise InputError(f"experiment {name!r} has no cases with these knobs; given: {shown(dict(knobs))}")
-    columns = dict(experiment.columns(chosen))
-    found = run_cases(
+
+    def check(missing: list[Case], processes: int) -> None:
+        check_size([size for case in missing if (size := experiment.size(case)) is not None], processes, insist)
+
+    rows, lost, path = run_cases(
         cases,
-        functools.partial(_rows_of, experiment, columns, os.getpid(), niceness),
-        kinds={CASE: str, **columns, FAILED: str},
+        experiment.run,
+        kinds={CASE: str, **experiment.columns(chosen), FAILED: str},
+        labels=_labels,
         identity=lambda row: row[CASE],
         named=lambda case: f"the case {case}",
-        path=path,
-        workers=workers,
-        progress=progress,
-        on_row=on_row,
-        before=lambda missing: check_size(_sizes(experiment, missing), num_processes(workers), insist),
+        before=check,
+        **way,
     )
-    rows = [row for each in found.rows.values() for row in each]
     failed = [f"{row[CASE]}: {row[FAILED]}" for row in rows if row[FAILED]]
     good = [row for row in rows if not row[FAILED]]
-    return ExperimentResult(name, chosen.as_dict(), good, (*failed, *found.lost), found.path)
-
-
-def _sizes(experiment: Experiment, cases: list[Case]) -> list[Size]:
-    return [size for case in cases if (size := experiment.size(case)) is not None]
+    return ExperimentResult(name, chosen.as_dict(), good, (*failed, *lost), path)
 
 
 def _key(case: Case) -> str:
@@ -207,17 +138,5 @@ def _key(case: Case) -> str:
     return text if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _rows_of(experiment: Experiment, columns: dict[str, type], home: int, niceness: int, case: Case) -> list[Row]:
-    """The rows of a case; whatever goes wrong in it becomes words in a row."""
-    init_worker(home, niceness)
-    key = _key(case)
-    try:
-        found = experiment.run(case)
-        return [{CASE: key, **{name: kind(row[name]) for name, kind in columns.items()}, FAILED: ""} for row in found]
-    except (Exception, SystemExit) as error:  # other cases go on
-        nothing: dict[type, Any] = {int: 0, float: np.nan, str: "", bool: False}
-        empty = {name: nothing[kind] for name, kind in columns.items()}
-        return [{CASE: key, **empty, FAILED: f"{type(error).__name__}: {words_of(error)}".strip()}]
-
-
-# What a run will need, by the work that its method's knobs declare.
+def _labels(case: Case) -> Row:
+    return {CASE: _key(case)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import importlib.util
 import io
 import os
 import time
@@ -68,11 +69,8 @@ class Table:
     def write(self) -> None:
         """Write all rows aside and move them in place."""
         began = time.monotonic()
-        text = (
-            _parquet(self.rows, self._kinds)
-            if self.path.suffix == ".parquet"
-            else csv_text(self.rows, self._kinds).encode()
-        )
+        as_parquet = self.path.suffix == ".parquet"
+        text = _parquet(self.rows, self._kinds) if as_parquet else csv_text(self.rows, self._kinds).encode()
         with atomic_write(self.path) as part:
             part.write_bytes(text)
         now = time.monotonic()
@@ -126,11 +124,7 @@ def table_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _has_pyarrow() -> bool:
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 def csv_text(rows: Iterable[Row], names: Iterable[str]) -> str:
@@ -144,15 +138,12 @@ def csv_text(rows: Iterable[Row], names: Iterable[str]) -> str:
 
 def _from_csv(path: Path) -> tuple[list[str], list[Row]]:
     with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file, strict=True)
-        return list(reader.fieldnames or []), [_whole(row, reader.line_num) for row in reader]
-
-
-def _whole(row: Row, line: int) -> Row:
-    """A row as it is; ValueError where it has more values than the header has columns."""
-    if None in row:
-        raise ValueError(f"line {line} has more values than the header has columns")
-    return row
+        reader, rows = csv.DictReader(file, strict=True), []
+        for row in reader:
+            if None in row:
+                raise ValueError(f"line {reader.line_num} has more values than the header has columns")
+            rows.append(row)
+        return list(reader.fieldnames or []), rows
 
 
 def _parquet(rows: list[Row], kinds: Kinds) -> bytes:

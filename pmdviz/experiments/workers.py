@@ -15,8 +15,10 @@ import queue
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -25,8 +27,11 @@ from joblib.externals.loky.backend.process import LokyProcess
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
-from pmdviz.data.tables import Table, tables_in, texts_in
-from pmdviz.errors import words_of
+from pmdviz.data.tables import Table as PersonsTable
+from pmdviz.data.tables import tables_in, texts_in
+from pmdviz.engine.recipe_parts import checked_whole
+from pmdviz.errors import check_function, words_of
+from pmdviz.experiments.table import Kinds, Row, Table
 from pmdviz.kernels import pool
 
 BEAT_S = 0.2
@@ -149,7 +154,7 @@ def _attempt(
         raise
 
 
-def _numbered(work: Callable[[Any], Any], number: int, piece: Any, tables: tuple[Table, ...]) -> tuple[int, Any]:
+def _numbered(work: Callable[[Any], Any], number: int, piece: Any, tables: tuple[PersonsTable, ...]) -> tuple[int, Any]:
     """The tables are held where they arrive, so that `work` finds those that the piece names."""
     return number, work(piece)
 
@@ -213,3 +218,90 @@ def _leave_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(LOOK_S)
     os._exit(1)
+
+
+# Cases computed in worker processes into a table on disk: with progress, cancel, and going on where one stopped.
+
+FAILED = "failed"  # a column of every table: why a row has no numbers
+NOTHING: dict[type, Any] = {int: 0, float: float("nan"), str: "", bool: False}  # in the other columns of such a row
+
+
+def run_cases(
+    cases: Mapping[Any, Any],
+    work: Callable[[Any], list[Row]],
+    *,
+    kinds: Kinds,
+    labels: Callable[[Any], Row],
+    identity: Callable[[Row], Hashable],
+    named: Callable[[Any], str],
+    path: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    niceness: int = 0,
+    on_row: Callable[[Row], object] = lambda row: None,
+    before: Callable[[list[Any], int], object] = lambda cases, processes: None,
+) -> tuple[list[Row], list[str], Path | None]:
+    """The rows of all cases in their order, a sentence for each case whose worker died, and where the table is.
+
+    Parameters
+    ----------
+    cases : key -> case
+        Those that have rows in the table at `path` are not computed again.
+    work : case -> rows
+        Done in other processes, which give way by `niceness`. Whatever goes wrong in it becomes words in a row.
+    kinds : column -> int, float, str or bool
+    labels : case -> the columns that its rows have whatever comes of it
+    identity : row -> the key of its case
+    named : case -> words, for one that is lost
+    progress : (done, all), called after each and a few times a second
+        What it raises stops the workers, and the table keeps what was finished.
+    on_row : called with every new row
+    before : (cases that are missing, processes), called first; it may refuse them.
+    """
+    check_function("progress", progress)
+    workers = None if workers is None else checked_whole("workers", workers, 1, 1000)
+    table = Table(path, kinds) if path is not None else None
+    with table or nullcontext():
+        found: dict[Hashable, list[Row]] = {}
+        for row in table.rows if table else ():
+            found.setdefault(identity(row), []).append(row)
+        missing, lost = {key: case for key, case in cases.items() if key not in found}, []
+        keys, pieces = [*missing], [*missing.values()]
+
+        def tell() -> None:
+            if progress is not None:
+                progress(sum(key in found for key in cases), len(cases))
+
+        before(pieces, num_processes(workers))
+        guarded = functools.partial(_rows_of, work, dict(kinds), labels, os.getpid(), niceness)
+        for number, rows, why in results(guarded, pieces, workers, tell):
+            if rows is None:
+                lost.append(f"{named(pieces[number])} is missing: {why}")
+                continue
+            found[keys[number]] = rows
+            for row in rows:
+                on_row(row)
+            if table:
+                table.add(*rows)
+        tell()
+        if table:
+            table.sort([*cases], identity)
+    return [row for key in cases for row in found.get(key, ())], lost, table.path if table else None
+
+
+def _rows_of(
+    work: Callable[[Any], list[Row]],
+    kinds: dict[str, type],
+    labels: Callable[[Any], Row],
+    home: int,
+    niceness: int,
+    case: Any,
+) -> list[Row]:
+    init_worker(home, niceness)
+    always = {**labels(case), FAILED: ""}
+    try:
+        found = [{**always, **row} for row in work(case)]
+        return [{name: kind(row[name]) for name, kind in kinds.items()} for row in found]
+    except (Exception, SystemExit) as error:  # other cases go on
+        empty = {name: NOTHING[kind] for name, kind in kinds.items()}
+        return [{**empty, **always, FAILED: f"{type(error).__name__}: {words_of(error)}".strip()}]

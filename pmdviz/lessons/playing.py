@@ -13,7 +13,7 @@ from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, unknown, words_of
-from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.expressions import Expression, Scope, Template
 from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached, scope_of
 from pmdviz.lessons.progress import Progress

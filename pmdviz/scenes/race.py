@@ -9,8 +9,8 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.experiments.race import Race, RaceRecipe
-from pmdviz.experiments.race.clock import BRIEF, DATA, DONE, SHORT, spent_in
-from pmdviz.experiments.race.result import row
+from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in
+from pmdviz.experiments.race.runs import row
 from pmdviz.metrics import Metric
 from pmdviz.scenes.columns import EMPTY_PATHS, Image, StageColumns
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice

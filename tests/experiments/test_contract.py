@@ -5,9 +5,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.running import run_experiment
-from pmdviz.experiments.theory.convergence import Convergence
+from pmdviz.experiments.running import EXPERIMENTS, run_experiment
+from pmdviz.experiments.theory.theorems import Convergence
 from pmdviz.knobs import table
 
 SMALL = {  # knobs that make one quick

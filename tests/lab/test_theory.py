@@ -8,7 +8,7 @@ import pytest
 from pmdviz.experiments.sweep import planned
 from pmdviz.experiments.theory.costs import LINES, Cost
 from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
-from pmdviz.experiments.theory.recurrence import Terms
+from pmdviz.experiments.theory.theorems import Terms
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.work import WAITING, Measurement
 from pmdviz.lab.pages.theory import TheoryPage, cost_table, recurrence_table

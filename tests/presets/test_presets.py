@@ -17,8 +17,7 @@ from joblib import parallel_config
 import pmdviz
 from pmdviz import presets
 from pmdviz.errors import InputError
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.running import run_experiment
+from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression
 from pmdviz.presets import PRESETS, find_preset, read_preset
 from pmdviz.presets.checks import NEVER, Hint, failures, run_of

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.sweep import fitted
-from pmdviz.experiments.theory.recurrence import Terms
+from pmdviz.experiments.theory.theorems import Terms
 from pmdviz.scenes.picture_columns import groups, line, triangle, usable
 from pmdviz.views.theory import RecurrenceView, TheoryView
 

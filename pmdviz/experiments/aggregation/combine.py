@@ -11,12 +11,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.aggregation.mixture import Mixture, matched
-from pmdviz.experiments.aggregation.models import Model
+from pmdviz.experiments.aggregation.models import Fit, Mixture, Model, matched
 from pmdviz.metrics.divergences import spread_normals
 
 CAP = 10.0  # of a weight, where their mean is 1
@@ -71,13 +69,13 @@ class Bootstrap:
         return [self.machines.model.sample(each, rng, self.n) for each in self.machines.params]
 
     @cached_property
-    def naive(self) -> tuple[Mixture, str]:
+    def naive(self) -> Fit:
         """The model fitted to all machines' points."""
         draws = np.concatenate(self.draws)
         return self._timed("naive", lambda: self.machines.model.fit(draws, start=self.machines.first))
 
     @cached_property
-    def refits(self) -> list[tuple[Mixture, str]]:
+    def refits(self) -> list[Fit]:
         """Every machine's model fitted to its own points again, from where it was."""
         pairs, fit = list(zip(self.draws, self.machines.params, strict=True)), self.machines.model.fit
         return self._timed("refits", lambda: [fit(points, start=params) for points, params in pairs])
@@ -89,19 +87,12 @@ class Bootstrap:
         return found
 
 
-class Combined(NamedTuple):
-    """A model of all, and what is wrong with it in words, or ""."""
-
-    params: Mixture
-    note: str = ""
-
-
-def naive(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def naive(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """Fit the model to all drawn points: argmax sum_k sum_j log p(x_jk | theta). Its squared error is O(1/(K n))."""
-    return Combined(*bootstrap.naive)
+    return bootstrap.naive
 
 
-def control(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def control(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """theta_naive - (sum_j I_j)^-1 sum_k I_k (theta~_k - theta_k) (Algorithm 11).
 
     theta~_k is machine k's refit, I_k = mean_j s_jk s_jk' with s_jk the score of a drawn point at theta_k. Theorem 20
@@ -112,12 +103,12 @@ def control(machines: Machines, bootstrap: Bootstrap) -> Combined:
     return _controlled(machines, bootstrap, bootstrap.draws)
 
 
-def control_fresh(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def control_fresh(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """The same with I_k from other draws (ours): most of the bias is gone; that of theta~_k itself stays."""
     return _controlled(machines, bootstrap, bootstrap.others)
 
 
-def _controlled(machines: Machines, bootstrap: Bootstrap, informing: list[np.ndarray]) -> Combined:
+def _controlled(machines: Machines, bootstrap: Bootstrap, informing: list[np.ndarray]) -> Fit:
     machines.check_alike()
     (start, note), at = bootstrap.naive, machines.model.coordinates(machines.first)
     drawn, wanted = len(machines.params) * bootstrap.n, machines.model.num_params(machines.components)
@@ -130,10 +121,10 @@ def _controlled(machines: Machines, bootstrap: Bootstrap, informing: list[np.nda
         information = information + fisher
         shift = shift + fisher @ (at.vector(refit) - at.vector(params))
     params = at.params(at.vector(start) - np.linalg.solve(information, shift))
-    return Combined(params, params.fault or note or _notes(bootstrap))
+    return Fit(params, params.fault or note or _notes(bootstrap))
 
 
-def weighted(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def weighted(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """Fit to all drawn points with weights p(x | theta_k) / p(x | theta~_k) (Algorithm 12). Squared error O(1/(K n^2)).
 
     Weights are normalised on each machine to mean 1, and none is above CAP.
@@ -141,7 +132,7 @@ def weighted(machines: Machines, bootstrap: Bootstrap) -> Combined:
     return _weighted(machines, bootstrap, capped)
 
 
-def weighted_printed(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def weighted_printed(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """The same with the weights as they are: argmax sum_k sum_j p(x | theta_k) / p(x | theta~_k) log p(x | theta).
 
     (0.139) as printed: a machine whose weights have a larger mean counts more, and one point may decide.
@@ -149,14 +140,14 @@ def weighted_printed(machines: Machines, bootstrap: Bootstrap) -> Combined:
     return _weighted(machines, bootstrap, lambda log_ratios: log_ratios)
 
 
-def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[np.ndarray], np.ndarray]) -> Combined:
+def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[np.ndarray], np.ndarray]) -> Fit:
     model = machines.model
     log_weights = [
         changed(model.log_density(points, params) - model.log_density(points, refit))
         for params, points, (refit, _) in zip(machines.params, bootstrap.draws, bootstrap.refits, strict=True)
     ]
     params, note = model.fit(np.concatenate(bootstrap.draws), np.concatenate(log_weights), machines.first)
-    return Combined(params, note or _notes(bootstrap))
+    return Fit(params, note or _notes(bootstrap))
 
 
 def capped(log_ratios: np.ndarray) -> np.ndarray:
@@ -177,24 +168,24 @@ def _notes(bootstrap: Bootstrap) -> str:
     return f"{len(found)} of {len(bootstrap.refits)} refits: {found[0]}" if found else ""
 
 
-def linear(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def linear(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """Mean of the parameters, matched. Raises NotApplicable where they have no counterpart."""
     machines.check_alike()
     at = machines.model.coordinates(machines.first)
     params = at.params(np.mean([at.vector(each) for each in machines.params], axis=0))
-    return Combined(params, params.fault)
+    return Fit(params, params.fault)
 
 
-def linear_unmatched(machines: Machines, bootstrap: Bootstrap) -> Combined:
+def linear_unmatched(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """The same where components come in any order, and loadings W turned in any way: both say nothing of a model."""
     machines.check_alike()
     shares, means, covs = zip(*machines.shuffled, strict=True)
     family = machines.model.covariances
     mean_covs = [family.unmatched_mean(each, machines.rng) for each in zip(*covs, strict=True)]
-    return Combined(Mixture(np.mean(shares, axis=0), np.mean(means, axis=0), np.array(mean_covs)))
+    return Fit(Mixture(np.mean(shares, axis=0), np.mean(means, axis=0), np.array(mean_covs)))
 
 
-def exact(machines: Machines) -> Combined:
+def exact(machines: Machines) -> Fit:
     """The KL average itself: for one component in closed form, from the mean of the machines' moments.
 
     Else by a quadrature without random draws: `normal_points` in each component of each machine, EXACT_POINTS a machine
@@ -203,14 +194,14 @@ def exact(machines: Machines) -> Combined:
     model = machines.model
     if model.closed_form:
         means, seconds = zip(*(each.moments for each in machines.params), strict=True)
-        return Combined(model.of_moments(np.mean(means, axis=0), np.mean(seconds, axis=0)))
+        return Fit(model.of_moments(np.mean(means, axis=0), np.mean(seconds, axis=0)))
     points, log_weights = [], []
     for each in machines.params:
         z = normal_points(EXACT_POINTS // len(each.shares), model.dim)
         for share, mean, cov in zip(*each, strict=True):
             points.append(mean + z @ np.linalg.cholesky(cov).T)
             log_weights.append(np.full(len(z), np.log(max(share, np.finfo(float).tiny) / len(z))))
-    return Combined(*model.fit(np.concatenate(points), np.concatenate(log_weights), machines.first))
+    return model.fit(np.concatenate(points), np.concatenate(log_weights), machines.first)
 
 
 @lru_cache(maxsize=16)
@@ -234,7 +225,7 @@ class Combiner:
     """An entry of COMBINERS. `parts` of a bootstrap that it uses; none for one that draws nothing."""
 
     title: str
-    combine: Callable[[Machines, Bootstrap], Combined]
+    combine: Callable[[Machines, Bootstrap], Fit]
     parts: tuple[str, ...] = ()
     rate: float = 0.0  # squared error as a power of n, by theory
     ambiguous_only: bool = False  # shows what happens where different parameters are the same density
@@ -256,7 +247,7 @@ COMBINERS: dict[str, Combiner] = {
 }
 
 
-def combined(name: str, machines: Machines, bootstrap: Bootstrap) -> tuple[Combined | None, float, str]:
+def combined(name: str, machines: Machines, bootstrap: Bootstrap) -> tuple[Fit | None, float, str]:
     """What a combiner makes (None where it cannot), the seconds it takes with the parts it uses, and its note."""
     combiner, began = COMBINERS[name], time.perf_counter()
     before = dict(bootstrap.seconds)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.block import (
-    COLUMNS,
-    REFERENCES,
-    Block,
-    check_dim,
-    make_model,
-    most_components,
-    most_data,
-)
-from pmdviz.experiments.aggregation.combine import COMBINERS, EXACT_POINTS, combined
-from pmdviz.experiments.aggregation.knobs import AGAINST, SETS, VARIED, AggregationKnobs
-from pmdviz.experiments.aggregation.mixture import Mixture
-from pmdviz.experiments.aggregation.models import MODELS
+from pmdviz.data.files import holds_images
+from pmdviz.errors import InputError, shown
+from pmdviz.experiments.aggregation.combine import COMBINERS, EXACT_POINTS, Bootstrap, Machines, combined, exact
+from pmdviz.experiments.aggregation.models import MODELS, Fit, Mixture, Model, distance, fit_by_bic
 from pmdviz.experiments.base import (
     Case,
     Chart,
@@ -34,7 +25,366 @@ from pmdviz.experiments.base import (
     mean_series,
     mean_with_error,
 )
-from pmdviz.experiments.sweep.plan import fitted
+from pmdviz.experiments.sweep import fitted
+from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.targets.networks.regression_rows import whole_table
+from pmdviz.targets.options import data_source
+from pmdviz.targets.rows.classes import CARRIED as CARRIED_IMAGES
+from pmdviz.targets.table_form import TableForm, rows_of
+
+# The points that the machines share out, and those held out: drawn from a true model, or rows of a table.
+
+SIMULATED = "simulated"
+TRUTH = 20_200  # seed of the true parameters: one truth for every size of model
+HELD_OUT = 20_000  # points drawn to judge by
+TABLE = TableForm("Columns of numbers; the last of them is left out.", most=100_000, outcome="number")
+LEARNT = 0.8  # of a table's rows; the others are held out
+
+
+class Points(NamedTuple):
+    """Rows to learn from in random order (N, d), rows held out, and the parameters that they were drawn from."""
+
+    train: np.ndarray
+    test: np.ndarray
+    truth: Mixture | None
+
+
+class Carried(NamedTuple):
+    """A table that comes with a package: its words, its reader, and whether its columns share one unit."""
+
+    words: str
+    read: Callable[[], np.ndarray]
+    one_unit: bool = False
+
+
+CARRIED: dict[str, Carried] = {
+    "digits": Carried("handwritten digits", lambda: CARRIED_IMAGES["digits"]()[0], one_unit=True),
+    "breast_cancer": Carried("breast cancer", lambda: whole_table("breast_cancer", TABLE, False)[0]),
+    "randhie": Carried("visits to doctors (RAND)", lambda: whole_table("randhie", TABLE, False)[0]),
+}
+
+
+def read_points(source: str, model: Model, num_data: int, seed: int) -> Points:
+    """N points of `model.dim` coordinates. Raises InputError where a table cannot be read."""
+    rng = np.random.default_rng([seed, 1])
+    if source == SIMULATED:
+        truth = model.truth(np.random.default_rng([TRUTH, model.dim, model.components]))
+        return Points(model.sample(truth, rng, num_data), model.sample(truth, rng, HELD_OUT), truth)
+    scores = principal_scores(source)
+    rows = scores[rng.permutation(len(scores)), : model.dim]
+    learnt = int(LEARNT * len(rows))
+    return Points(rows[: min(num_data, learnt)], rows[learnt : learnt + HELD_OUT], None)
+
+
+def most_data(source: str) -> int | None:
+    """How many rows of a table can be learnt from; None where any number can be drawn. Raises InputError."""
+    return None if source == SIMULATED else int(LEARNT * len(principal_scores(source)))
+
+
+def check_dim(source: str, dim: int) -> None:
+    """Raise InputError where a table has fewer principal components."""
+    if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
+        raise InputError(
+            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
+            f"besides the last; given: {dim}",
+            "dim",
+        )
+
+
+@lru_cache(maxsize=2)
+def principal_scores(source: str) -> np.ndarray:
+    """All principal components of a table without its last column, (N, k), in units of the first one's sd.
+
+    Columns are divided by their sd, but for images, whose pixels have one unit; those that do not vary are left out.
+    Each component's largest loading is positive. Raises InputError.
+    """
+    table = CARRIED[source].read() if source in CARRIED else rows_of(source, TABLE).rows
+    columns = table[:, :-1].astype(np.float64)
+    columns = columns[:, np.ptp(columns, axis=0) > 0]
+    if columns.shape[1] < 2:
+        raise InputError(f"data {shown(source)} need 2 columns that vary, besides the last", "data")
+    columns -= columns.mean(axis=0)
+    if not (CARRIED[source].one_unit if source in CARRIED else holds_images(source)):
+        columns /= columns.std(axis=0)
+    values, axes = np.linalg.eigh(columns.T @ columns / len(columns))
+    axes = axes[:, ::-1][:, values[::-1] > 1e-9 * values[-1]]
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    return columns @ axes / np.sqrt(values[-1])
+
+
+FITS, SHUFFLE, DRAWS = 2, 3, 5  # random streams of a seed; the first is of the data
+REFERENCES = {"exact": "the KL average itself", "mle": "all data on one machine"}
+
+
+def make_model(case: Case, components: int | None = None) -> Model:
+    """The model of a case."""
+    return MODELS[case["model"]](case["dim"], components or case["components"], case["latent"])
+
+
+def most_components(case: Case) -> int:
+    """As many as a model of the case may have: where BIC chooses, twice those of the true one."""
+    return 2 * case["components"] if case["count"] == "bic" else case["components"]
+
+
+class Block:
+    """What a case's seed says: points, machines, and what their combinations are compared with."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.seed, self.model = case, case["seed"], make_model(case)
+
+    def stream(self, *which: int) -> np.random.Generator:
+        """Random numbers of one purpose."""
+        return np.random.default_rng([self.seed, *which])
+
+    @cached_property
+    def points(self) -> Points:
+        """Of all machines, and held out."""
+        return read_points(self.case["data"], self.model, self.case["num_data"], self.seed)
+
+    @cached_property
+    def machines(self) -> Machines:
+        """A model fitted on each; what is wrong with a fit is in `local_notes`."""
+        shards = np.array_split(self.points.train, self.case["num_shards"])
+        fits = [self._fitted(shard, self.stream(FITS, k)) for k, shard in enumerate(shards)]
+        self.local_notes = [fit.note for fit in fits if fit.note]
+        return Machines(self.model, [fit.params for fit in fits], self.stream(SHUFFLE))
+
+    def _fitted(self, shard: np.ndarray, rng: np.random.Generator) -> Fit:
+        if self.case["count"] == "known":
+            return self.model.fit(shard, rng=rng)
+        return fit_by_bic([make_model(self.case, c) for c in range(1, most_components(self.case) + 1)], shard, rng)
+
+    @cached_property
+    def mle(self) -> Fit:
+        """The model fitted to all data, with as many components as most machines'."""
+        return self.model.fit(self.points.train, start=self.machines.first)
+
+    @cached_property
+    def exact(self) -> Fit:
+        """The exact KL average."""
+        return exact(self.machines)
+
+    def bootstrap(self, n: int) -> Bootstrap:
+        """n draws from each machine's model."""
+        return Bootstrap(self.machines, n, self.stream(DRAWS, n))
+
+    def held_out(self, params: Mixture) -> float:
+        """Mean log likelihood of the points held out, in nats a point; NaN where the parameters are no density."""
+        return float("nan") if params.fault else float(self.model.log_density(self.points.test, params).mean())
+
+    def possible(self, names: Sequence[str]) -> list[str]:
+        """The combiners that show something of this model."""
+        return [name for name in names if self.model.ambiguous or not COMBINERS[name].ambiguous_only]
+
+    def rows(self, names: Sequence[str]) -> list[Row]:
+        """A row of each combiner at each n; one with n = 0 where nothing is drawn."""
+        found = []
+        for n in (*self.case["draws"], 0):
+            bootstrap, drawing = self.bootstrap(n), n > 0
+            mine = [name for name in self.possible(names) if bool(COMBINERS[name].parts) == drawing]
+            found += [self._row(name, n, *combined(name, self.machines, bootstrap)) for name in mine]
+        return found + [self._row(name, 0, getattr(self, name), 0.0, getattr(self, name).note) for name in REFERENCES]
+
+    def _row(self, name: str, n: int, found: Any, seconds: float, note: str) -> Row:
+        nan, truth = float("nan"), self.points.truth
+        params = found.params if found else None
+        local = f"{len(self.local_notes)} machines: {self.local_notes[0]}" if self.local_notes else ""
+        return {
+            "combiner": name, "num_draws": n, "num_shards": self.case["num_shards"], "dim": self.case["dim"],
+            "num_data": len(self.points.train), "components": len(params.shares) if params else 0, "seed": self.seed,
+            "error": distance(params, self.exact.params) if params else nan,
+            "error_mle": distance(params, self.mle.params) if params else nan,
+            "error_truth": distance(params, truth) if params and truth else nan,
+            "gap": self.held_out(self.mle.params) - self.held_out(params) if params else nan,
+            "seconds": seconds, "note": note or local,
+        }  # fmt: skip
+
+
+# What can be chosen in `aggregation`, and what can be varied.
+
+MIXED = tuple(name for name, model in MODELS.items() if model.mixed)
+SETS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "all": ("all that apply", tuple(COMBINERS)),
+    "kl": ("KL averaging", ("naive", "control", "control_fresh", "weighted", "weighted_printed")),
+    "linear": ("means of the parameters", ("linear", "linear_unmatched")),
+}
+
+
+class Varied(NamedTuple):
+    """One thing to vary: words, column and axis of it, what a value of it changes, and slopes known by theory."""
+
+    title: str
+    column: str
+    axis: str
+    change: Callable[[dict[str, Any], int], dict[str, Any]]
+    levels: tuple[int, int]
+    slopes: Sequence[tuple[str, float]] = ()
+
+
+VARIED: dict[str, Varied] = {
+    "n": Varied(
+        "draws from each model n", "num_draws", "draws from each model n",
+        lambda case, n: {"draws": [n]}, (30, 1000),
+        (("plain draws by theory: slope -1", -1.0), ("control and weighted by theory: slope -2", -2.0)),
+    ),
+    "K": Varied(
+        "machines K", "num_shards", "machines K",
+        lambda case, k: {"num_shards": k}, (5, 40),
+        (("by theory: slope -1", -1.0),),
+    ),
+    "K_total": Varied(
+        "machines K, with the same draws n K in all", "num_shards", "machines K, n K the same",
+        lambda case, k: {"num_shards": k, "draws": [max(2, case["num_shards"] * case["draws"][0] // k)]}, (5, 40),
+        (("control and weighted by theory: slope 1", 1.0),),
+    ),
+    "N": Varied(
+        "data points N", "num_data", "data points N", lambda case, n: {"num_data": n}, (10_000, 1_000_000),
+    ),
+    "dim": Varied("dimension d", "dim", "dimension d", lambda case, d: {"dim": d}, (2, 10)),
+    "alpha": Varied(
+        "the exponent of n = (N/K)^α, in hundredths", "num_draws", "draws from each model n = (N/K)^α",
+        lambda case, a: {"draws": [max(2, round((case["num_data"] / case["num_shards"]) ** (a / 100)))]}, (40, 80),
+    ),
+}  # fmt: skip
+
+
+class Against(NamedTuple):
+    """What the parameters are compared with: words, and the column."""
+
+    title: str
+    column: str
+
+
+AGAINST: dict[str, Against] = {
+    "exact": Against("the exact KL average", "error"),
+    "mle": Against("the fit to all data", "error_mle"),
+    "truth": Against("the true parameters", "error_truth"),
+}
+
+
+class AggregationKnobs(Knobs):
+    """The knobs of `aggregation`."""
+
+    model = Choice(
+        "gaussian",
+        choices={name: model.title for name, model in MODELS.items()},
+        label="Model",
+        doc="What each machine fits to its own data.",
+    )
+    data = data_source(
+        {SIMULATED: "drawn from a true model"} | {name: table.words for name, table in CARRIED.items()},
+        "Drawn from known parameters; tables that scikit-learn and statsmodels carry, of which the leading principal "
+        "components are taken; or those of a table, such as UCI's Covertype, whose last column is left out. A fifth "
+        "of a table's rows is held out.",
+    )
+    num_data = Whole(
+        1_000_000,
+        bounds=(20, 10**12),
+        softbounds=(1000, 1_000_000),
+        log=True,
+        default_by=("model", dict.fromkeys(MIXED, 60_000)),
+        label="Data points N",
+        doc="On all machines together; of a table at most as many as it has.",
+    )
+    dim = Whole(
+        3,
+        bounds=(2, 100),
+        softbounds=(2, 20),
+        default_by=("data", {"digits": 10, "breast_cancer": 10, "randhie": 5}),
+        label="Dimension d",
+        doc="Of a point; of a table, so many principal components.",
+    )
+    components = Whole(
+        3,
+        bounds=(2, 30),
+        softbounds=(2, 10),
+        only_if=("model", MIXED),
+        label="Components",
+        doc="Of a mixture; where they are counted on each machine, those of the true one.",
+    )
+    latent = Whole(
+        2,
+        bounds=(1, 50),
+        softbounds=(1, 10),
+        only_if=("model", tuple(name for name, model in MODELS.items() if model.low_rank)),
+        label="Latent dimension q",
+        doc="Directions of probabilistic PCA, fewer than the dimension.",
+    )
+    count = Choice(
+        "known",
+        choices={"known": "as set here", "bic": "by BIC on each machine"},
+        only_if=("model", MIXED),
+        label="Number of components",
+        doc="By BIC the machines' models may have different numbers of components, and no mean of their parameters.",
+    )
+    num_shards = Whole(10, bounds=(2, 1000), softbounds=(2, 50), label="Machines K", doc="Each has as many data.")
+    varied = Choice(
+        "n",
+        choices={name: each.title for name, each in VARIED.items()},
+        label="What is varied",
+        doc="Everything else stays.",
+    )
+    lowest = Whole(
+        30,
+        bounds=(2, 10**12),
+        default_by=("varied", {name: each.levels[0] for name, each in VARIED.items()}),
+        log=True,
+        label="From",
+        doc="The least value of what is varied.",
+    )
+    highest = Whole(
+        1000,
+        bounds=(2, 10**12),
+        default_by=("varied", {name: each.levels[1] for name, each in VARIED.items()}),
+        log=True,
+        label="To",
+        doc="The largest value of what is varied.",
+    )
+    num_levels = Whole(4, bounds=(1, 20), label="Values", doc="How many of what is varied, evenly on a log axis.")
+    num_draws = Whole(
+        300,
+        bounds=(2, 1_000_000),
+        softbounds=(30, 3000),
+        log=True,
+        only_if=("varied", tuple(name for name, each in VARIED.items() if each.column != "num_draws")),
+        label="Draws from each model n",
+        doc="A few times as many as the model has parameters.",
+    )
+    repetitions = Whole(10, bounds=(1, 1000), label="Repetitions", doc="Data seeds from 0 on.")
+    combiners = Choice(
+        "all",
+        choices={name: words for name, (words, _) in SETS.items()},
+        label="Ways to combine",
+        doc="Which of them are compared.",
+    )
+    against = Choice(
+        "exact",
+        choices={name: each.title for name, each in AGAINST.items()},
+        label="Error against",
+        doc="What the combined parameters are compared with in pictures and slopes; the rows have all three.",
+    )
+
+    def check(self) -> None:
+        """Raise InputError where values do not fit one another."""
+        if self.lowest > self.highest:
+            raise InputError(
+                f"lowest must be at most highest, {self.highest:,}; given: {self.lowest:,}",
+                "lowest",
+                f"From must be at most To, {self.highest:,}; given: {self.lowest:,}",
+            )
+        if self.against == "truth" and self.data != SIMULATED:
+            raise InputError(
+                "a table has no true parameters; set against to exact or mle",
+                "against",
+                f"A table has no true parameters: set Error against to “{AGAINST['exact'].title}”",
+            )
+
+    @property
+    def levels(self) -> list[int]:
+        """The values of what is varied, no two alike."""
+        found = np.rint(np.geomspace(self.lowest, self.highest, self.num_levels)).astype(np.int64)
+        return sorted({int(level) for level in found})
+
 
 # What is drawn of the machines' and the combined models.
 
@@ -42,17 +392,6 @@ SHOWN = 500  # points
 SAME = 1e-14  # differences of rounding alone
 TITLES = {name: each.title for name, each in COMBINERS.items()} | REFERENCES
 GAP_WORDS = "held-out log likelihood below that of all data on one machine, nats a point"
-
-
-def charts(rows: Sequence[Row], knobs: AggregationKnobs) -> list[Chart]:
-    """Error of the parameters, and held-out log likelihood, against what is varied."""
-    varied, against = VARIED[knobs.varied], AGAINST[knobs.against]
-    words = f"squared distance of the parameters from {against.title}"
-    found = [
-        Chart(_series(rows, knobs, against.column), varied.axis, words, slopes=varied.slopes, title="Parameters"),
-        _held_out(_series(rows, knobs, "gap"), varied.axis),
-    ]
-    return [chart for chart in found if chart.series]
 
 
 def _held_out(series: list[Series], axis: str) -> Chart:
@@ -71,52 +410,32 @@ def _series(rows: Sequence[Row], knobs: AggregationKnobs, column: str) -> list[S
         if all(abs(row[column]) < SAME for row in mine):  # the references, compared with themselves
             continue
         if VARIED[knobs.varied].column == "num_draws" and not mine[0]["num_draws"]:
-            drawn = sorted({row["num_draws"] for row in rows} - {0})
-            found.append(_level(TITLES[name], drawn, np.mean([row[column] for row in mine])))
+            drawn = {row["num_draws"] for row in rows} - {0}
+            ends, height = np.unique([min(drawn), max(drawn)]).astype(float), np.mean([row[column] for row in mine])
+            found.append(Series(TITLES[name], ends, np.full(len(ends), height), look="dashes"))
         else:
             look = "line" if mine[0]["num_draws"] else "dashes"
             found.append(mean_series(TITLES[name], mine, VARIED[knobs.varied].column, column, look))
     return found
 
 
-def _level(name: str, levels: Sequence[int], height: float) -> Series:
-    ends = np.array(sorted({levels[0], levels[-1]}), float)
-    return Series(name, ends, np.full(len(ends), height), look="dashes")
-
-
 def ellipses(block: Block, n: int) -> list[Ellipses]:
     """The machines' models and what KL averaging and a mean of the parameters make of them, first two coordinates."""
-    points, models = block.points.train[:SHOWN, :2], block.machines.params
-    machines = Group("machines", *_stacked(models))
-    found = []
+    points, machines, found = block.points.train[:SHOWN, :2], _group("machines", block.machines.params), []
     for title, names in {"KL averaging": ("naive", "weighted"), "Means": ("linear", "linear_unmatched")}.items():
-        made = {name: params for name in names if (params := _made(block, name, n)) is not None}
-        groups = [Group(TITLES[name], *_stacked([params]), bold=True) for name, params in made.items()]
+        groups = []
+        for name in block.possible(names):
+            made, _, _ = combined(name, block.machines, block.bootstrap(n))
+            groups += [_group(TITLES[name], [made.params], bold=True)] if made and not made.params.fault else []
         if groups:
             found.append(Ellipses([machines, *groups], points, "coordinate 1", "coordinate 2", title))
     return found
 
 
-def _made(block: Block, name: str, n: int) -> Mixture | None:
-    """A combined model that can be drawn."""
-    if COMBINERS[name].ambiguous_only and not block.machines.model.ambiguous:
-        return None
-    found, _, _ = combined(name, block.machines, block.bootstrap(n))
-    return found.params if found and not found.params.fault else None
-
-
-def _stacked(models: Sequence[Mixture]) -> tuple[Any, Any]:
+def _group(name: str, models: Sequence[Mixture], bold: bool = False) -> Group:
     """Means (k, 2) and covariances (k, 2, 2) of all components."""
-    means, covs = (np.concatenate([part(each) for each in models]) for part in (_means, _covs))
-    return means[:, :2], covs[:, :2, :2]
-
-
-def _means(model: Mixture) -> np.ndarray:
-    return model.means
-
-
-def _covs(model: Mixture) -> np.ndarray:
-    return model.covs
+    _, means, covs = map(np.concatenate, zip(*models, strict=True))
+    return Group(name, means[:, :2], covs[:, :2, :2], bold)
 
 
 LETTERS = {"num_draws": "n", "num_shards": "K", "num_data": "N", "dim": "d"}
@@ -137,7 +456,9 @@ class Aggregation(Experiment):
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
         """Squared distances of the parameters, and what is lost in held-out log likelihood, nats a point."""
-        return COLUMNS
+        errors = dict.fromkeys(("error", "error_mle", "error_truth", "gap", "seconds"), float)
+        sizes = ("num_draws", "num_shards", "dim", "num_data", "components", "seed")
+        return {"combiner": str, **dict.fromkeys(sizes, int), **errors, "note": str}
 
     def cases(self, knobs: AggregationKnobs) -> list[Case]:
         """A repetition each, with all n. Raises InputError where a machine has too few data for its model."""
@@ -147,10 +468,11 @@ class Aggregation(Experiment):
         different = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
         if VARIED[knobs.varied].column == "num_draws":  # the machines' models are the same: one case for all n
             different = [usual | {"draws": [n for each in different for n in each["draws"]]}]
-        kept = [_plain(case) for case in different]
-        for case in kept:
+        kept: list[Case] = []
+        for case in map(_plain, different):
             _check(case)
-        return [{**case, "seed": seed} for case in _unique(kept) for seed in range(knobs.repetitions)]
+            kept += [case] if case not in kept else []
+        return [{**case, "seed": seed} for case in kept for seed in range(knobs.repetitions)]
 
     def run(self, case: Case) -> list[Row]:
         """A row of each way to combine the models at each n."""
@@ -165,13 +487,19 @@ class Aggregation(Experiment):
             if knobs.varied == "n" and name in COMBINERS and COMBINERS[name].parts:
                 found += _slope(title, mine, AGAINST[knobs.against].column, COMBINERS[name].rate)
             else:
-                found += _means_experiment(title, mine, VARIED[knobs.varied].column, AGAINST[knobs.against].column)
+                found += _means(title, mine, VARIED[knobs.varied].column, AGAINST[knobs.against].column)
             found += _notes(title, mine)
         return found
 
     def pictures(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[Chart]:
-        """Error of the parameters, and held-out log likelihood."""
-        return charts(rows, knobs)
+        """Error of the parameters, and held-out log likelihood, against what is varied."""
+        varied, against = VARIED[knobs.varied], AGAINST[knobs.against]
+        words = f"squared distance of the parameters from {against.title}"
+        found = [
+            Chart(_series(rows, knobs, against.column), varied.axis, words, slopes=varied.slopes, title="Parameters"),
+            _held_out(_series(rows, knobs, "gap"), varied.axis),
+        ]
+        return [chart for chart in found if chart.series]
 
     def examples(self, knobs: AggregationKnobs) -> list[Ellipses]:
         """The models of one repetition, with fewer data and machines where there are many."""
@@ -184,7 +512,7 @@ class Aggregation(Experiment):
     def size(self, case: Case) -> Size:
         """Seconds on one core and megabytes, from what fits of several sizes took."""
         most = most_data(case["data"])
-        n, d, c = min(case["num_data"], most or case["num_data"]), case["dim"], _components(case)
+        n, d, c = min(case["num_data"], most or case["num_data"]), case["dim"], most_components(case)
         drawn = case["num_shards"] * sum(case["draws"])
         exact = case["num_shards"] * EXACT_POINTS if c > 1 else 0
         step = c * (1.2e-7 + 4e-9 * d * d)  # seconds a point
@@ -199,14 +527,6 @@ def _plain(case: Case) -> Case:
     model = MODELS[case["model"]]
     alone = {} if model.mixed else {"components": 1, "count": "known"}
     return case | alone | ({} if model.low_rank else {"latent": 1})
-
-
-def _unique(cases: list[Case]) -> list[Case]:
-    return [case for k, case in enumerate(cases) if case not in cases[:k]]
-
-
-def _components(case: Case) -> int:
-    return most_components(case) if case["count"] == "bic" else case["components"]
 
 
 def _least(case: Case) -> int:
@@ -242,7 +562,7 @@ def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[di
     return [{"what": f"{title}: error against n", **numbers}]
 
 
-def _means_experiment(title: str, rows: Sequence[Row], by: str, column: str) -> list[dict[str, Any]]:
+def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[dict[str, Any]]:
     """Mean error, its standard error, and mean loss, at each value of what is varied."""
     found = []
     for level in sorted({row[by] for row in rows}):

@@ -1,26 +1,431 @@
-"""The models that machines can fit: mixtures of one or several Gaussians and of PPCAs."""
+"""The models that machines can fit: mixtures of one or several Gaussians and of PPCAs, fitted by weighted EM."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.mixture import (
-    MOST_STEPS,
-    Coordinates,
-    Covariances,
-    Fit,
-    Full,
-    LowRank,
-    Mixture,
-    beginning,
-    log_joint,
-    log_sum,
-    maximise,
-    sample,
-)
+
+LOG_2PI = np.log(2 * np.pi)
+
+
+class Mixture(NamedTuple):
+    """sum_c shares_c N(means_c, covs_c). Which component comes first says nothing."""
+
+    shares: np.ndarray  # (c,), sum 1
+    means: np.ndarray  # (c, d)
+    covs: np.ndarray  # (c, d, d)
+
+    def ordered(self, order: np.ndarray) -> Mixture:
+        """The same with its components in another order."""
+        return Mixture(*(part[order] for part in self))
+
+    @property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (d,) and second moment E xx' (d, d)."""
+        squares = self.covs + self.means[:, :, None] * self.means[:, None, :]
+        return self.shares @ self.means, np.tensordot(self.shares, squares, 1)
+
+    @property
+    def fault(self) -> str:
+        """Why this is no density, in words; "" for one that is."""
+        if not all(np.isfinite(part).all() for part in self):
+            return "a parameter is not finite"
+        if self.shares.min() < 0:
+            return "a component's share is negative"
+        if np.linalg.eigvalsh(self.covs).min() <= 0:
+            return "a covariance is not positive definite"
+        return ""
+
+
+def log_joint(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log shares_c + log N(x | means_c, covs_c), (n, c), in nats; -inf where a share is 0.
+
+    Raises LinAlgError for a covariance that is none.
+    """
+    found = np.empty((len(points), len(mixture.shares)))
+    for c, (mean, root) in enumerate(zip(mixture.means, np.linalg.cholesky(mixture.covs), strict=True)):
+        whitened = (points - mean) @ np.linalg.inv(root).T
+        found[:, c] = -0.5 * np.einsum("nd,nd->n", whitened, whitened)
+        found[:, c] -= np.log(np.diag(root)).sum() + 0.5 * len(mean) * LOG_2PI
+    with np.errstate(divide="ignore"):
+        return found + np.log(mixture.shares)
+
+
+def log_sum(log_terms: np.ndarray) -> np.ndarray:
+    """log sum exp over the last axis, (n, c) -> (n,)."""
+    top = log_terms.max(axis=-1)
+    return top + np.log(np.exp(log_terms - top[..., None]).sum(axis=-1))
+
+
+def symmetric_kl(one: Mixture, other: Mixture) -> np.ndarray:
+    """KL(a || b) + KL(b || a) of every component a of one and b of the other, (c, c'), in nats.
+
+    Half of tr(A^-1 B + B^-1 A) - 2 d + (m_a - m_b)' (A^-1 + B^-1) (m_a - m_b).
+    """
+    first, second = np.linalg.inv(one.covs), np.linalg.inv(other.covs)
+    traces = np.einsum("aij,bji->ab", first, other.covs) + np.einsum("bij,aji->ab", second, one.covs)
+    apart = one.means[:, None] - other.means[None]
+    squares = np.einsum("abi,abij,abj->ab", apart, first[:, None] + second[None], apart)
+    return 0.5 * (traces + squares) - one.means.shape[1]
+
+
+def squared_distance(one: Mixture, other: Mixture) -> float:
+    """Sum of squared differences of shares, means and covariances, each entry once, components as they are numbered."""
+    rows, columns = np.tril_indices(one.means.shape[1])
+    parts = (one.shares - other.shares, one.means - other.means, (one.covs - other.covs)[:, rows, columns])
+    return float(sum((part**2).sum() for part in parts))
+
+
+# The two families of covariances: any, and a few directions plus the same noise in all (probabilistic PCA).
+
+
+@dataclass(frozen=True)
+class Full:
+    """Any covariance; its coordinates are the entries on and below the diagonal."""
+
+    dim: int
+    ambiguous: ClassVar[bool] = False  # whether different parameters are the same covariance
+
+    @property
+    def num_params(self) -> int:
+        """Free numbers of one covariance: d (d + 1) / 2."""
+        return self.dim * (self.dim + 1) // 2
+
+    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+        """The most likely covariance for points of covariance S (d, d), and whether the floor was needed.
+
+        S itself; eigenvalues below the floor are raised to it.
+        """
+        values, vectors = np.linalg.eigh(S)
+        if values[0] >= floor:
+            return S, False
+        return (vectors * np.maximum(values, floor)) @ vectors.T, True
+
+    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """The covariance of the mean of parameters that are chosen blindly among those of each covariance."""
+        return np.mean(covs, axis=0)
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """A covariance to draw data with: variances from 0.5 to 1.5 in random directions."""
+        return turned(rng, rng.uniform(0.5, 1.5, self.dim))
+
+    def chart(self, near: np.ndarray) -> Full:
+        """Coordinates for covariances near one: the same everywhere."""
+        return self
+
+    def vector(self, cov: np.ndarray) -> np.ndarray:
+        """Coordinates (p,) of a covariance (d, d), row by row."""
+        return cov[np.tril_indices(self.dim)]
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        """The covariance of coordinates."""
+        cov = np.zeros((self.dim, self.dim))
+        cov[np.tril_indices(self.dim)] = vector
+        return cov + np.tril(cov, -1).T
+
+    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Derivatives by the coordinates, (n, p), from those by the entries of the matrix, (n, d, d).
+
+        An entry below the diagonal stands in two places: its derivative counts twice.
+        """
+        rows, columns = np.tril_indices(self.dim)
+        return slopes[:, rows, columns] * np.where(rows == columns, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """W W' + s2 I with W (d, q), which turns freely: W R is the same covariance for every rotation R."""
+
+    dim: int
+    latent: int
+    ambiguous: ClassVar[bool] = True  # W turns, or changes its sign
+
+    @property
+    def num_params(self) -> int:
+        """d q - q (q - 1) / 2 + 1."""
+        return self.dim * self.latent - self.latent * (self.latent - 1) // 2 + 1
+
+    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+        """Tipping and Bishop 1999, Eqs. 7 and 8: all eigenvalues of S but the q largest become their mean."""
+        values, vectors = np.linalg.eigh(S)
+        noise = values[: self.dim - self.latent].mean()
+        values = np.append(np.full(self.dim - self.latent, noise), values[self.dim - self.latent :])
+        return (vectors * np.maximum(values, floor)) @ vectors.T, bool(noise < floor)
+
+    def loadings(self, cov: np.ndarray) -> tuple[np.ndarray, float]:
+        """W (d, q) with orthogonal columns, and s2."""
+        values, vectors = np.linalg.eigh(cov)
+        noise = float(values[: self.dim - self.latent].mean())
+        return vectors[:, -self.latent :] * np.sqrt(np.maximum(values[-self.latent :] - noise, 0.0)), noise
+
+    def chart(self, near: np.ndarray) -> Loadings:
+        """W turned to be nearest to that of `near`."""
+        return Loadings(self, near)
+
+    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """That of the mean of W, each turned at random, and of s2."""
+        weights, noises = zip(*(self.loadings(cov) for cov in covs), strict=True)
+        turns = [rotation(rng, self.latent) for _ in covs]
+        mean = np.mean([w @ turn for w, turn in zip(weights, turns, strict=True)], axis=0)
+        return mean @ mean.T + np.mean(noises) * np.eye(self.dim)
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """Noise of variance 0.3, and variances from 1 to 2 in q random directions."""
+        signal = rng.uniform(1.0, 2.0, self.latent)
+        return turned(rng, np.append(np.full(self.dim - self.latent, 0.3), signal))
+
+
+Covariances = Full | LowRank
+
+
+class Loadings:
+    """Those W for which W0'W is symmetric, with W0 of a covariance near by, and s2.
+
+    Of all rotations of W the one nearest to W0 is symmetric in this way (Procrustes). Such W are a linear space, so
+    that means and corrections stay in it; `basis` is orthonormal.
+    """
+
+    def __init__(self, family: LowRank, near: np.ndarray) -> None:
+        self.family, self.near = family, family.loadings(near)[0]
+        d, q = self.near.shape
+        first, second = np.tril_indices(q, -1)
+        turning = np.zeros((d, q, len(first)))  # W0 A for a basis of the antisymmetric A: what is left out
+        turning[:, second, np.arange(len(first))] = self.near[:, first]
+        turning[:, first, np.arange(len(first))] = -self.near[:, second]
+        self.basis = np.linalg.qr(turning.reshape(d * q, -1), mode="complete")[0][:, len(first) :]
+
+    def weights(self, cov: np.ndarray) -> tuple[np.ndarray, float]:
+        """W (d, q) turned to W0, and s2."""
+        weights, noise = self.family.loadings(cov)
+        left, _, right = np.linalg.svd(weights.T @ self.near)
+        return weights @ left @ right, noise
+
+    def vector(self, cov: np.ndarray) -> np.ndarray:
+        """W in the basis, then s2."""
+        weights, noise = self.weights(cov)
+        return np.append(weights.ravel() @ self.basis, noise)
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        """W W' + s2 I."""
+        weights = (self.basis @ vector[:-1]).reshape(self.near.shape)
+        return weights @ weights.T + vector[-1] * np.eye(self.family.dim)
+
+    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """By W twice the slopes times W, by s2 their trace."""
+        by_weights = 2 * (slopes @ self.weights(cov)[0])
+        trace = np.trace(slopes, axis1=1, axis2=2)
+        return np.column_stack([by_weights.reshape(len(slopes), -1) @ self.basis, trace])
+
+
+def turned(rng: np.random.Generator, variances: np.ndarray) -> np.ndarray:
+    """A covariance with these eigenvalues (d,) and random axes."""
+    axes = rotation(rng, len(variances))
+    return (axes * variances) @ axes.T
+
+
+def rotation(rng: np.random.Generator, d: int) -> np.ndarray:
+    """An orthogonal matrix (d, d), uniform among all: of a QR decomposition the one with a positive diagonal of R."""
+    axes, upper = np.linalg.qr(rng.standard_normal((d, d)))
+    return axes * np.sign(np.diag(upper))
+
+
+# Weighted expectation maximisation of a mixture of Gaussians, and where it begins.
+
+MOST_STEPS, TOLERANCE = 500, 1e-6  # the tolerance is in units of the points' sd, and of shares
+TRIAL_STEPS, TRIALS, MOST_TRIED = 30, 4, 5000  # several beginnings, on so many points
+LEAST_VARIANCE = 1e-6  # of a component, as a share of the points' variance
+LEAST_SHARE = 1e-9  # of a component; below it the component stays where it was
+FLOOR_HIT = "a covariance has shrunk to its floor"
+NOT_CONVERGED = "EM has not converged"
+
+
+class Fit(NamedTuple):
+    """Parameters that were looked for, and what is wrong with them in words, or ""."""
+
+    params: Mixture
+    note: str = ""
+
+
+def maximise(
+    points: np.ndarray, weights: np.ndarray, start: Mixture, family: Covariances, most_steps: int = MOST_STEPS
+) -> Fit:
+    """A local maximum of sum_i w_i log p(x_i) from `start`: points (n, d), weights (n,) of sum 1.
+
+    A single component has its maximum in closed form.
+    """
+    unit = _spread(points, weights)
+    params, floored, moved = start, False, np.inf
+    for _ in range(1 if len(start.shares) == 1 else most_steps):
+        before = params
+        params, floored = _maximised(points, weights, before, family, LEAST_VARIANCE * unit**2)
+        moved = _moved(before, params, unit)
+        if moved < TOLERANCE:
+            break
+    late = len(start.shares) > 1 and moved >= TOLERANCE
+    return Fit(params, FLOOR_HIT if floored else NOT_CONVERGED if late else "")
+
+
+def _maximised(
+    points: np.ndarray, weights: np.ndarray, before: Mixture, family: Covariances, floor: float
+) -> tuple[Mixture, bool]:
+    """One step: the expected assignments under `before`, and the most likely parameters for them."""
+    expected = weights[:, None] * responsibilities(points, before)
+    shares, floored = expected.sum(axis=0), False
+    means, covs = before.means.copy(), before.covs.copy()
+    for c in np.flatnonzero(shares > LEAST_SHARE):
+        means[c] = expected[:, c] @ points / shares[c]
+        centred = points - means[c]
+        covs[c], low = family.fitted((centred * (expected[:, c] / shares[c])[:, None]).T @ centred, floor)
+        floored |= low
+    return Mixture(shares / shares.sum(), means, covs), floored or bool(shares.min() <= LEAST_SHARE)
+
+
+def responsibilities(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """P(component | x), (n, c)."""
+    if len(mixture.shares) == 1:
+        return np.ones((len(points), 1))
+    joint = log_joint(points, mixture)
+    return np.exp(joint - log_sum(joint)[:, None])
+
+
+def _spread(points: np.ndarray, weights: np.ndarray) -> float:
+    """Root of the mean variance of a coordinate."""
+    mean = weights @ points
+    return float(np.sqrt(max((weights @ (points - mean) ** 2).mean(), np.finfo(float).tiny)))
+
+
+def _moved(before: Mixture, after: Mixture, unit: float) -> float:
+    """The largest change of a share, of a mean in sds, and of a covariance in variances."""
+    changes = (np.abs(old - new).max() for old, new in zip(before, after, strict=True))
+    return max(change / scale for change, scale in zip(changes, (1.0, unit, unit**2), strict=True))
+
+
+def beginning(
+    points: np.ndarray, weights: np.ndarray, components: int, family: Covariances, rng: np.random.Generator
+) -> Mixture:
+    """Where EM starts: the likeliest of several short runs from centres that are far apart."""
+    if components == 1:
+        return _around(points[:1], points, family)
+    kept = np.arange(len(points)) if len(points) <= MOST_TRIED else rng.choice(len(points), MOST_TRIED, replace=False)
+    some, share = points[kept], weights[kept] / weights[kept].sum()
+    tried = [
+        maximise(some, share, _around(_centres(some, share, components, rng), some, family), family, TRIAL_STEPS).params
+        for _ in range(TRIALS)
+    ]
+    return max(tried, key=lambda params: float(share @ log_sum(log_joint(some, params))))
+
+
+def _around(centres: np.ndarray, points: np.ndarray, family: Covariances) -> Mixture:
+    """Equal components with the points' covariance, smaller the more there are."""
+    c, d = centres.shape
+    spread = np.cov(points, rowvar=False) if len(points) > 1 else np.eye(d)
+    cov, _ = family.fitted(spread / c ** (2 / d), LEAST_VARIANCE * max(np.trace(spread) / d, np.finfo(float).tiny))
+    return Mixture(np.full(c, 1 / c), np.array(centres), np.repeat(cov[None], c, axis=0))
+
+
+def _centres(points: np.ndarray, weights: np.ndarray, c: int, rng: np.random.Generator) -> np.ndarray:
+    """Points drawn one after the other by the square of their distance to the nearest so far (k-means++)."""
+    chosen = [int(rng.choice(len(points), p=weights))]
+    nearest = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < c:
+        mass = weights * nearest
+        chosen.append(int(rng.choice(len(points), p=mass / mass.sum() if mass.sum() > 0 else weights)))
+        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return points[chosen]
+
+
+# Coordinates of mixtures near one of them: what can be averaged and corrected, and its scores.
+
+
+class Coordinates:
+    """All shares but the last, the means, and every covariance in its chart; components as those of `near`."""
+
+    def __init__(self, family: Covariances, near: Mixture) -> None:
+        self.components, self.dim = near.means.shape
+        self.charts = [family.chart(cov) for cov in near.covs]
+
+    def vector(self, params: Mixture) -> np.ndarray:
+        """Coordinates (p,)."""
+        covs = [chart.vector(cov) for chart, cov in zip(self.charts, params.covs, strict=True)]
+        return np.concatenate([params.shares[:-1], params.means.ravel(), *covs])
+
+    def params(self, vector: np.ndarray) -> Mixture:
+        """The parameters of coordinates (p,); they may be no density, which `Mixture.fault` says."""
+        c, d = self.components, self.dim
+        shares, means, covs = np.split(vector, [c - 1, c - 1 + c * d])
+        matrices = [chart.matrix(part) for chart, part in zip(self.charts, covs.reshape(c, -1), strict=True)]
+        return Mixture(np.append(shares, 1 - shares.sum()), means.reshape(c, d), np.array(matrices))
+
+    def score(self, points: np.ndarray, params: Mixture) -> np.ndarray:
+        """Derivatives of log p(x) by the coordinates, (n, p).
+
+        With responsibilities r_c and z = C^-1 (x - m_c): by a share r_c / share_c - r_last / share_last, by a mean
+        r_c z, by the entries of a covariance r_c (zz' - C^-1) / 2.
+        """
+        member = responsibilities(points, params)
+        by_share = member / params.shares
+        means, covs = [], []
+        for c, precision in enumerate(np.linalg.inv(params.covs)):
+            z = (points - params.means[c]) @ precision
+            means.append(member[:, c, None] * z)
+            slopes = 0.5 * member[:, c, None, None] * (z[:, :, None] * z[:, None, :] - precision)
+            covs.append(self.charts[c].score(params.covs[c], slopes))
+        return np.column_stack([by_share[:, :-1] - by_share[:, -1:], *means, *covs])
+
+
+# Components of two mixtures paired so that they differ least: the numbers of components say nothing.
+
+
+def matched(mixture: Mixture, to: Mixture) -> Mixture:
+    """The mixture with its components in the order of those of `to`, by the least sum of symmetric KL divergences.
+
+    Both need the same number of components (Han 2019 matches in the same way).
+    """
+    return mixture.ordered(assignment(symmetric_kl(to, mixture)))
+
+
+def distance(one: Mixture, other: Mixture) -> float:
+    """Squared distance of the parameters with components matched; NaN where their numbers differ."""
+    if len(one.shares) != len(other.shares):
+        return float("nan")
+    return squared_distance(one if one.fault else matched(one, other), other)
+
+
+def assignment(costs: np.ndarray) -> np.ndarray:
+    """The column of each row, (c,), no column twice, so that the sum of costs (c, c) is least.
+
+    The Hungarian method with potentials, O(c^3): rows enter one by one along a shortest augmenting path.
+    """
+    c = len(costs)
+    of_row, of_column = np.zeros(c + 1), np.zeros(c + 1)  # potentials
+    row_at = np.zeros(c + 1, int)  # row of each column, counted from 1; 0 is none
+    for row in range(1, c + 1):
+        row_at[0], column = row, 0
+        nearest, before, seen = np.full(c + 1, np.inf), np.zeros(c + 1, int), np.zeros(c + 1, bool)
+        while row_at[column]:
+            seen[column], here = True, row_at[column]
+            reduced = costs[here - 1] - of_row[here] - of_column[1:]
+            better = ~seen[1:] & (reduced < nearest[1:])
+            nearest[1:][better], before[1:][better] = reduced[better], column
+            following = 1 + int(np.where(seen[1:], np.inf, nearest[1:]).argmin())
+            step = nearest[following]
+            of_row[row_at[seen]] += step
+            of_column[seen] -= step
+            nearest[~seen] -= step
+            column = following
+        while column:
+            row_at[column], column = row_at[before[column]], before[column]
+    found = np.empty(c, int)
+    found[row_at[1:] - 1] = np.arange(c)
+    return found
+
+
+# The models that machines can fit: mixtures of one or several Gaussians and of PPCAs.
 
 NEAREST, FARTHEST = 4.0, 5.0  # distance of two centres of a true mixture, and the first radius to draw them in
 
@@ -31,19 +436,8 @@ class Model:
     It has no state: every function is given the parameters.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    mixed: ClassVar[bool] = False  # whether there may be several components
-    low_rank: ClassVar[bool] = False  # whether there is a latent dimension
-
-    def __init__(self, dim: int, components: int = 1, latent: int = 1) -> None:
-        self.dim, self.components = dim, components if self.mixed else 1
-        self.covariances: Covariances = self.family(dim, latent)
-
-    @staticmethod
-    def family(dim: int, latent: int) -> Covariances:
-        """The family of covariances."""
-        raise NotImplementedError
+    def __init__(self, dim: int, components: int, covariances: Covariances) -> None:
+        self.dim, self.components, self.covariances = dim, components, covariances
 
     @property
     def closed_form(self) -> bool:
@@ -73,7 +467,11 @@ class Model:
         EM goes on from `start`, with as many components as it has, or from the best of several beginnings of `rng`.
         Raises InputError where no weight is positive.
         """
-        weights = normalised(np.zeros(len(points)) if log_weights is None else log_weights)
+        logs = np.zeros(len(points)) if log_weights is None else log_weights
+        if not np.isfinite(logs.max()):
+            raise InputError("log weights must be numbers, and one of them finite")
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
         if start is None:
             start = beginning(points, weights, self.components, self.covariances, rng or np.random.default_rng(0))
         return maximise(points, weights, start, self.covariances, most_steps)
@@ -88,8 +486,14 @@ class Model:
         return log_sum(log_joint(points, params))
 
     def sample(self, params: Mixture, rng: np.random.Generator, n: int) -> np.ndarray:
-        """Independent draws (n, d)."""
-        return sample(params, rng, n)
+        """Independent draws (n, d), in random order of the components."""
+        roots = np.linalg.cholesky(params.covs)
+        which = rng.choice(len(params.shares), n, p=params.shares / params.shares.sum())
+        points = rng.standard_normal((n, self.dim))
+        for c, (mean, root) in enumerate(zip(params.means, roots, strict=True)):
+            mine = which == c
+            points[mine] = mean + points[mine] @ root.T
+        return points
 
     def coordinates(self, near: Mixture) -> Coordinates:
         """Coordinates of parameters near some."""
@@ -101,15 +505,6 @@ class Model:
         means = _apart(rng, c, d) if c > 1 else rng.standard_normal((1, d))
         shares = rng.uniform(1.0, 2.0, c)
         return Mixture(shares / shares.sum(), means, np.array([self.covariances.drawn(rng) for _ in range(c)]))
-
-
-def normalised(log_weights: np.ndarray) -> np.ndarray:
-    """Weights of sum 1. Raises InputError where none is positive or one is not a number."""
-    top = log_weights.max()
-    if not np.isfinite(top):
-        raise InputError("log weights must be numbers, and one of them finite")
-    weights = np.exp(log_weights - top)
-    return weights / weights.sum()
 
 
 def _apart(rng: np.random.Generator, c: int, d: int) -> np.ndarray:
@@ -138,7 +533,8 @@ def fit_by_bic(models: list[Model], points: np.ndarray, rng: np.random.Generator
     best, chosen, least, worse = None, None, np.inf, 0
     for model in models:
         found = model.fit(points, rng=rng, most_steps=SHORT)
-        value = bic(model, points, found)
+        size = model.num_params(len(found.params.shares))
+        value = float(size * np.log(len(points)) - 2 * model.log_density(points, found.params).sum())
         worse = 0 if value < least else worse + 1
         if value < least:
             best, chosen, least = found, model, value
@@ -147,77 +543,24 @@ def fit_by_bic(models: list[Model], points: np.ndarray, rng: np.random.Generator
     return chosen.fit(points, start=best.params)
 
 
-def bic(model: Model, points: np.ndarray, fit: Fit) -> float:
-    """p log n - 2 log L, in nats."""
-    likelihood = model.log_density(points, fit.params).sum()
-    return float(model.num_params(len(fit.params.shares)) * np.log(len(points)) - 2 * likelihood)
+# The table: "ppca" is x = W z + m + noise with z ~ N(0, I) (Tipping, Bishop 1999, also "Mixtures of ...").
 
 
-# One Gaussian: an exponential family, whose most likely parameters are the points' mean and covariance.
+class Kind(NamedTuple):
+    """One kind of model, called with dimension, components and latent dimension."""
+
+    title: str
+    mixed: bool = False  # whether there may be several components
+    low_rank: bool = False  # whether there is a latent dimension
+
+    def __call__(self, dim: int, components: int = 1, latent: int = 1) -> Model:
+        """A model; what its kind does not have is taken no notice of."""
+        return Model(dim, components if self.mixed else 1, LowRank(dim, latent) if self.low_rank else Full(dim))
 
 
-class Gaussian(Model):
-    """N(m, C) with any covariance C."""
-
-    name = "gaussian"
-    title = "Gaussian"
-
-    @staticmethod
-    def family(dim: int, latent: int) -> Full:
-        """Any covariance."""
-        return Full(dim)
-
-
-# A mixture of Gaussians, fitted by EM: its likelihood has many maxima, and its components no numbers of their own.
-
-
-class GMM(Model):
-    """sum_c share_c N(m_c, C_c) with any covariances C_c."""
-
-    name = "gmm"
-    title = "mixture of Gaussians"
-    mixed = True
-
-    @staticmethod
-    def family(dim: int, latent: int) -> Full:
-        """Any covariance."""
-        return Full(dim)
-
-
-# Probabilistic PCA, x = W z + m + noise with z ~ N(0, I): fitted in closed form (Tipping, Bishop 1999).
-
-
-class PPCA(Model):
-    """N(m, W W' + s2 I) with W (d, q)."""
-
-    name = "ppca"
-    title = "probabilistic PCA"
-    low_rank = True
-
-    @staticmethod
-    def family(dim: int, latent: int) -> LowRank:
-        """q directions and noise."""
-        return LowRank(dim, latent)
-
-
-# A mixture of probabilistic PCAs, fitted by EM (Tipping, Bishop 1999, "Mixtures of probabilistic PCA").
-
-
-class MixturePPCA(Model):
-    """sum_c share_c N(m_c, W_c W_c' + s2_c I) with W_c (d, q)."""
-
-    name = "mixture_ppca"
-    title = "mixture of probabilistic PCAs"
-    mixed, low_rank = True, True
-
-    @staticmethod
-    def family(dim: int, latent: int) -> LowRank:
-        """q directions and noise."""
-        return LowRank(dim, latent)
-
-
-# The models that machines can fit: mixtures of one or several Gaussians, a file each.
-
-MODELS: dict[str, type[Model]] = {model.name: model for model in (Gaussian, PPCA, MixturePPCA, GMM)}
-
-__all__ = ["MODELS", "Model"]
+MODELS: dict[str, Kind] = {
+    "gaussian": Kind("Gaussian"),
+    "ppca": Kind("probabilistic PCA", low_rank=True),
+    "mixture_ppca": Kind("mixture of probabilistic PCAs", mixed=True, low_rank=True),
+    "gmm": Kind("mixture of Gaussians", mixed=True),
+}

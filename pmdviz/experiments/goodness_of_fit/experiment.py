@@ -2,22 +2,143 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Series, Size
-from pmdviz.experiments.goodness_of_fit.base import FACTORS, p_value
-from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS, Scenario
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
-from pmdviz.experiments.goodness_of_fit.testing import check_pair, checked_draws, find_test, tested
+from pmdviz.experiments.base import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Series, Size, grouped
+from pmdviz.experiments.goodness_of_fit.statistics import FACTORS, FIT_TESTS, p_value
+from pmdviz.experiments.goodness_of_fit.testing import checked_draws, find_test
 from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.streams import stream
+from pmdviz.targets import Target, make_target
+from pmdviz.targets.reference.enumeration import Enumeration
+from pmdviz.targets.without_data.categorical import TABLES
+
+# Pairs of a target p and a q that the sample comes from, which differ by a perturbation; at 0 they are the same.
+
+Draws = Callable[[np.random.Generator, int], np.ndarray]
+
+FIELD_COUPLING = 0.1  # of the lattice whose field is perturbed
+HIDDEN = 5  # units of the machine
+
+
+class Scenario(NamedTuple):
+    """p by a temperature T of spins, and the draws of q by T and the perturbation."""
+
+    title: str
+    perturbation: str  # what it is, for an axis
+    levels: Sequence[float]  # that are tried
+    at: float  # the level at which the sample size is varied
+    target: Callable[[float], Target]
+    draws: Callable[[float, float], Draws]
+
+
+def ising(size: int, coupling: float, field_sd: float = 0.0) -> Target:
+    """Spins without a common field on an open lattice, of which the exact draws are quick."""
+    return _made("ising", size=size, coupling=coupling, field=0.0, field_sd=field_sd, boundary="open")
+
+
+def couplings(size: int, levels: Sequence[float], at: float) -> Scenario:
+    """Lattices at the temperatures T and T': the perturbation is 1/T' - 1/T."""
+    return Scenario(
+        f"Ising {size} × {size}, another temperature",
+        "1/T′ - 1/T",
+        levels,
+        at,
+        lambda temperature: ising(size, 1 / temperature),
+        lambda temperature, level: ising(size, 1 / temperature + level).reference().sample,
+    )
+
+
+def machine() -> Target:
+    """W ~ N(0, 1/M) without biases, by which some states would be so rare that one of them decides a test."""
+    return _made("bernoulli_rbm", visible=8, hidden=HIDDEN, weight_sd=1 / np.sqrt(HIDDEN), bias_ratio=0.0)
+
+
+@lru_cache(maxsize=64)
+def perturbed_machine(level: float) -> Draws:
+    """W + N(0, level^2), always by the same normals."""
+    p = machine()
+    q = copy.copy(p)
+    q.weights = p.weights + level * stream("perturbation").standard_normal(p.weights.shape)
+    return Enumeration(q.space, q.log_joint).sample
+
+
+def shifted_table(level: float) -> Draws:
+    """0.25 + level, 0.45 - level and 0.3."""
+    values, p = TABLES["three"]
+    q = np.maximum(np.array(p) + level * np.array([1.0, -1.0, 0.0]), 0.0)
+    q /= q.sum()
+    return lambda rng, n: np.array(values)[rng.choice(len(q), size=n, p=q)][:, None]
+
+
+def normal(rng: np.random.Generator, n: int, shift: float, sd: float) -> np.ndarray:
+    """n draws (n, 2) of N((shift, 0), sd^2 I)."""
+    return np.array([shift, 0.0]) + sd * rng.standard_normal((n, 2))
+
+
+@lru_cache(maxsize=32)
+def _made(name: str, **options: float | str) -> Target:
+    return make_target(name, **options)
+
+
+def plane(temperature: float) -> Target:
+    """N(0, I)."""
+    return _made("correlated_gaussian", dim=2, correlation=0.0, q0_sd=1.0)
+
+
+COLDER = (0.0, 0.05, 0.1, 0.15)
+SCENARIOS = {
+    "ising_3x3": couplings(3, COLDER, 0.1),
+    "ising_4x4": couplings(4, COLDER, 0.1),
+    "ising_10x10": couplings(10, (0.0, 0.01, 0.02, 0.03), 0.02),
+    "ising_field": Scenario(
+        "Ising 3 × 3, a random field",
+        "sd of the field",
+        (0.0, 0.1, 0.2, 0.3),
+        0.1,
+        lambda temperature: ising(3, FIELD_COUPLING),
+        lambda temperature, level: ising(3, FIELD_COUPLING, level).reference().sample,
+    ),
+    "rbm": Scenario(
+        "Bernoulli RBM, noise on its weights",
+        "sd of the noise on W",
+        (0.0, 0.1, 0.2, 0.3),
+        0.2,
+        lambda temperature: machine(),
+        lambda temperature, level: perturbed_machine(level),
+    ),
+    "categorical": Scenario(
+        "Three values, another probability",
+        "probability moved from 0 to -1",
+        (0.0, 0.05, 0.1, 0.15),
+        0.1,
+        lambda temperature: _made("categorical", table="three"),
+        lambda temperature, level: shifted_table(level),
+    ),
+    "gaussian_mean": Scenario(
+        "Gaussian in the plane, another mean",
+        "shift of the first coordinate, in sds",
+        (0.0, 0.1, 0.2, 0.3),
+        0.2,
+        plane,
+        lambda temperature, level: partial(normal, shift=level, sd=1.0),
+    ),
+    "gaussian_scale": Scenario(
+        "Gaussian in the plane, another width",
+        "sd of q minus 1",
+        (0.0, 0.1, 0.2, 0.3),
+        0.2,
+        plane,
+        lambda temperature, level: partial(normal, shift=0.0, sd=1 + level),
+    ),
+}
+
 
 # What is drawn of tests: power curves, a kernel matrix, and a null distribution.
 
@@ -33,7 +154,7 @@ def power_curves(rates: Sequence[dict[str, Any]], varied: str, scenario: Scenari
         x, y, low, high = (np.array([rate[column] for rate in mine], float) for column in (varied, *RATE))
         series.append(Series(FIT_TESTS[test].title, x, y, low, high))
     by_size = varied == "num_points"
-    label = "points n of a sample" if by_size else scenario.axis
+    label = "points n of a sample" if by_size else f"perturbation: {scenario.perturbation}"
     levels = [(f"α = {alpha:g}", alpha)]
     return Chart(series, label, "share of samples rejected", by_size, False, levels=levels, title=scenario.title)
 
@@ -79,41 +200,11 @@ class Rate(NamedTuple):
         return self.rejected / self.runs
 
 
-class RecipeRate(NamedTuple):
-    """Of a recipe's runs."""
-
-    rate: Rate
-    num_points: float  # mean over the runs that were tested
-    refused: int  # runs that left too few independent points
-
-
 def rate_of(rejected: int, runs: int) -> Rate:
     """With p = rejected / runs: (p + z^2/2n +- z sqrt(p (1-p)/n + z^2/4n^2)) / (1 + z^2/n)  (Wilson 1927)."""
     p, spread = rejected / runs, Z**2 / runs
     middle, half = p + spread / 2, Z * np.sqrt(p * (1 - p) / runs + spread / (4 * runs))
     return Rate(rejected, runs, max(0.0, float(middle - half) / (1 + spread)), float(middle + half) / (1 + spread))
-
-
-def rejection_rate(
-    recipe: Recipe, test: str, seeds: Iterable[int], alpha: float = 0.05, draws: int = 200, bandwidth: str = "median"
-) -> RecipeRate:
-    """How often `test` rejects the end of a run of `recipe` as a sample of its own target, over run seeds.
-
-    Raises InputError where every run leaves too few independent points, or its method's points cannot be tested.
-    """
-    found, refusals = [], []
-    for seed in seeds:
-        session = Session(Recipe.from_dict({**recipe.to_dict(), "seed": int(seed)}), metrics_every=10**9)
-        while not session.done:
-            session.advance(10**9)
-        try:
-            found.append(tested(session.target, session, test, int(seed), alpha, draws, bandwidth))
-        except InputError as error:
-            refusals.append(error)
-    if not found:
-        raise refusals[0] if refusals else InputError("a rejection rate needs at least one seed")
-    rate = rate_of(sum(one.rejected for one in found), len(found))
-    return RecipeRate(rate, float(np.mean([one.num_points for one in found])), len(refusals))
 
 
 BLOCK = 20  # repetitions of a case
@@ -125,8 +216,6 @@ SPINS = ("ising_3x3", "ising_4x4", "ising_10x10")
 
 class GoodnessOfFitKnobs(Knobs):
     """The knobs of `goodness_of_fit`."""
-
-    kind_words = "knob of experiment 'goodness_of_fit':"
 
     scenario = Choice(
         "ising_3x3",
@@ -235,7 +324,7 @@ class GoodnessOfFit(Experiment):
 
     def run(self, case: Case) -> list[Row]:
         """All samples of the block, drawn at once; one of them is the same whatever test is made of it."""
-        test, target = find_test(case["test"]), SCENARIOS[case["scenario"]].target(case["temperature"])
+        test, target = FIT_TESTS[case["test"]], SCENARIOS[case["scenario"]].target(case["temperature"])
         rows = []
         for number, points in enumerate(samples_of(case), start=case["first"]):
             start = time.perf_counter()
@@ -249,19 +338,17 @@ class GoodnessOfFit(Experiment):
 
     def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[dict[str, Any]]:
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
-        groups: dict[tuple, list[Row]] = {}
-        for row in rows:
-            groups.setdefault((row["test"], row["num_points"], row["perturbation"]), []).append(row)
+        names = ("test", "num_points", "perturbation")
         return [
             {
-                **dict(zip(("test", "num_points", "perturbation"), key, strict=True)),
+                **dict(zip(names, key, strict=True)),
                 "rejected": (rate := rate_of(sum(row["rejected"] for row in mine), len(mine))).value,
                 "low": rate.low,
                 "high": rate.high,
                 "samples": rate.runs,
                 "milliseconds": 1000 * float(np.mean([row["seconds"] for row in mine])),
             }
-            for key, mine in sorted(groups.items())
+            for key, mine in sorted(grouped(rows, *names).items())
         ]
 
     def pictures(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Chart]:
@@ -306,7 +393,7 @@ def tests_of(knobs: GoodnessOfFitKnobs, scenario: Scenario) -> list[str]:
     target = scenario.target(knobs.temperature)
     if knobs.test == ALL:
         return [name for name, each in FIT_TESTS.items() if each.applies(target)]
-    check_pair(find_test(knobs.test), target)
+    find_test(knobs.test, target)
     return [knobs.test]
 
 

@@ -1,20 +1,160 @@
-"""One test of one sample, from what a person gives to a result."""
+"""What a person asks of one sample: whether it comes from a target, and means with control variates."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from pmdviz.densities.chains import FEWEST as FEWEST_DRAWS
+from pmdviz.densities.chains import correlation_time, halves, normal_scores
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.experiments.goodness_of_fit.base import p_value
-from pmdviz.experiments.goodness_of_fit.sample import sample_of
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, FitTest
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, FitTest, p_value
 from pmdviz.knobs import real_number
+from pmdviz.methods.base import checked_gradient
 from pmdviz.targets import Target, make_target
+from pmdviz.targets.space import Discrete
+
+# The points to be tested: an array as it is, or what a frame holds, made as nearly independent as a test supposes.
+
+MOST, FEWEST = 1000, 10  # points that are tested
+TAUS = 2.0  # correlation times from one draw of a chain that is taken to the next: a correlation near exp(-4) is left
+SHARE_OF_ESS = 0.1  # of resampled particles; with all of them sizes up to 0.3 were measured at level 0.05
+
+
+class Sample(NamedTuple):
+    """Points to be tested, and what was done to have them."""
+
+    points: np.ndarray  # (n, d)
+    words: str
+
+
+def sample_of(given: Any, target: Target, rng: np.random.Generator) -> Sample:
+    """Points (n, d) of `target` from an array, a Frame, a Session or a Run; at most 1,000 of them.
+
+    Raises InputError for what is none of these, for fewer than 10 points, values that are not finite, and frames whose
+    points vary less than independent ones by design.
+    """
+    frame = frame_of(given)
+    points, words = points_of(frame, rng) if frame is not None else Sample(given, "")
+    points = target.space.check(points)
+    if not np.isfinite(points).all():
+        raise InputError("the sample must hold finite numbers; it has NaN or infinite ones")
+    if len(points) > MOST:
+        at_random = f"{MOST:,} of {len(points):,} points, at random"
+        points = points[rng.choice(len(points), size=MOST, replace=False)]
+        words = f"{words}; {at_random}" if words else at_random
+    if len(points) < FEWEST:
+        how = f" ({words}): run it longer or with more particles" if words else ": give more"
+        raise InputError(
+            f"a test needs at least {FEWEST} independent points; the sample has {len(points)}{how}", "sample"
+        )
+    return Sample(points, words)
+
+
+def frame_of(given: Any) -> Frame | None:
+    """The frame that a Run or a Session stands at; None for an array."""
+    if isinstance(given, Run):
+        return given.final
+    if isinstance(given, Session):
+        return given.frame
+    return given if isinstance(given, Frame) else None
+
+
+def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
+    """Points of a frame and what was done to have them. Raises InputError for points that vary less by design."""
+    if frame.method.family == "chain":
+        return thinned(frame)
+    if frame.method.family != "particles":
+        return from_density(frame, rng)
+    if getattr(frame.knobs, "draws", "") == "balanced":
+        refuse_balanced(frame)
+    reason = frame.method.varies_less(frame.knobs)
+    if np.ptp(frame.weights) <= 1e-9 * frame.weights.max():
+        return as_they_are(frame, reason, rng)
+    if reason:
+        raise InputError(
+            f"a test supposes independent points; of method {frame.method.name!r} {reason}: test a run of importance "
+            "or mala instead",
+            "sample",
+        )
+    return by_weight(frame, rng)
+
+
+def refuse_balanced(frame: Frame) -> NoReturn:
+    """Sums of points drawn evenly spread vary less than those of independent ones: what a test does is unknown."""
+    knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
+    raise InputError(
+        f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
+        "draws = 'independent'",
+        "sample",
+        f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
+    )
+
+
+def thinned(frame: Frame) -> Sample:
+    """Of chains every ceil(2 tau)-th draw, tau the longest correlation time of some functions of the draws."""
+    chains = frame.chains
+    if chains.shape[1] < FEWEST_DRAWS:
+        raise InputError(f"a test needs more than {chains.shape[1]} draws of a chain: run it longer", "sample")
+    tau = longest_correlation_time(chains, isinstance(frame.target.space, Discrete))
+    step = int(np.ceil(TAUS * tau))
+    points, total = chains[:, step - 1 :: step].reshape(-1, chains.shape[2]), chains.shape[0] * chains.shape[1]
+    return Sample(points, f"one draw in {step:,} of {total:,}, as the chain's correlation time is {tau:.1f} draws")
+
+
+def longest_correlation_time(chains: np.ndarray, states: bool) -> float:
+    """tau >= 1 of chains (C, n, d): the longest of any coordinate and of their mean; of real ones of squares too.
+
+    Of real coordinates by normal scores. Trajectories that swing to the other side have coordinates that are hardly
+    correlated, and an energy that is.
+    """
+    coordinates = [halves(one) for one in np.moveaxis(chains, 2, 0) if one.min() < one.max()]
+    if not coordinates:
+        return float(chains.shape[1])
+    scores = coordinates if states else [normal_scores(one) for one in coordinates]
+    more = [np.mean(scores, axis=0)] if states else [one**2 for one in scores]
+    return max([1.0, *(correlation_time(one) for one in scores + more if one.min() < one.max())])
+
+
+def by_weight(frame: Frame, rng: np.random.Generator) -> Sample:
+    """Particle i with probability w_i / max w: of independent particles and importance weights these are iid from p."""
+    particles, weights = frame.particles, frame.weights
+    kept = rng.random(len(weights)) * weights.max() < weights
+    words = f"{kept.sum():,} of {len(weights):,} particles, each taken with probability w / max w"
+    return few_of_a_generation(frame, Sample(particles[kept], words), rng)
+
+
+def few_of_a_generation(frame: Frame, sample: Sample, rng: np.random.Generator) -> Sample:
+    """A tenth of the ESS at most where particles have been resampled: their parents' errors are common to all."""
+    most = int(SHARE_OF_ESS / (frame.weights**2).sum())
+    if not frame.rejuvenations or len(sample.points) <= most:
+        return sample
+    chosen = rng.choice(len(sample.points), size=most, replace=False)
+    return Sample(sample.points[chosen], f"{sample.words}, and {most:,} of these, as they share ancestors")
+
+
+def from_density(frame: Frame, rng: np.random.Generator) -> Sample:
+    """Independent draws: one at a time, as a density's draws are stratified among themselves."""
+    density = frame.density
+    points = np.concatenate([density.sample(rng, 1) for _ in range(MOST)])
+    return Sample(points, f"{MOST:,} independent draws of the fitted density")
+
+
+def as_they_are(frame: Frame, reason: str, rng: np.random.Generator) -> Sample:
+    """Equally weighted particles; `reason` says why they vary less than independent ones, where they do."""
+    note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha" if reason else ""
+    return few_of_a_generation(frame, Sample(np.array(frame.particles), f"the particles as they are{note}"), rng)
+
+
+# One test of one sample.
 
 RULES = ("median", "aggregated")  # of the bandwidth
 MAX_DRAWS = 100_000
@@ -66,8 +206,8 @@ def tested(
     target: str | Target, sample: Any, test: str, seed: int, alpha: float, draws: int, bandwidth: str | float
 ) -> FitResult:
     """The test that `pmdviz.test_fit` describes."""
-    target, made = checked_target(target), find_test(test)
-    check_pair(made, target)
+    target = target if isinstance(target, Target) else make_target(target)
+    made = find_test(test, target)
     alpha, width = checked_alpha(alpha), checked_bandwidth(bandwidth)
     draws = checked_draws(draws, alpha)
     for_sample, for_test = np.random.SeedSequence(checked_whole("seed", seed, 0, MAX_SEED)).spawn(2)
@@ -81,26 +221,15 @@ def tested(
     return FitResult(test, statistic, p, p <= alpha, alpha, len(points), seconds, note, found.bandwidth, **arrays)
 
 
-def find_test(name: Any) -> FitTest:
-    """The test of a name. Raises InputError."""
+def find_test(name: Any, target: Target) -> FitTest:
+    """The test of a name. Raises InputError where there is none, or it cannot be applied to the target."""
     if not isinstance(name, str) or name not in FIT_TESTS:
         raise unknown("test", name, FIT_TESTS)
-    return FIT_TESTS[name]
-
-
-def checked_target(target: Any) -> Target:
-    """A target, or the built-in one of that name at its defaults. Raises InputError."""
-    return target if isinstance(target, Target) else make_target(target)
-
-
-def check_pair(test: FitTest, target: Target) -> None:
-    """Raise InputError where the test cannot be applied to the target, with those that can."""
-    if missing := test.missing_in(target):
+    if missing := FIT_TESTS[name].missing_in(target):
         others = [name for name, each in FIT_TESTS.items() if each.applies(target)]
         cure = f"; tests that apply to it: {', '.join(others)}" if others else ", and no other test applies to it"
-        raise InputError(
-            f"test {test.name!r} needs {missing}, which target {target.name!r} does not offer{cure}", "test"
-        )
+        raise InputError(f"test {name!r} needs {missing}, which target {target.name!r} does not offer{cure}", "test")
+    return FIT_TESTS[name]
 
 
 def checked_alpha(alpha: Any) -> float:
@@ -132,3 +261,90 @@ def checked_bandwidth(bandwidth: Any) -> str | float:
             f"bandwidth must be 'median', 'aggregated' or a number above 0; given: {shown(bandwidth)}", "bandwidth"
         )
     return value
+
+
+# Means of functions with control variates that Stein's identity gives: E_p [s(x) g(x) + grad g(x)] = 0.
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class MeanEstimate(NamedTuple):
+    """A mean of f with control variates beside the plain one, (k,) each, in the units of f.
+
+    Standard errors take the points as independent; that of the value is the jackknife's.
+    """
+
+    value: np.ndarray
+    standard_error: np.ndarray
+    plain: np.ndarray
+    plain_error: np.ndarray
+
+
+def stein_mean(
+    target: str | Target,
+    sample: ArrayLike | Run | Session | Frame,
+    function: Callable[[np.ndarray], np.ndarray],
+    degree: int = 2,
+) -> MeanEstimate:
+    """Estimate E_p f(x) from points of p with control variates.
+
+    f(x) ≈ c + sum_a λ_a v_a(x) by (weighted) least squares, and c is the estimate. v are Stein's control variates
+    (0.148): the score s_j(x), and with degree 2 also s_j(x) x_k + [j = k]. Their mean under p is 0, and λ is
+    Var(v)^-1 Cov(v, f) as in (0.36). Han 2019 (thesis) has them for gradients of variational bounds, (0.149) and
+    (0.154); polynomials: Mira, Solgi, Imparato 2013. For a Gaussian p and a polynomial f of that degree the error is 0.
+
+    Parameters
+    ----------
+    target : Target or str
+        p, with a gradient; a name stands for the built-in target at its defaults.
+    sample : array (n, d), Run, Session or Frame
+        Points of p, or of a run the particles of its last frame with their weights.
+    function : (n, d) -> (n,) or (n, k)
+        f.
+    degree : 1 or 2
+        1 has d control variates, 2 has d + d^2.
+
+    Returns
+    -------
+    MeanEstimate
+
+    Raises
+    ------
+    InputError
+        A target without a gradient, values of f that are not finite, a degree other than 1 and 2, fewer than twice as
+        many points as control variates.
+
+    Examples
+    --------
+    >>> run = pmdviz.run(target="gaussian", method="mala")
+    >>> pmdviz.stein_mean(run.target, run, lambda x: x[:, 0]).value
+    """
+    target, frame = target if isinstance(target, Target) else make_target(target), frame_of(sample)
+    if not {"reals", "gradient"} <= target.offers:
+        raise InputError(f"control variates need real coordinates and a gradient, which target {target.name!r} lacks")
+    if degree not in (1, 2):
+        raise InputError(f"degree must be 1 or 2; given: {degree!r}", "degree")
+    points = target.space.check(frame.particles if frame else sample)
+    n, d = points.shape
+    w = np.full(n, 1 / n) if frame is None else frame.weights
+    count = d if degree == 1 else d + d * d
+    if n < 2 * count:
+        raise InputError(f"{count} control variates of degree {degree} need at least {2 * count} points; given: {n}")
+    f = np.asarray(function(points), float)
+    if f.shape[:1] != (n,) or f.ndim > 2 or not np.isfinite(f).all():
+        raise InputError(f"the function must give ({n},) or ({n}, k) finite numbers for {n} points")
+    f = f.reshape(n, -1)
+    scores, z = checked_gradient(target, points, target.data_rows) * target.scale, points / target.scale
+    variates = scores
+    if degree == 2:
+        products = scores[:, :, None] * z[:, None, :] + np.eye(d)
+        variates = np.column_stack([scores, products.reshape(n, d * d)])
+    root = np.sqrt(w)[:, None]
+    design = root * np.column_stack([np.ones(n), variates])
+    inverse = np.linalg.pinv(design)  # (1 + count, n); its first row times root are the weights of the f(x_i) in c
+    leverage = np.einsum("nk,kn->n", design, inverse)
+    residuals = (root * f - design @ (inverse @ (root * f))) / np.maximum(1 - leverage, 1e-9)[:, None]
+    plain = w @ f
+    errors = inverse[0] ** 2 @ residuals**2, w**2 @ (f - plain) ** 2
+    return MeanEstimate(inverse[0] @ (root * f), np.sqrt(errors[0]), plain, np.sqrt(errors[1]))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import EllipsisType
 from typing import Any
 
 from pmdviz.data.tables import holding, packed
-from pmdviz.engine.recipe import MAX_LINES, PIECE, Recipe, checked_unit, data_note, given_options, joined, versions
+from pmdviz.engine.recipe import (
+    MAX_LINES,
+    PIECE,
+    UNITS,
+    Recipe,
+    checked_unit,
+    data_note,
+    given_options,
+    joined,
+    versions,
+)
 from pmdviz.engine.recipe_parts import (
     FORMAT,
     MAX_BUDGET,
@@ -26,27 +36,40 @@ from pmdviz.engine.recipe_parts import (
     unfold,
 )
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.race.clock import DATA, each_costs
 from pmdviz.experiments.race.entrants import Entrant, entrants
-from pmdviz.knobs import whole_number
+from pmdviz.knobs import Knobs, KnobSpec, whole_number
 from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-KEYS = (
-    "pmdviz_race",
-    "target",
-    "target_options",
-    "methods",
-    "seeds",
-    "budget",
-    "budget_unit",
-    "points",
-    "data",
-    "made_with",
-)
+# What a race counts against its budget: observations used, or evaluations of the likelihood and its gradient.
+
+DATA = UNITS[0]
+SHORT = {"data": "observations", "evaluations": "evaluations"}
+BRIEF = {"data": "obs.", "evaluations": "eval."}  # on a tile
+DONE = {"data": "observations", "evaluations": "likelihood evaluations"}
+
+
+def evaluations(columns: Mapping[str, Any]) -> Any:
+    """Evaluations of the likelihood and its gradient, of a row or of all rows of a history."""
+    return columns["density_evaluations"] + columns["gradient_evaluations"]
+
+
+def spent_in(columns: Mapping[str, Any], unit: str) -> Any:
+    """What counts against the budget, of a row or of all rows of a history."""
+    return columns["visited"] if unit == DATA else evaluations(columns)
+
+
+def each_costs(recipe: Recipe) -> int:
+    """About what one datum costs the run by its own clock: 1, or an evaluation for each particle."""
+    return 1 if recipe.budget_unit == DATA else max(1, getattr(recipe.start_knobs(), "num_particles", 1))
+
+
+# What can be asked for, and the race.
+
+KEYS = tuple("pmdviz_race target target_options methods seeds budget budget_unit points data made_with".split())
 MAX_SEEDS = 100_000
 MAX_POINTS = 20_000
 
@@ -255,3 +278,59 @@ class RaceRecipe:
             'text = pathlib.Path("race.json").read_text(encoding="utf-8")',
             f"race = pmdviz.race(pmdviz.RaceRecipe.from_json(text{targets}))",
         ]
+
+
+# Two settings of one run side by side: a race of two with the run's target, seed and budget.
+
+FACTOR = 2  # by which a number is varied where nobody says how
+
+
+def compared(recipe: Recipe, now: Knobs, method: str, other: Knobs) -> RaceRecipe:
+    """The race of a run's method with the knobs `now` and of `method` with the knobs `other`.
+
+    Same target, seed, budget and its unit as in `recipe`; its log of knob changes is left out, as entrants have none.
+    Of one method, the knobs that differ are given to both and come first, so that the titles say them. Raises
+    InputError where the other method cannot run on the target, or its knobs do not go with it.
+    """
+    target = recipe.make_target()
+    first = differing(now, other) if method == recipe.method else ()
+    pair = ((recipe.method, now), (method, other))
+    methods = [(name, given_knobs(name, knobs, target, first)) for name, knobs in pair]
+    return RaceRecipe.checked(methods, target, None, recipe.budget, [recipe.seed], clock=recipe.budget_unit)
+
+
+def given_knobs(method: str, knobs: Knobs, target: Target, first: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What must be given to have all of `knobs`: those that are not at their defaults, after the ones named first."""
+    way = find_method(method)
+    usual, plain = way.fitted(way.Knobs.defaults(), target).as_dict(), knobs.as_dict()
+    defaults = {name: spec.default_beside(plain, usual) for name, spec in knobs.specs().items()}
+    turned = [name for name in plain if plain[name] != defaults[name]]
+    return {name: plain[name] for name in dict.fromkeys((*first, *turned))}
+
+
+def differing(now: Knobs, other: Knobs) -> tuple[str, ...]:
+    """Names of the knobs of one method that matter and differ."""
+    mine, theirs = now.as_dict(), other.as_dict()
+    return tuple(n for n in mine if mine[n] != theirs[n] and (now.matters(n, mine) or other.matters(n, theirs)))
+
+
+def telling(spec: KnobSpec, value: Any) -> Iterator[Any]:
+    """Other values of a knob, those most worth a comparison first.
+
+    Of a number twice and half of it inside the slider, then the slider's ends; of a choice those behind it in turn.
+    """
+    if spec.kind == "flag":
+        found = [not value]
+    elif spec.choices:
+        at = spec.choices.index(value) + 1 if value in spec.choices else 0
+        found = [*spec.choices[at:], *spec.choices[:at]]
+    else:
+        found = _numbers(spec, value)
+    return (one for one in dict.fromkeys(found) if one != value)
+
+
+def _numbers(spec: KnobSpec, value: float) -> list[float]:
+    low, high = spec.soft_bounds or spec.bounds or (None, None)
+    half = value // FACTOR if spec.kind == "whole" else value / FACTOR
+    found = [one for one in (FACTOR * value, half) if (low is None or one >= low) and (high is None or one <= high)]
+    return [*found, *(end for end in (high, low) if end is not None)]

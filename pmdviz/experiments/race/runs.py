@@ -1,24 +1,305 @@
-"""Races over many seeds: every entrant runs to the end of the budget with every seed."""
+"""Races: in lock step, or run by run over many seeds, and what comes out of them."""
 
 from __future__ import annotations
 
-import math
+import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, check_function
-from pmdviz.experiments.race.clock import DATA
+from pmdviz.experiments.base import grouped
 from pmdviz.experiments.race.entrants import Entrant
-from pmdviz.experiments.race.recipe import RaceRecipe
-from pmdviz.experiments.race.result import RaceResult, mode_masses, row
+from pmdviz.experiments.race.recipe import DATA, SHORT, RaceRecipe, each_costs
 from pmdviz.kernels.compiling import compile_ahead
+from pmdviz.metrics import METRICS, Metric
+from pmdviz.metrics.modes import modes
 from pmdviz.targets import Target
+
+# In lock step by what counts against the budget.
+
+
+class Race:
+    """One session for each entrant; all have the same target, budget and seed, the recipe's first. Nobody may be in it.
+
+    The method that has visited least always steps; others only while at most N data ahead of it.
+    So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
+    (one of `hmc` goes through them several times). By evaluations N data are what they cost the entrant with the most
+    particles (`RaceRecipe.each_costs`). Different entrants may be stepped by different threads at once.
+
+    Parameters
+    ----------
+    recipe : RaceRecipe
+    metrics_every : int or None
+        As in `Session`.
+    """
+
+    def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None) -> None:
+        self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
+        self.sessions = [Session(one, metrics_every) for one in recipe.recipes]
+        self.level = 0  # everybody who can goes on until so much is spent
+        self.bound = self.slack = recipe.target.num_data * recipe.each_costs
+        self._failed: dict[int, str] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def visited(self) -> list[int]:
+        """Observations used by each entrant."""
+        return [session.frame.visited for session in self.sessions]
+
+    @property
+    def spent(self) -> list[int]:
+        """What each entrant has used of its budget: observations used, or evaluations."""
+        return [session.frame.spent for session in self.sessions]
+
+    @property
+    def done(self) -> bool:
+        """Whether nobody has a next step."""
+        return not any(self._active(k) for k in range(len(self.sessions)))
+
+    def stop_reason(self, k: int) -> str:
+        """Why entrant k has no next step, in words; "" while it has one."""
+        if k in self._failed:
+            return self._failed[k]
+        session = self.sessions[k]
+        if session.ended:
+            return session.ended
+        return "the budget is used up" if session.done else ""
+
+    def failed(self, k: int) -> bool:
+        """Whether entrant k stopped because its target or its step failed."""
+        return k in self._failed
+
+    def raise_level(self, rows: int) -> None:
+        """Have everybody visit `rows` more data, or spend what they cost, as far as the slowest lets them.
+
+        Raises InputError.
+        """
+        if rows < 1:
+            raise InputError(f"rows must be at least 1; given: {rows}")
+        lowest, more = self._lowest(), rows * self.recipe.each_costs
+        if lowest is not None:
+            self.level = min(max(self.level, lowest) + more, lowest + max(more, self.slack))
+
+    def may_step(self, k: int) -> bool:
+        """Whether entrant k may do a step now."""
+        lowest, mine = self._lowest(), self.sessions[k].frame.spent
+        if lowest is None or not self._active(k) or mine >= self.level:
+            return False
+        return mine == lowest or mine + self._next_cost(k) <= lowest + self.slack
+
+    def step(self, k: int) -> Frame:
+        """One iteration of entrant k. A failure ends this entrant alone, at its last good frame."""
+        session = self.sessions[k]
+        before = session.frame.spent
+        try:
+            frame = session.advance(1)
+        except TargetError as error:
+            self.fail(k, str(error))
+            return session.frame
+        with self._lock:
+            self.bound = max(self.bound, frame.spent - before)
+        return frame
+
+    def fail(self, k: int, words: str) -> None:
+        """Let entrant k end where it stands, with the reason in words."""
+        self._failed[k] = f"it stopped: {words}"
+
+    def extend(self, more: int) -> None:
+        """Give every entrant `more` to spend. Raises InputError for a race without a budget."""
+        for session in self.sessions:
+            session.extend(more)
+        self.budget = self.sessions[0].recipe.budget
+
+    def advance(self, rows: int) -> list[Frame]:
+        """Have everybody visit `rows` more data, or spend what they cost, in lock step; the entrants' frames."""
+        self.raise_level(rows)
+        while stepped := [k for k in range(len(self.sessions)) if self.may_step(k)]:
+            self.step(min(stepped, key=lambda k: self.sessions[k].frame.spent))
+        return [session.frame for session in self.sessions]
+
+    def _active(self, k: int) -> bool:
+        return k not in self._failed and not self.sessions[k].done
+
+    def _lowest(self) -> int | None:
+        """The least that an entrant with a next step has spent."""
+        return min((v for k, v in enumerate(self.spent) if self._active(k)), default=None)
+
+    def _next_cost(self, k: int) -> int:
+        """Rows of the next batch, what the next step visits at least; of evaluations as many as the last one took."""
+        session = self.sessions[k]
+        if self.recipe.budget_unit != DATA and session.frame.info is not None:
+            return session.frame.info.cost.evaluations
+        return each_costs(session.recipe) * session.method.batch_size(
+            session.frame.state, session.knobs, session.target.num_data
+        )
+
+
+# What came out of a race: a row for each entrant and seed, and a summary over the seeds.
+
+COSTS = ("visited", "density_evaluations", "gradient_evaluations", "seconds")
+ONE_MODE = 0.98  # a run with more of its mass in one basin is said to sit in one mode
+
+
+def mode_masses(frame: Frame) -> list[float] | None:
+    """The approximation's mass in the basin of each mode; None where the modes are not known."""
+    known = modes(frame.target)
+    return None if known is None else known.masses_of(frame.density)
+
+
+def row(
+    label: str, seed: int, frame: Frame, masses: list[float] | None, only: Iterable[Metric] | None = None
+) -> dict[str, Any]:
+    """The row of one run at `frame`, with its `mode_masses`; an unavailable value is None.
+
+    `only`: those metrics that are wanted; others are not computed.
+    """
+    metrics = frame.metrics if only is None else {metric.name: frame.metric(metric.name) for metric in only}
+    return {
+        "method": label,
+        "seed": seed,
+        "visited": frame.visited,
+        **{name: metrics[name] for name in METRICS if name in metrics},
+        "mode_masses": masses,
+        "density_evaluations": frame.density_evaluations,
+        "gradient_evaluations": frame.gradient_evaluations,
+        "seconds": frame.seconds,
+        "caveat": frame.caveat,
+    }
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry for each method, in the order of the rows.
+
+    For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
+    (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the mass
+    that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
+    `runs_with_caveat`: how many runs are not to be trusted, by `Frame.caveat`.
+    """
+    return [_summed(label, mine) for (label,), mine in grouped(rows, "method").items()]
+
+
+def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {"method": label, "runs": len(rows)}
+    for name in (*(name for name in METRICS if any(name in one for one in rows)), *COSTS):
+        values = [one.get(name) for one in rows]
+        known = None not in values
+        found[f"{name}_mean"] = float(np.mean(values)) if known else None
+        found[f"{name}_sd"] = float(np.std(values, ddof=1)) if known and len(values) > 1 else None
+    masses = [one["mode_masses"] for one in rows]
+    known = all(one is not None and len(one) > 1 for one in masses)
+    in_one = [sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses] if known else []
+    found["runs_in_one_mode"] = sum(in_one) if known else None
+    found["runs_with_caveat"] = sum(bool(one["caveat"]) for one in rows)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RaceResult:
+    """The runs of a race.
+
+    Attributes
+    ----------
+    recipe : RaceRecipe
+        All that is needed to run the whole race again.
+    rows : list of dict
+        One a run: method, seed, visited, the metrics, mode_masses, density_evaluations, gradient_evaluations, seconds
+        (of the steps alone). What a metric does not apply to has none of its name.
+    histories : dict, (method, seed) -> history
+        The measured frames of each run, as in `Run.history`.
+    stands_at : int or None
+        Of a race that was stopped what everybody who races has spent; None where it went to its end.
+    """
+
+    recipe: RaceRecipe
+    rows: list[dict[str, Any]]
+    histories: dict[tuple[str, int], dict[str, np.ndarray]]
+    stands_at: int | None = None
+
+    @cached_property
+    def summary(self) -> list[dict[str, Any]]:
+        """One entry a method: mean and sd over the seeds, see the function `summary`."""
+        return summary(self.rows)
+
+    @property
+    def entrants(self) -> tuple[Entrant, ...]:
+        """Who raced."""
+        return self.recipe.entrants
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of each entrant's runs."""
+        return self.recipe.seeds
+
+    @property
+    def target(self) -> Target:
+        """What they raced on."""
+        return self.recipe.target
+
+    @property
+    def budget(self) -> int:
+        """What each run might spend, in the recipe's `budget_unit`."""
+        return self.recipe.budget
+
+    @property
+    def modes(self) -> list[dict[str, Any]] | None:
+        """Peak and exact mass of each mode, in the order of `mode_masses`; None where they are not known."""
+        known = modes(self.target)
+        if known is None:
+            return None
+        pairs = zip(known.peaks.tolist(), known.masses.tolist(), strict=True)
+        return [{"peak": peak, "mass": mass} for peak, mass in pairs]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        import pandas  # takes half a second
+
+        return pandas.DataFrame(self.rows)
+
+    def to_recipe(self) -> RaceRecipe:
+        """The recipe of this race as it stands: its budget is what everybody has spent.
+
+        Who is ahead of the last one comes to stand at the first step that has spent so much.
+        """
+        return self.recipe if self.stands_at is None else replace(self.recipe, budget=self.stands_at)
+
+    def to_python(self) -> str:
+        """A few lines of Python that repeat this race as it stands and bind `race`; `recipe.to_python()`: the whole."""
+        return self.to_recipe().to_python()
+
+    def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the race to a file whose suffix says its kind: a film, a picture, a table, the race's recipe.
+
+        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; the options are those of `pmdviz export --help`, and
+        `progress`, a function of (frames done, frames in all). A film shows the first seed's runs in lock step. Returns
+        the path. Raises InputError.
+
+        Examples
+        --------
+        >>> pmdviz.race(["pmd", "smc", "sgld"]).export("race.gif", traces="kl_forward")
+        """
+        from pmdviz.export import export  # a higher level, and Bokeh with it
+
+        return export(self, path, **options)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RaceResult: {len(self.entrants)} entrants, {len(self.seeds)} seeds on {self.target.name!r}, "
+            f"{self.budget:,} {SHORT[self.recipe.budget_unit]} each>"
+        )
+
+
+# Races over many seeds: every entrant runs to the end of the budget with every seed.
 
 
 def race(
@@ -73,32 +354,19 @@ def race(
     check_function("progress", progress)
     compile_ahead([group for one in recipe.recipes for group in one.kernel_groups])
     runs = [(one, recipe.of(one, seed)) for seed in recipe.ending().seeds for one in recipe.entrants]
-    tell = _Progress(len(runs), progress)
-    ended = {(one.label, run.seed): _run(one, run, recipe.points, tell) for one, run in runs}
+    ended = {}
+    for done, (one, run) in enumerate(runs):
+
+        def tell(share: float, words: str, done: int = done) -> None:
+            if progress is not None:
+                progress((done + share) / len(runs), words)
+
+        ended[one.label, run.seed] = _run(one, run, recipe.points, tell)
     order = [(one.label, seed) for one in recipe.entrants for seed in recipe.seeds]
     return RaceResult(recipe, [ended[key][0] for key in order], {key: ended[key][1] for key in order})
 
 
 USUAL = ("mixture", None, ..., 1, 0, ...)  # all that describes a race, left out
-
-
-class _Progress:
-    """How many runs are done, and how far the present one is."""
-
-    def __init__(self, total: int, tell: Callable[[float, str], object] | None) -> None:
-        self._total, self._tell, self._done = total, tell, 0
-
-    def step(self, session: Session, label: str) -> None:
-        share = min(1.0, session.frame.spent / (session.recipe.budget or math.inf))
-        self._report(self._done + share, f"{label}, seed {session.recipe.seed}")
-
-    def run_done(self, label: str) -> None:
-        self._done += 1
-        self._report(self._done, label)
-
-    def _report(self, runs: float, words: str) -> None:
-        if self._tell is not None:
-            self._tell(runs / self._total, words)
 
 
 def _every(recipe: Recipe, points: int) -> int:
@@ -108,20 +376,19 @@ def _every(recipe: Recipe, points: int) -> int:
     session = Session(recipe, MAX_BUDGET)
     rows = session.method.batch_size(session.frame.state, session.knobs, session.target.num_data)
     cost = rows if recipe.budget_unit == DATA else max(1, session.advance(1).spent)
-    return max(1, (recipe.budget or 1) // (cost * points))
+    return max(1, recipe.budget // (cost * points))
 
 
 def _run(
-    one: Entrant, recipe: Recipe, points: int, progress: _Progress
+    one: Entrant, recipe: Recipe, points: int, tell: Callable[[float, str], object]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The row and the history of one run."""
     try:
         session = Session(recipe, _every(recipe, points), memory_cap=0)
         while not session.done:
-            session.advance(1)
-            progress.step(session, one.title)
+            spent = session.advance(1).spent
+            tell(min(1.0, spent / recipe.budget), f"{one.title}, seed {recipe.seed}")
     except TargetError as error:
         raise TargetError(f"{one.label}, seed {recipe.seed}: {error}", error.theta, error.batch_note) from error
-    progress.run_done(one.title)
-    frame = session.frame
-    return row(one.label, recipe.seed, frame, mode_masses(frame)), session.history.columns
+    tell(1.0, one.title)
+    return row(one.label, recipe.seed, session.frame, mode_masses(session.frame)), session.history.columns

@@ -173,8 +173,6 @@ def _slope(costs: list[Cost], x: str, y: str) -> float | None:
 class CostsKnobs(Knobs):
     """The knobs of `costs`."""
 
-    kind_words = "knob of experiment 'costs':"
-
     extent = Choice(
         "all",
         choices={"all": "every method, three sizes", "short": "the paper's methods, two sizes"},

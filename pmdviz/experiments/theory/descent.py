@@ -10,9 +10,9 @@ import numpy as np
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, grouped, mean_series
 from pmdviz.knobs import Choice, Knobs, Real, Whole
-from pmdviz.targets import Target, make_target
+from pmdviz.targets import make_target
 
 TARGET, METHOD = "correlated_gaussian", "pmfvb"
 SETTLED = 0.25  # of the looks: the last ones, over which the floor is measured
@@ -20,8 +20,6 @@ SETTLED = 0.25  # of the looks: the last ones, over which the floor is measured
 
 class DescentKnobs(Knobs):
     """The knobs of `descent`."""
-
-    kind_words = "knob of experiment 'descent':"
 
     correlation = Real(
         0.6,
@@ -208,51 +206,41 @@ class Descent(Experiment):
 
     def summary(self, rows: Sequence[Row], knobs: DescentKnobs) -> list[dict[str, Any]]:
         """For each step size the floor, and the rate at which the KL fell on its way there."""
-        return [self._entry(rows, knobs, h) for h in sorted({row["h"] for row in rows}, reverse=True)]
+        runs = sorted(grouped(rows, "h").items(), reverse=True)
+        return [self._entry(mine, knobs, h) for (h,), mine in runs]
 
     def _entry(self, rows: Sequence[Row], knobs: DescentKnobs, h: float) -> dict[str, Any]:
-        own, known = [row for row in rows if row["h"] == h], theory(knobs.as_dict(), h)
-        ends = settled(own, knobs)
+        known = theory(knobs.as_dict(), h)
         return {
             "h": h,
             "floor": known.floor,
-            "floor measured": float(np.mean(ends)),
+            "floor measured": float(np.mean(settled(rows))),
             "of which m is finite": expected_noise(knobs),
             "rate per unit of time": known.rate ** (1 / h),
-            "measured": fall(own, h),
+            "measured": fall(rows, h),
             "by constants": known.rate_of_constants ** (1 / h),
-            "above the bound": above(own, knobs),
+            "above the bound": above(rows, knobs),
         }
 
     def pictures(self, rows: Sequence[Row], knobs: DescentKnobs) -> list[Chart]:
         """The floor of each run, less what finitely many particles add, against h."""
-        kept = sorted({(row["h"], row["seed"]) for row in rows})
-        ends = {key: settled([row for row in rows if (row["h"], row["seed"]) == key], knobs) for key in kept}
-        noise = expected_noise(knobs)
-        floors = [{"h": h, "floor": np.mean(each) - noise} for (h, _), each in ends.items() if each]
+        runs = [(h, settled(mine)) for (h, _), mine in sorted(grouped(rows, "h", "seed").items())]
+        floors = [{"h": h, "floor": np.mean(ends) - expected_noise(knobs)} for h, ends in runs if ends]
         series, slopes = mean_series("mean of the runs", floors, "h", "floor"), [("of a Gaussian: slope 2", 2.0)]
         return [Chart([series], "Langevin step h", "KL above its least, settled (nats)", slopes=slopes)]
 
 
 def theory(case: Mapping[str, Any], h: float) -> Theory:
     """What is known at step size h."""
-    target = _target(case)
+    target = make_target(TARGET, **_options(case))
     groups = {"single": [(k,) for k in range(target.dim)], "joint": [tuple(range(target.dim))]}
     blocks = groups.get(case["grouping"]) or [block.coordinates for block in target.blocks]
     return Theory(target.precision, tuple(map(tuple, blocks)), h)
 
 
 def _options(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "dim": case["dim"],
-        "correlation": case["correlation"],
-        "q0_mean": case["distance"],
-        "q0_sd": case["start_sd"],
-    }
-
-
-def _target(case: Mapping[str, Any]) -> Target:
-    return make_target(TARGET, **_options(case))
+    names = {"dim": "dim", "correlation": "correlation", "q0_mean": "distance", "q0_sd": "start_sd"}
+    return {option: case[name] for option, name in names.items()}
 
 
 def recipe_of(case: Case) -> Recipe:
@@ -269,7 +257,7 @@ def expected_noise(knobs: DescentKnobs) -> float:
     return 0.5 * d * (1 + (size + 1) / 2) / knobs.num_particles
 
 
-def settled(rows: Sequence[Row], knobs: DescentKnobs) -> list[float]:
+def settled(rows: Sequence[Row]) -> list[float]:
     """The KL at the last looks."""
     last = max(row["t"] for row in rows)
     return [row["measured"] for row in rows if row["t"] > (1 - SETTLED) * last]

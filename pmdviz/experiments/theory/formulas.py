@@ -202,9 +202,8 @@ SIZES = (64, 128, 256, 512, 1024, 2048)
 STEPS = (16, 32, 64, 128, 256, 512)
 DATA = (40, 80, 160, 320, 640, 1280)
 GROWN_FROM, GROWN_STEPS = 10, {1: (2, 3, 4, 6, 8, 12), 2: (2, 3, 4, 5, 6, 7)}  # m_1, and T by dimension d
-SMOOTHNESS = (
-    1.0  # beta: what the paper counts a Gaussian kernel as; the bounds' slopes and the KDE's bandwidth go by it
-)
+# beta: what the paper counts a Gaussian kernel as; the bounds' slopes and the KDE's bandwidth go by it
+SMOOTHNESS = 1.0
 FIXED_SIZE, FIXED_STEPS, PARTS = 512, 200, 20  # m and T where they are not varied; batches in a pass
 
 
@@ -282,9 +281,14 @@ VARIED: dict[str, Varied] = {
 
 
 def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[str, list[int]]]:
-    """The recipe and what is varied side by side. Batches are a twentieth of the data."""
+    """The recipe and what is varied side by side. Batches are a twentieth of the data.
+
+    Raises InputError for a target without an exact posterior on a grid.
+    """
     options = {"dim": 1} if target == "gaussian" else {}
     made = Recipe(target, target_options=options).make_target()
+    if made.planar is None:
+        raise InputError(f"target {target!r} has no exact posterior on a grid", "target")
     batch = max(1, made.num_data // PARTS)
     knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceResult
-from pmdviz.experiments.race.clock import spent_in
+from pmdviz.experiments.race.recipe import spent_in
 from pmdviz.export.film.film import MAX_FRAMES, know_floor, spread
 from pmdviz.export.options import USUAL_FRAMES, RaceLook, check_traces
 from pmdviz.export.tables import race_columns_of

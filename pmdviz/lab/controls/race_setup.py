@@ -12,7 +12,7 @@ import panel as pn
 from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
-from pmdviz.experiments.race.clock import DATA
+from pmdviz.experiments.race.recipe import DATA
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.controls.playback import small_button

@@ -14,7 +14,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
-from pmdviz.experiments.race.result import mode_masses, row
+from pmdviz.experiments.race.runs import mode_masses, row
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.background import pool_for

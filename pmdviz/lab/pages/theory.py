@@ -8,12 +8,12 @@ from typing import Any
 
 import panel as pn
 
+from pmdviz.experiments.measures import ERRORS
 from pmdviz.experiments.running import ExperimentResult, run_experiment
-from pmdviz.experiments.sweep import ERRORS, Fit
-from pmdviz.experiments.theory.convergence import Convergence, dimension
+from pmdviz.experiments.sweep import Fit
 from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate
-from pmdviz.experiments.theory.recurrence import Terms, mean_terms, unrolled
+from pmdviz.experiments.theory.theorems import Convergence, Terms, dimension, mean_terms, unrolled
 from pmdviz.lab import css
 from pmdviz.lab.controls.playback import small_button
 from pmdviz.lab.controls.sharing import read

@@ -11,9 +11,8 @@ import panel as pn
 from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.race.clock import spent_in
-from pmdviz.experiments.race.comparison import compared, telling
 from pmdviz.experiments.race.entrants import setting_words
+from pmdviz.experiments.race.recipe import compared, spent_in, telling
 from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css

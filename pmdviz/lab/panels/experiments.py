@@ -11,8 +11,7 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Experiment, TooMuch
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.running import ExperimentResult
+from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm, as_text

@@ -13,7 +13,7 @@ from bokeh.models import Div
 from panel.custom import JSComponent
 
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.race.clock import SHORT, evaluations
+from pmdviz.experiments.race.recipe import SHORT, evaluations
 from pmdviz.lab import css
 from pmdviz.lab.controls.playback import PlaybackBar, small_button
 from pmdviz.lab.controls.setup import PictureControls

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.aggregation import combine
-from pmdviz.experiments.aggregation.mixture import distance, squared_distance
-from pmdviz.experiments.aggregation.models import MODELS, Mixture
+from pmdviz.experiments.aggregation.models import MODELS, Mixture, distance, squared_distance
 
 
 def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):

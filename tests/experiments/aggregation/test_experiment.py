@@ -5,9 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.block import Block, principal_scores, read_points
-from pmdviz.experiments.aggregation.experiment import Aggregation
-from pmdviz.experiments.aggregation.knobs import VARIED
+from pmdviz.experiments.aggregation.experiment import VARIED, Aggregation, Block, principal_scores, read_points
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.base import Ellipses, TooMuch
 from pmdviz.targets.rows import classes as two_classes

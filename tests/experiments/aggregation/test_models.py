@@ -6,8 +6,16 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.mixture import FLOOR_HIT, NOT_CONVERGED, assignment, distance, matched, symmetric_kl
-from pmdviz.experiments.aggregation.models import MODELS, Mixture
+from pmdviz.experiments.aggregation.models import (
+    FLOOR_HIT,
+    MODELS,
+    NOT_CONVERGED,
+    Mixture,
+    assignment,
+    distance,
+    matched,
+    symmetric_kl,
+)
 
 MADE = {name: model(4, 3, 2) for name, model in MODELS.items()}
 TRUTHS = {name: model.truth(np.random.default_rng(7)) for name, model in MADE.items()}

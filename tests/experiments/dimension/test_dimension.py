@@ -6,8 +6,7 @@ from scipy.stats import norm
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.dimension.dimension import (
+from pmdviz.experiments.dimension import (
     ALGORITHM_1,
     ENTRANTS,
     EXACT,
@@ -21,6 +20,7 @@ from pmdviz.experiments.dimension.dimension import (
     log_likelihood,
     of_exact_draws,
 )
+from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.methods import METHODS
 from pmdviz.presets import find_preset
 

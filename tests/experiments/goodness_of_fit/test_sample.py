@@ -2,11 +2,16 @@ import numpy as np
 import pytest
 
 import pmdviz
+from benchmarks.helpers.fit_sizes import rejection_rate
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
-from pmdviz.experiments.goodness_of_fit.experiment import GoodnessOfFit, GoodnessOfFitKnobs, rejection_rate, samples_of
-from pmdviz.experiments.goodness_of_fit.sample import longest_correlation_time, points_of
-from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS
+from pmdviz.experiments.goodness_of_fit.experiment import (
+    SCENARIOS,
+    GoodnessOfFit,
+    GoodnessOfFitKnobs,
+    samples_of,
+)
+from pmdviz.experiments.goodness_of_fit.testing import longest_correlation_time, points_of
 
 PLANE = {"dim": 2}
 
@@ -34,7 +39,7 @@ def test_a_run_a_session_and_a_frame_are_tested_alike(gibbs):
 
 
 def test_a_result_is_a_function_of_the_seed(monkeypatch):
-    monkeypatch.setattr("pmdviz.experiments.goodness_of_fit.sample.MOST", 40)
+    monkeypatch.setattr("pmdviz.experiments.goodness_of_fit.testing.MOST", 40)
     points = rng().standard_normal((1500, 2))
     one, two, other = (pmdviz.test_fit("correlated_gaussian", points, draws=50, seed=seed) for seed in (1, 1, 2))
     assert one.p_value == two.p_value and np.array_equal(one.bootstrap, two.bootstrap)

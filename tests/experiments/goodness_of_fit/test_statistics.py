@@ -4,10 +4,8 @@ from scipy import stats
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.goodness_of_fit.base import p_value
-from pmdviz.experiments.goodness_of_fit.experiment import rate_of
-from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, chi_squares
+from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, rate_of
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, chi_squares, p_value
 from tests.support.tables import looped
 
 REPETITIONS, DRAWS = 60, 100

@@ -2,7 +2,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.race.comparison import compared, differing, telling
+from pmdviz.experiments.race.recipe import compared, differing, telling
 from pmdviz.methods import METHODS
 from pmdviz.presets import PRESETS
 

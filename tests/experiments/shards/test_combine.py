@@ -3,9 +3,18 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.shards.combine import COMBINERS, SAMPLERS, consensus, gaussian_product, kl_weighted, shards_of
-from pmdviz.experiments.shards.experiment import ONE_TITLE, draws_of, errors_of
+from pmdviz.experiments.running import EXPERIMENTS
+from pmdviz.experiments.shards import (
+    COMBINERS,
+    ONE_TITLE,
+    SAMPLERS,
+    consensus,
+    draws_of,
+    errors_of,
+    gaussian_product,
+    kl_weighted,
+    shards_of,
+)
 from pmdviz.targets import make_target
 
 SHARDED = EXPERIMENTS["sharded_posterior"]

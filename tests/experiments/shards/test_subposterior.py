@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import norm
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.shards.combine import Subposterior, shards_of
+from pmdviz.experiments.shards import Subposterior, shards_of
 from pmdviz.targets import make_target
 
 

@@ -5,8 +5,8 @@ from scipy.stats import norm
 
 import pmdviz
 from pmdviz import InputError, Recipe, Session
-from pmdviz.experiments.sweep import measures
-from pmdviz.experiments.sweep.measures import BOUNDED, bounded_error, chosen_error, exact_values, measured
+from pmdviz.experiments import measures
+from pmdviz.experiments.measures import BOUNDED, bounded_error, chosen_error, exact_values, measured
 from tests.support.own import own_target
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import linregress
 
 from pmdviz import InputError, Recipe
-from pmdviz.experiments.sweep.plan import fitted, planned
+from pmdviz.experiments.sweep import fitted, planned
 
 GAUSSIAN = Recipe("gaussian", num_particles=50, batch_size=5, budget=100)
 

@@ -5,7 +5,7 @@ from scipy.stats import norm
 
 from pmdviz import InputError, Recipe, Session
 from pmdviz.experiments.theory import formulas
-from pmdviz.experiments.theory.recurrence import Board, averaged, averages_allowed, terms, unrolled
+from pmdviz.experiments.theory.theorems import Board, averaged, averages_allowed, terms, unrolled
 from tests.support.own import own_target
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,37 +15,30 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, Size, mean_series, mean_with_error, size_of_run
+from pmdviz.experiments.base import (
+    Case,
+    Chart,
+    Experiment,
+    Row,
+    Size,
+    grouped,
+    mean_series,
+    mean_with_error,
+    size_of_run,
+)
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.targets import Target, find_target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.reference.exact import DrawsReference, Reference
+from pmdviz.targets.reference.exact import DrawsReference
 
 # How far a run's end is from the answer, and how far as many exact draws are: the same metrics of both.
 
 OF_ANY = ("mean_error", "sd_ratio_min", "sd_ratio_max", "kl_moments", "mmd", "sliced_w")
 OF_WEIGHTS = ("ess", "khat")
 COLUMNS = (*OF_ANY, *OF_WEIGHTS)
-
-
-class Moments(NamedTuple):
-    """What the metrics of moments ask of a density."""
-
-    mean: np.ndarray  # (d,)
-    cov: np.ndarray  # (d, d)
-    few: bool  # whether the draws are fewer than a covariance takes
-
-
-class ExactDraws(NamedTuple):
-    """Draws of the reference where metrics expect a frame."""
-
-    target: Target
-    reference: Reference
-    density: Moments
-    draws: np.ndarray  # (1000, d)
 
 
 def of_frame(frame: Frame) -> dict[str, float]:
@@ -56,8 +50,11 @@ def of_exact_draws(target: Target, num: int, seed: int) -> dict[str, float]:
     """The same of `num` iid draws of the reference: what no method with as many particles beats."""
     reference, rng = target.reference(), np.random.default_rng([seed, num])
     draws = reference.sample(rng, num)
-    density = Moments(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), num < target.dim + 2)
-    shown: Any = ExactDraws(target, reference, density, reference.sample(rng, NUM_DRAWS))
+    cov, few = np.cov(draws.T).reshape(2 * (target.dim,)), num < target.dim + 2
+    density = SimpleNamespace(mean=draws.mean(axis=0), cov=cov, few=few)  # `few`: fewer than a covariance takes
+    # What metrics ask of a frame.
+    shown: Any = SimpleNamespace(target=target, reference=reference, density=density)
+    shown.draws = reference.sample(rng, NUM_DRAWS)
     found = {name: _number(METRICS[name].measure(shown)) for name in OF_ANY}
     return {**found, **dict.fromkeys(OF_WEIGHTS, np.nan), "ess": float(num)}
 
@@ -222,8 +219,6 @@ EXACT_SIZE = Size(0.1, 200.0)
 class DimensionKnobs(Knobs):
     """The knobs of `dimension`."""
 
-    kind_words = "knob of experiment 'dimension':"
-
     family = Choice(
         "linear",
         choices={name: each.title for name, each in FAMILIES.items()},
@@ -307,9 +302,10 @@ class Dimension(Experiment):
 
     def run(self, case: Case) -> list[Row]:
         """One row; of a chain that diverged without numbers."""
-        begin, target = time.perf_counter(), target_of(case)
-        row = {"method": title_of(case["entrant"]), "d": case["dim"], "seed": case["seed"], "visited": 0, "caveat": ""}
-        if case["entrant"] == EXACT:
+        begin, target, name = time.perf_counter(), target_of(case), case["entrant"]
+        title = EXACT_TITLE if name == EXACT else ENTRANTS[name].title
+        row = {"method": title, "d": case["dim"], "seed": case["seed"], "visited": 0, "caveat": ""}
+        if name == EXACT:
             row |= of_exact_draws(target, case["num_particles"], case["seed"])
         else:
             row |= _of_run(recipe_of(case, target))
@@ -317,27 +313,19 @@ class Dimension(Experiment):
 
     def summary(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[dict[str, Any]]:
         """For each method and d the mean of the error with its standard error, and how many runs have a caveat."""
-        groups: dict[tuple[str, int], list[Row]] = {}
-        for row in sorted(rows, key=lambda row: row["d"]):
-            groups.setdefault((row["method"], row["d"]), []).append(row)
+        groups = grouped(sorted(rows, key=lambda row: row["d"]), "method", "d")
         order = [row["method"] for row in rows]
         return [_entry(*key, groups[key], knobs.metric) for key in sorted(groups, key=lambda key: order.index(key[0]))]
 
     def pictures(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Chart]:
         """The error against d, a line a method."""
-        metric, names = METRICS[knobs.metric], list(dict.fromkeys(row["method"] for row in rows))
+        metric = METRICS[knobs.metric]
         low, high = metric.limits
         inside = [{**row, knobs.metric: float(np.clip(row[knobs.metric], low, high))} for row in rows]
         cut = any(row[knobs.metric] < low or row[knobs.metric] > high for row in rows)
         series = [
-            mean_series(
-                name,
-                [row for row in inside if row["method"] == name],
-                "d",
-                knobs.metric,
-                "dashes" if name == EXACT_TITLE else "line",
-            )
-            for name in names
+            mean_series(name, mine, "d", knobs.metric, "dashes" if name == EXACT_TITLE else "line")
+            for (name,), mine in grouped(inside, "method").items()
         ]
         title = f"Runs below {low:g} or above {high:g} count as {low:g} and {high:g}." if cut else ""
         return [Chart(series, "dimension d", metric.label, y_log=metric.log, title=title)]
@@ -363,11 +351,6 @@ def recipe_of(case: Case, target: Target) -> Recipe:
     """The run of a case."""
     entrant: Entrant = ENTRANTS[case["entrant"]]
     return entrant.recipe(target, case["num_particles"], case["visited"], case["seed"])
-
-
-def title_of(name: str) -> str:
-    """For legends."""
-    return EXACT_TITLE if name == EXACT else ENTRANTS[name].title
 
 
 def _of_run(recipe: Recipe) -> dict[str, Any]:

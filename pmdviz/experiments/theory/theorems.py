@@ -1,8 +1,8 @@
-"""Theorem 2 term by term: what a run did at each step beside what the recurrence allows."""
+"""What the theorems say of runs of PMD: how fast the error falls, and what the recurrence of Theorem 2 allows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,17 @@ from pmdviz.densities.grid import Grid
 from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, mean_series
+from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
+from pmdviz.experiments.measures import ERRORS
+from pmdviz.experiments.sweep import COUNTS, Fit, Job, fitted, measured_run, planned
 from pmdviz.experiments.theory.formulas import (
+    SMOOTHNESS,
     STRATEGIES,
+    VARIED,
+    Rate,
     planned_runs,
     proved_inexactness,
+    rates_for,
     theorem2,
     theorem2_averaged,
     theorem2_unrolled,
@@ -23,6 +29,121 @@ from pmdviz.experiments.theory.formulas import (
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.offered import names
+
+
+def posterior() -> Choice:
+    """The knob `target` of both experiments."""
+    titles = {name: each.title for name, each in TARGETS.items()}
+    doc = "With an exact posterior on a grid."
+    return Choice("gaussian", choices=titles, more=names, label="Posterior", doc=doc)
+
+
+def particles() -> Choice:
+    """The knob `strategy`."""
+    titles = {name: each.title for name, each in STRATEGIES.items()}
+    return Choice("particles", choices=titles, label="Particles", doc="Which of the theorems it is about.")
+
+
+# How fast the error falls with particles, steps or data, beside the slopes of the theorems.
+
+
+class ConvergenceKnobs(Knobs):
+    """The knobs of `convergence`."""
+
+    target, strategy = posterior(), particles()
+    varied = Choice(
+        "mT",
+        choices={name: each.title for name, each in VARIED.items()},
+        label="What is varied",
+        doc="Particles m (in whole runs, or in one step), steps T (also with growing particles), both, or data N.",
+    )
+    error = Choice(
+        "bounded",
+        choices={name: words for name, (words, _) in ERRORS.items()},
+        label="Error",
+        doc="What the slope is fitted to.",
+    )
+    seeds = Whole(20, bounds=(1, 1000), label="Runs at each value", doc="Run seeds from 0 on.")
+
+
+class Convergence(Experiment):
+    """Runs of `pmd` at growing m, T or N: every run's error, and the power law through all of them."""
+
+    name = "convergence"
+    title = "Error against particles, steps or data"
+    about = "Does the error fall as the theorems say? Runs at growing m, T or N, and the slope through them."
+    source = "Dai, He, Dai, Song 2016, Theorems 3 to 6"
+    Knobs = ConvergenceKnobs
+
+    def columns(self, knobs: ConvergenceKnobs) -> Mapping[str, type]:
+        """What is varied, the seed, what was spent, and every error."""
+        column = {VARIED[knobs.varied].column: int}
+        return column | {"seed": int, **COUNTS, **dict.fromkeys(ERRORS, float), "seconds": float}
+
+    def cases(self, knobs: ConvergenceKnobs) -> list[Case]:
+        """A recipe each."""
+        jobs = planned(*planned_runs(knobs.target, knobs.strategy, knobs.varied), knobs.seeds, together=True)
+        return [{"recipe": {**job.recipe.to_dict(), "made_with": {}}, "values": job.values} for job in jobs]
+
+    def run(self, case: Case) -> list[Row]:
+        """A run to the end of its budget, and its errors there."""
+        job = Job(Recipe.from_dict(case["recipe"]), case["values"])
+        return [{**job.values, "seed": job.recipe.seed, **row} for row in measured_run(job, {})]
+
+    def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[dict[str, Any]]:
+        """The fitted slope with its standard error, and that of each bound."""
+        fit = self.fit(rows, knobs)
+        if fit is None:
+            return []
+        parts = [{"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}]
+        return parts + [{"what": words, "slope": slope} for words, slope in self.triangles(knobs)]
+
+    def fit(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Fit | None:
+        """The power law through all runs; None while there are too few."""
+        try:
+            return fitted(*self.points(rows, knobs))
+        except InputError:
+            return None
+
+    def bounds(self, knobs: ConvergenceKnobs) -> list[Rate]:
+        """What speaks of this error, of what is varied and of this strategy, whole bounds and terms of bounds."""
+        found = [rate for letter in VARIED[knobs.varied].letters for rate in rates_for(letter, knobs.error)]
+        return [rate for rate in found if rate.theorem in STRATEGIES[knobs.strategy].theorems]
+
+    def pictures(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Chart]:
+        """The mean over the runs."""
+        varied, words = VARIED[knobs.varied], ERRORS[knobs.error][0]
+        series = mean_series("mean of the runs", rows, varied.column, knobs.error)
+        return [Chart([series], varied.axis, words, slopes=self.triangles(knobs))]
+
+    def triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
+        """Words and slope of each bound that holds for all that is varied."""
+        letters = VARIED[knobs.varied].letters
+        whole = [rate for rate in self.bounds(knobs) if rate.holds(letters)]
+        return merged(whole, dimension(knobs)) if whole else []
+
+    def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
+        """What is varied and the error, (runs,) each."""
+        column = VARIED[knobs.varied].column
+        return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
+
+
+def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
+    """A triangle for each slope, with the theorems that print it."""
+    names: dict[float, list[str]] = {}
+    for rate in bounds:
+        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
+    return [
+        (f"{', '.join(dict.fromkeys(found))} as printed: slope {slope:.2f}", slope) for slope, found in names.items()
+    ]
+
+
+def dimension(knobs: ConvergenceKnobs) -> int:
+    """d of the posterior."""
+    return planned_runs(knobs.target, knobs.strategy, knobs.varied)[0].make_target().dim
+
+
+# Theorem 2 term by term: what a run did at each step beside what the recurrence allows.
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
@@ -46,7 +167,7 @@ class Terms(NamedTuple):
     averaged: float  # KL(q-bar_t || p) = L(q-bar_t) - L(p), q-bar_t = sum gamma_s q_s / sum gamma_s over s <= t
 
 
-def terms(recipe: Recipe, steps: int, tell: Callable[[int], object] = lambda t: None) -> list[Terms]:
+def terms(recipe: Recipe, steps: int) -> list[Terms]:
     """The terms of the first steps of a `pmd` recipe on a target with an exact posterior in one or two dimensions.
 
     The run is that of the recipe, batch for batch. Raises InputError for another method or target.
@@ -69,28 +190,13 @@ def terms(recipe: Recipe, steps: int, tell: Callable[[int], object] = lambda t: 
         after = board.log_q(method.density(state, knobs, target))
         found.append(board.terms(state.iteration, float(info.step_size), log_q, after, batch))
         log_q = after
-        tell(state.iteration)
     return found
 
 
 class RecurrenceKnobs(Knobs):
     """The knobs of `recurrence`."""
 
-    kind_words = "knob of experiment 'recurrence':"
-
-    target = Choice(
-        "gaussian",
-        choices={name: each.title for name, each in TARGETS.items()},
-        more=names,
-        label="Posterior",
-        doc="With an exact posterior on a grid.",
-    )
-    strategy = Choice(
-        "particles",
-        choices={name: each.title for name, each in STRATEGIES.items()},
-        label="Particles",
-        doc="Which of the theorems it is about.",
-    )
+    target, strategy = posterior(), particles()
     runs = Whole(4, bounds=(1, 1000), label="Runs", doc="Run seeds from 0 on: the theorem is about their mean.")
     steps = Whole(15, bounds=(1, 10_000), label="Steps", doc="From the first one on.")
 
@@ -110,9 +216,7 @@ class Recurrence(Experiment):
 
     def cases(self, knobs: RecurrenceKnobs) -> list[Case]:
         """A run each."""
-        recipe, _ = planned_runs(knobs.target, knobs.strategy, "T")
-        if recipe.make_target().planar is None:
-            raise InputError(f"target {knobs.target!r} has no exact posterior on a grid", "target")
+        planned_runs(knobs.target, knobs.strategy, "T")  # refuses what it is not about
         shared = {"target": knobs.target, "strategy": knobs.strategy, "steps": knobs.steps}
         return [{**shared, "seed": seed} for seed in range(knobs.runs)]
 
@@ -144,10 +248,8 @@ class Recurrence(Experiment):
 
 def mean_terms(rows: Sequence[Row]) -> list[Terms]:
     """The mean over runs of rows of the experiment, step by step."""
-    runs: dict[int, list[Terms]] = {}
-    for row in rows:
-        runs.setdefault(row["seed"], []).append(Terms(**{name: row[name] for name in Terms._fields}))
-    return averaged([*runs.values()]) if runs else []
+    runs = grouped(rows, "seed").values()
+    return averaged([[Terms(*(row[name] for name in Terms._fields)) for row in mine] for mine in runs]) if runs else []
 
 
 class Board:

@@ -1,19 +1,31 @@
-"""What a sweep computes: a recipe for each combination of values and seed, and a power law through the errors."""
+"""A sweep: a run for each combination of values and seed, a row each in a table, and a power law through the errors."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError, shown, unknown, words_of
+from pmdviz.experiments.base import grouped
+from pmdviz.experiments.measures import ERRORS, ErrorFunction, chosen_error, measured
+from pmdviz.experiments.table import Row
+from pmdviz.experiments.workers import run_cases
 from pmdviz.knobs import whole_number
+from pmdviz.targets.custom import CustomTarget
 
 MAX_JOBS = 1_000_000
 BUDGET = "budget"
@@ -46,7 +58,7 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Any]], seeds: Any, toget
     lists = {name: _values(recipe, name, values) for name, values in over.items()}
     chosen = _seeds(seeds)
     rows = _side_by_side(lists) if together else itertools.product(*lists.values())
-    count = len(next(iter(lists.values()))) if together else _product(len(values) for values in lists.values())
+    count = len(next(iter(lists.values()))) if together else math.prod(map(len, lists.values()))
     if count * len(chosen) > MAX_JOBS:
         raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; given: {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
@@ -104,13 +116,6 @@ def _side_by_side(lists: Mapping[str, list[Any]]) -> Iterable[tuple[Any, ...]]:
     return zip(*lists.values(), strict=True)
 
 
-def _product(numbers: Iterable[int]) -> int:
-    result = 1
-    for number in numbers:
-        result *= number
-    return result
-
-
 # A power law through all points of a sweep: log-log least squares.
 
 
@@ -149,3 +154,139 @@ def fitted(x: Any, y: Any) -> Fit:
     residuals = log_y - intercept - slope * log_x
     error = float(np.sqrt((residuals**2).sum() / (n - 2) / spread))
     return Fit(slope, error, intercept, n, int(len(x) - n))
+
+
+# What comes out of a sweep.
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The runs of a sweep, one row each, in the order of the plan.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        What all runs have in common.
+    over : tuple of str
+        Names of what was varied.
+    error : str
+        The error that `fit` and `summary` take.
+    failed : tuple of str
+        A sentence for each run that could not be computed.
+    path : Path or None
+        Of the table.
+    """
+
+    recipe: Recipe
+    over: tuple[str, ...]
+    error: str
+    kinds: dict[str, type] = field(repr=False)
+    _rows: list[dict[str, Any]] = field(repr=False)
+    failed: tuple[str, ...] = ()
+    path: Path | None = None
+
+    @cached_property
+    def rows(self) -> dict[str, np.ndarray]:
+        """Column -> array, all of equal length.
+
+        What was varied, seed, iterations, visited, density_evaluations, gradient_evaluations, the errors (NaN where
+        one is unavailable), seconds of the steps, failed (words, "" where nothing did) and the hash of the recipe.
+        """
+        return {name: np.array([row[name] for row in self._rows], dtype=kind) for name, kind in self.kinds.items()}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        import pandas  # takes half a second
+
+        return pandas.DataFrame(self.rows)
+
+    def fit(self, x: str | None = None, y: str | None = None) -> Fit:
+        """The power law y ~ x^slope through ALL points, with the slope's standard error.
+
+        `x` is a column, by default the first that was varied; `y` by default the sweep's error. Raises InputError.
+        """
+        return fitted(self.column(x or self.over[0]), self.column(y or self.error))
+
+    def column(self, name: str) -> np.ndarray:
+        """A column of numbers. Raises InputError for an unknown name."""
+        numbers = [key for key, kind in self.kinds.items() if kind is not str]
+        if name not in numbers:
+            raise unknown("column", name, numbers)
+        return self.rows[name]
+
+    def summary(self, y: str | None = None) -> list[dict[str, Any]]:
+        """For each combination of what was varied: the mean of y over seeds, its standard error, sd and runs."""
+        column, found = y or self.error, []
+        self.column(column)  # says which names there are
+        for key, mine in grouped([row for row in self._rows if np.isfinite(row[column])], *self.over).items():
+            values, n = np.array([row[column] for row in mine], float), len(mine)
+            sd = float(values.std(ddof=1)) if n > 1 else None
+            spread = {"standard_error": None if sd is None else sd / n**0.5, "sd": sd, "runs": n}
+            found.append({**dict(zip(self.over, key, strict=True)), "mean": float(values.mean()), **spread})
+        return found
+
+    def __repr__(self) -> str:
+        varied = ", ".join(self.over)
+        return f"<Sweep of {self.recipe.method} on {self.recipe.target} over {varied}: {len(self):,} runs>"
+
+
+COUNTS: dict[str, type] = {"iterations": int, "visited": int, "density_evaluations": int, "gradient_evaluations": int}
+ENDING: dict[str, type] = {"seconds": float, "failed": str, "recipe": str}
+_targets: dict[tuple, CustomTarget] = {}  # of this process: a custom target's exact posterior is computed once
+
+
+def run_sweep(
+    recipe: Recipe, over: Mapping[str, Any], seeds: Any, error: Any = "tv", together: bool = False, **way: Any
+) -> Sweep:
+    """The sweep that `pmdviz.sweep` describes; `way`: how its runs are done, as `run_cases` takes it."""
+    main, own = chosen_error(error)
+    jobs = planned(recipe, over, seeds, together)
+    kinds = {name: type(value) for name, value in jobs[0].values.items()}
+    kinds |= {"seed": int, **COUNTS, **dict.fromkeys([*ERRORS, *own], float), **ENDING}
+    _check_sendable(recipe, own)
+    rows, lost, path = run_cases(
+        {job.identity: job for job in jobs},
+        functools.partial(measured_run, own=own),
+        kinds=kinds,
+        labels=_labels,
+        identity=lambda row: (row["recipe"], row["seed"]),
+        named=_name,
+        **way,
+    )
+    failed = [f"seed {row['seed']}: {row['failed']}" for row in rows if row["failed"]]
+    return Sweep(recipe, tuple(jobs[0].values), main, kinds, rows, (*failed, *lost), path)
+
+
+def _labels(job: Job) -> Row:
+    key, seed = job.identity
+    return {**job.values, "seed": seed, "seconds": 0.0, "recipe": key}
+
+
+def measured_run(job: Job, own: Mapping[str, ErrorFunction]) -> list[Row]:
+    """The row of a job: what it costs and every error of its last frame."""
+    recipe = job.recipe
+    if recipe.custom is not None:
+        recipe = recipe.replaced(target=_targets.setdefault(recipe.custom.key, recipe.custom))
+    frame = Session(recipe, metrics_every=10**9).advance(10**9)
+    counts = {name: getattr(frame, name) for name in COUNTS if name != "iterations"}
+    return [{"iterations": frame.iteration, **counts, "seconds": frame.seconds, **measured(frame, own)}]
+
+
+def _check_sendable(recipe: Recipe, own: Mapping[str, ErrorFunction]) -> None:
+    """Say at once that a person's functions cannot go to other processes, rather than once a run."""
+    if recipe.custom is None and not own:
+        return
+    try:
+        cloudpickle.dumps((recipe.custom, dict(own)))
+    except Exception as error:
+        raise InputError(
+            f"the target or error function cannot be sent to other processes: {words_of(error)}"
+        ) from error
+
+
+def _name(job: Job) -> str:
+    values = ", ".join(f"{name} = {value}" for name, value in job.values.items())
+    return f"the run with {values}, seed {job.recipe.seed}"

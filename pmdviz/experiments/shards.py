@@ -1,0 +1,452 @@
+"""A posterior over shards: what becomes of subposteriors when they are made into one, against their number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import resolved_target
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError, shown
+from pmdviz.experiments.aggregation.models import MODELS, Mixture, Model, fit_by_bic
+from pmdviz.experiments.base import (
+    START_S,
+    Case,
+    Chart,
+    Ellipses,
+    Experiment,
+    Group,
+    Row,
+    Size,
+    grouped,
+    mean_series,
+    mean_with_error,
+    size_of_run,
+)
+from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.methods import METHODS
+from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.divergences import Divergences, picture
+from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
+from pmdviz.streams import stream
+from pmdviz.targets import Target
+from pmdviz.targets.base import GaussianPrior
+from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.linear import Linear
+from pmdviz.targets.reference.exact import GaussianExact
+
+# Ways to make one posterior of draws of K subposteriors. Each gives a density q.
+
+MOST_COMPONENTS = 4  # of a machine's model, chosen by BIC
+ROUNDS = 4  # of draws and fits
+
+
+class Combined(NamedTuple):
+    """An approximation of the posterior, and what must be known of it, in words, or ""."""
+
+    density: Density
+    note: str = ""
+
+
+def gaussian_product(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
+    """N(m, C) with C^-1 = sum_k C_k^-1 and C^-1 m = sum_k C_k^-1 m_k, from the moments of draws (n, d) of each part.
+
+    Exact for Gaussian subposteriors (Scott et al. 2016, section 3.1; Neiswanger, Wang, Xing 2014, section 3.1).
+    """
+    means, precisions = _moments(parts)
+    cov = np.linalg.inv(precisions.sum(axis=0))
+    mean = cov @ np.einsum("kij,kj->i", precisions, means)
+    return Combined(GaussianMixture(mean[None], np.zeros(1), np.linalg.cholesky(cov)[None]))
+
+
+def consensus(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
+    """A KDE of the averages theta_i = (sum_k W_k)^-1 sum_k W_k theta_ki, W_k = C_k^-1 (Scott et al. 2016, section 3).
+
+    The i-th draws of all parts are averaged. For Gaussian subposteriors they are draws of the posterior.
+    """
+    _, precisions = _moments(parts)
+    total = np.einsum("kij,knj->ni", precisions, np.stack(parts))
+    return kernel_density(np.linalg.solve(precisions.sum(axis=0), total.T).T, scale)
+
+
+def kl_weighted(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
+    """The mixture of Gaussians nearest to the product of the machines' mixtures q_k: argmax E_{prod q_k} log p(x).
+
+    A machine fits a mixture to its draws, with as many components as BIC says. Points are drawn from the pool
+    (1/K) sum_k q_k, and the mixture is fitted to them by EM with weights prod_k q_k over what they were drawn from;
+    then half of the points come from this fit, and again. That is the weighted fit to pooled points by which Han 2019
+    (Algorithm 12) averages models, with other weights: those of the algorithm lead to the average of the K
+    subposteriors, which is too wide for their product. It has as many components as the largest of the q_k.
+    """
+    dim = parts[0].shape[1]
+    ladder = [MODELS["gmm"](dim, components) for components in range(1, MOST_COMPONENTS + 1)]
+    fits = [fit_by_bic(ladder, part, rng).params for part in parts]
+    model = ladder[max(len(fit.shares) for fit in fits) - 1]
+    current, n = None, len(parts[0])
+    for _ in range(ROUNDS):
+        points, log_weights = _weighted_points(model, fits, current, rng, n)
+        current = model.fit(points, log_weights, start=current, rng=rng).params
+    with np.errstate(divide="ignore"):
+        density = GaussianMixture(current.means, np.log(current.shares), np.linalg.cholesky(current.covs))
+    ess, wanted = effective_sample_size(normalise(log_weights)), model.num_params()
+    few = ess < 5 * wanted  # effective points for each number that is fitted
+    return Combined(density, f"{ess:.0f} effective points: too few to fit {wanted} numbers to" if few else "")
+
+
+def _weighted_points(
+    model: Model, fits: list[Mixture], current: Mixture | None, rng: np.random.Generator, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points (2 n, d) from the pool, or half of them from the current fit, and the log weights of the product."""
+    share = n * 2 if current is None else n
+    which = np.bincount(rng.integers(len(fits), size=share), minlength=len(fits))
+    drawn = [model.sample(fit, rng, int(count)) for fit, count in zip(fits, which, strict=True)]
+    if current is not None:
+        drawn.append(model.sample(current, rng, n))
+    points = np.concatenate(drawn)
+    each = np.stack([model.log_density(points, fit) for fit in fits])
+    proposal = np.logaddexp.reduce(each, axis=0) - np.log(len(fits))
+    if current is not None:
+        proposal = np.logaddexp(proposal, model.log_density(points, current)) - np.log(2)
+    return points, each.sum(axis=0) - proposal
+
+
+def kernel_density(draws: np.ndarray, scale: np.ndarray) -> Combined:
+    """A KDE of draws (n, d) that all count alike, with the kernel that methods have by default."""
+    log_weights = np.full(len(draws), -np.log(len(draws)))
+    return Combined(smoothed(draws, log_weights, SmoothingKnobs.defaults(), scale))
+
+
+def _moments(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Means (K, d) and inverse covariances (K, d, d)."""
+    return np.stack([part.mean(axis=0) for part in parts]), np.stack([np.linalg.inv(np.cov(p.T)) for p in parts])
+
+
+class Combiner(NamedTuple):
+    """An entry of COMBINERS: its words, and what it does with the draws, the prior's sds and a generator."""
+
+    title: str
+    combine: Callable[[Sequence[np.ndarray], np.ndarray, np.random.Generator], Combined]
+
+
+COMBINERS = {
+    "product": Combiner("product of Gaussians", gaussian_product),
+    "consensus": Combiner("weighted averages of draws", consensus),
+    "kl_weighted": Combiner("product of mixtures, KL-weighted", kl_weighted),
+}
+
+
+# How a machine draws from its subposterior.
+
+Draw = Callable[[Target, int, int], np.ndarray]  # (target, how many n, seed) -> (n, d)
+
+
+class Sampler(NamedTuple):
+    """A way to n draws that all count alike."""
+
+    title: str
+    draw: Draw
+    method: str = ""
+
+
+def _exact(target: Target, n: int, seed: int) -> np.ndarray:
+    return target.exact.sample(np.random.default_rng([seed, 2]), n)
+
+
+def _by(method: str) -> Sampler:
+    def draw(target: Target, n: int, seed: int) -> np.ndarray:
+        """n draws of q at the end of a run with n particles, in random order: their parents come in that of particles.
+
+        Without it averages of i-th draws are averages of draws from the same place, and not from independent ones.
+        """
+        rng, recipe = np.random.default_rng([seed, 2]), Recipe(target, method, seed=seed, num_particles=n)
+        return rng.permutation(Session(recipe, metrics_every=10**9).advance(10**9).density.sample(rng, n))
+
+    return Sampler(METHODS[method].title, draw, method)
+
+
+SAMPLERS = {"exact": Sampler("iid draws", _exact), "pmd": _by("pmd"), "smc_mcmc": _by("smc_mcmc")}
+
+
+# The subposterior of a shard: the prior to the power 1/K times the likelihood of the shard's rows.
+
+
+class Subposterior(CustomTarget):
+    """p(theta)^(1/K) prod over the shard's rows of p(row | theta), up to a constant; K of them multiply to the whole.
+
+    The prior N(0, s^2 I) of the whole becomes N(0, K s^2 I): its density is p(theta / sqrt K) / K^(d/2) (Scott et al.
+    2016, section 3.1).
+
+    Parameters
+    ----------
+    whole : Target
+        With a Gaussian prior around 0.
+    rows : array (n, ...)
+        Of its data.
+    count : int
+        K, the number of shards.
+
+    Raises
+    ------
+    InputError
+        Where there are no data, or the prior is not a Gaussian around 0.
+    """
+
+    def __init__(self, whole: Target, rows: np.ndarray, count: int) -> None:
+        if whole.data is None:
+            raise InputError(f"target {whole.name!r} has no data to share out")
+        if not isinstance(whole, GaussianPrior):
+            raise InputError(f"the prior must be a Gaussian around 0; target {whole.name!r} has another one")
+        self.whole, self.count = whole, count
+        wider, constant = np.sqrt(count), 0.5 * whole.dim * np.log(count)
+        gradients: dict[str, Any] = {}
+        if "gradient" in whole.offers:
+            gradients["grad_log_prior"] = lambda theta: whole.grad_log_prior(theta / wider) / wider
+            gradients["grad_log_likelihood"] = lambda theta, rows: _gradient(whole, theta, rows)
+        super().__init__(
+            log_prior=lambda theta: whole.log_prior(theta / wider) - constant,
+            log_likelihood=whole.log_likelihood,
+            sample_prior=lambda rng, n: wider * whole.sample_prior(rng, n),
+            data=rows,
+            dim=whole.dim,
+            name=f"shard_of_{whole.name}",
+            **gradients,
+        )
+
+    def make_exact(self) -> Any:
+        """In closed form where the whole is linear regression; elsewhere by a grid sum in the plane."""
+        if not isinstance(self.whole, Linear):
+            return super().make_exact()
+        x, y, variance = self.data_rows[:, :-1], self.data_rows[:, -1], self.whole.sigma_y**2
+        precision = np.eye(self.dim) / (self.count * self.whole.prior_sd**2) + x.T @ x / variance
+        return GaussianExact(np.linalg.solve(precision, x.T @ y / variance), np.linalg.inv(precision))
+
+
+def _gradient(whole: Target, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Of the sum of log p(row | theta) over the rows alone: without the prior, and without the factor N / B."""
+    both = whole.grad_log_joint(theta, rows) - whole.grad_log_prior(theta)
+    return both * len(rows) / whole.num_data
+
+
+def shards_of(whole: Target, count: int, seed: int) -> list[Subposterior]:
+    """Subposteriors on `count` shards of the data in a random order, of as equal sizes as can be. Raises InputError."""
+    if not 1 <= count <= whole.num_data:
+        raise InputError(f"there are {whole.num_data:,} data for {shown(count)} shards; give at least one to each")
+    order = np.random.default_rng([seed, 1]).permutation(whole.num_data)
+    return [Subposterior(whole, whole.data_rows[np.sort(rows)], count) for rows in np.array_split(order, count)]
+
+
+# Subposteriors from near: an ellipse for each, and for what was made of them, over draws of the posterior.
+
+POINTS = 500  # draws of the posterior
+FIRST = slice(0, 2)  # the coordinates that are drawn
+FEW = 8  # components of a density; of more, as of a KDE, mean and covariance
+
+
+def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]) -> Ellipses:
+    """Means and covariances of the parts, components of what was made of them; the first two coordinates of each."""
+    firsts = [part[:, FIRST] for part in parts]
+    moments = np.stack([part.mean(axis=0) for part in firsts]), np.stack([np.cov(part.T) for part in firsts])
+    groups = [Group("subposteriors", *moments)]
+    groups += [Group(title, *_shape(density), bold=True) for title, density in made.items()]
+    points = whole.reference().sample(stream("pictures"), POINTS)[:, FIRST]
+    title = f"{len(parts)} shards; the dots are draws of the posterior"
+    return Ellipses(groups, points, *whole.parameter_names[FIRST], title)
+
+
+def _shape(density: Density) -> tuple[np.ndarray, np.ndarray]:
+    """Of each component, or of the whole where there are many: (k, 2) and (k, 2, 2)."""
+    if len(density.particles) > FEW:
+        return density.mean[None, FIRST], density.cov[None, FIRST, FIRST]
+    factors = density.choleskys
+    return density.centres[:, FIRST], (factors @ factors.transpose(0, 2, 1))[:, FIRST, FIRST]
+
+
+# The posteriors that are cut into shards, and by what their approximations are judged.
+
+ERRORS = ("tv", "kl_moments", "mean_error", "sd_ratio_min", "sd_ratio_max")
+
+
+class FullTarget(NamedTuple):
+    """A posterior, and the error that its chart shows."""
+
+    title: str
+    error: str
+    make: Callable[[int, int], Target]  # N and the seed of the data -> the target
+
+
+def _built_in(title: str, error: str, name: str, **options: Any) -> FullTarget:
+    def make(num_data: int, seed: int) -> Target:
+        return resolved_target(name, {**options, "num_data": num_data, "data_seed": seed})
+
+    return FullTarget(title, error, make)
+
+
+WHOLES = {
+    "mixture": _built_in("two-mode mixture (2-D)", "tv", "mixture"),
+    "linear": _built_in("linear regression (5-D)", "kl_moments", "linear", dim=5),
+}
+
+
+def errors_of(density: Density, target: Target) -> dict[str, float]:
+    """Every error of an approximation; NaN where one is unavailable."""
+    reference, planar, ratios = target.reference(), target.planar, sd_ratios(density.cov, target.reference())
+    tv = None if planar is None else Divergences(density, planar, picture(density, planar, target.view_box))["tv"]
+    found = {
+        "tv": tv,
+        "kl_moments": kl_of_moments(density.mean, density.cov, reference),
+        "mean_error": mean_error(density.mean, reference),
+        "sd_ratio_min": ratios.min(),
+        "sd_ratio_max": ratios.max(),
+    }
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+
+
+COUNTS = (1, 2, 5, 10, 20, 50)
+LEAST_ROWS = 10  # of a shard
+ONE_TITLE = "one machine, all data"
+TITLES = [*(each.title for each in COMBINERS.values()), ONE_TITLE]  # in the order of legends
+FIT_S = 0.5  # a machine's model
+
+
+class ShardKnobs(Knobs):
+    """The knobs of `sharded_posterior`."""
+
+    target = Choice(
+        "mixture",
+        choices={name: each.title for name, each in WHOLES.items()},
+        label="Posterior",
+        doc="Of linear regression every subposterior is a Gaussian; of the mixture it has two modes.",
+    )
+    sampler = Choice(
+        "pmd",
+        choices={name: each.title for name, each in SAMPLERS.items()},
+        label="Sampler on a shard",
+        doc="With its default settings. Exact draws show what is lost by putting subposteriors together alone.",
+    )
+    combiners = Choice(
+        "all",
+        choices={"all": "all of them"} | {name: each.title for name, each in COMBINERS.items()},
+        label="Put together by",
+        doc="How one posterior is made of the draws of all machines.",
+    )
+    most_shards = Whole(10, bounds=(1, 50), label="Largest K", doc="From 1, 2, 5, 10, 20 those below it, and itself.")
+    num_data = Whole(1000, bounds=(10, 100_000), log=True, label="Data points N", doc="On all machines together.")
+    num_particles = Whole(
+        1000,
+        bounds=(50, 20_000),
+        log=True,
+        label="Draws of a machine",
+        doc="How many each machine sends, and how many particles its sampler has.",
+    )
+    seeds = Whole(2, bounds=(1, 100), label="Runs at each K", doc="Each on a data set of its own: seeds from 0 on.")
+
+    def check(self) -> None:
+        """Every shard has some data."""
+        if self.most_shards * LEAST_ROWS > self.num_data:
+            raise self.specs()["most_shards"].refusal(
+                f"must leave {LEAST_ROWS} data to every shard, and {self.num_data:,} data do so for at most "
+                f"{self.num_data // LEAST_ROWS}; given: {self.most_shards}"
+            )
+
+
+class ShardedPosterior(Experiment):
+    """The prior to the power 1/K on each of K shards, and K subposteriors put together in several ways."""
+
+    name = "sharded_posterior"
+    title = "A posterior over shards"
+    about = "K machines have a shard of the data each. How near to the posterior do their subposteriors come together?"
+    source = "Scott et al. 2016; Neiswanger, Wang, Xing 2014; weighted fits: Han 2019 (thesis), Algorithm 12"
+    Knobs = ShardKnobs
+
+    def columns(self, knobs: ShardKnobs) -> Mapping[str, type]:
+        """Who put together how many shards, every error, and what must be known of it."""
+        errors = dict.fromkeys(ERRORS, float)
+        return {"combiner": str, "K": int, "seed": int, **errors, "seconds": float, "note": str}
+
+    def cases(self, knobs: ShardKnobs) -> list[Case]:
+        """A number of shards and a seed each; few shards come first."""
+        shared = {
+            name: getattr(knobs, name) for name in ("target", "sampler", "combiners", "num_data", "num_particles")
+        }
+        counts = [count for count in COUNTS if count < knobs.most_shards] + [knobs.most_shards]
+        return [{**shared, "K": count, "seed": seed} for count in counts for seed in range(knobs.seeds)]
+
+    def size(self, case: Case) -> Size:
+        """Of K samplers and K models, and of one sampler on all data."""
+        whole, count, method = whole_of(case), case["K"], SAMPLERS[case["sampler"]].method
+        fits = FIT_S * (count + 1) * case["num_particles"] / 1000
+        if not method:
+            return Size(START_S * (count + 2) + fits, 300.0)
+        run = size_of_run(Recipe(whole, method, num_particles=case["num_particles"]), whole)
+        return Size((count + 1) * run.seconds + fits, run.megabytes + 100.0)
+
+    def run(self, case: Case) -> list[Row]:
+        """A row for each way to put the same draws together, and one of a machine that has all data."""
+        whole, parts, rows = whole_of(case), draws_of(case), []
+        ways: dict[str, Callable[[], Combined]] = {
+            COMBINERS[name].title: partial(combined, name, parts, whole, case["seed"]) for name in names_of(case)
+        }
+        ways[ONE_TITLE] = lambda: kernel_density(*draws_of({**case, "K": 1}), whole.scale)
+        for title, combine in ways.items():
+            begin = time.perf_counter()
+            found = combine()
+            row = {"combiner": title, "seconds": time.perf_counter() - begin, "note": found.note}
+            rows.append({**row, **errors_of(found.density, whole), "K": case["K"], "seed": case["seed"]})
+        return rows
+
+    def summary(self, rows: Sequence[Row], knobs: ShardKnobs) -> list[dict[str, Any]]:
+        """For each way and K the mean of the error, with its standard error."""
+        found = []
+        groups = grouped(rows, "combiner", "K")
+        for combiner, count in sorted(groups, key=lambda key: (TITLES.index(key[0]), key[1])):
+            mine = groups[combiner, count]
+            mean, spread = mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
+            entry = {"combiner": combiner, "K": count, "mean": mean, "standard error": spread, "runs": len(mine)}
+            entry["with note"] = sum(bool(row["note"]) for row in mine)
+            found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
+        return found
+
+    def pictures(self, rows: Sequence[Row], knobs: ShardKnobs) -> list[Chart]:
+        """The error against K, a line a combiner."""
+        error, groups = WHOLES[knobs.target].error, grouped(rows, "combiner")
+        looks = {title: "dashes" if title == ONE_TITLE else "line" for title in TITLES if (title,) in groups}
+        series = [mean_series(title, groups[title,], "K", error, look) for title, look in looks.items()]
+        words = f"error of the posterior: {METRICS[error].label}"
+        return [Chart(series, "number of shards K", words, y_log=error != "tv")]
+
+    def examples(self, knobs: ShardKnobs) -> list[Ellipses]:
+        """Subposteriors by exact draws of the first data set, and what is made of them, over draws of the posterior."""
+        cases = [case for case in self.cases(knobs) if case["K"] <= max(2, min(5, knobs.most_shards))]
+        case = {**cases[-1], "seed": 0, "sampler": "exact"}
+        whole, parts = whole_of(case), draws_of(case)
+        made = {COMBINERS[name].title: combined(name, parts, whole, 0) for name in names_of(case)}
+        return [near(whole, parts, {title: each.density for title, each in made.items()})]
+
+
+def whole_of(case: Case) -> Target:
+    """The posterior given all data."""
+    return WHOLES[case["target"]].make(case["num_data"], case["seed"])
+
+
+def draws_of(case: Case) -> list[np.ndarray]:
+    """The draws (n, d) that each machine sends."""
+    shards = shards_of(whole_of(case), case["K"], case["seed"])
+    draw, n = SAMPLERS[case["sampler"]].draw, case["num_particles"]
+    return [draw(shard, n, 1000 * case["seed"] + k) for k, shard in enumerate(shards)]
+
+
+def combined(name: str, parts: Sequence[np.ndarray], whole: Target, seed: int) -> Combined:
+    """By the combiner of that name."""
+    return COMBINERS[name].combine(parts, whole.scale, np.random.default_rng([seed, 3]))
+
+
+def names_of(case: Case) -> list[str]:
+    """Keys of COMBINERS."""
+    return [*COMBINERS] if case["combiners"] == "all" else [case["combiners"]]
