@@ -19,9 +19,9 @@ from pmdviz import api
 from pmdviz.engine.run import Run
 from pmdviz.experiments.race import RaceResult, race
 from pmdviz.export import WRITERS
-from pmdviz.export.film.film import Film
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look
-from pmdviz.export.writer import Job
+from pmdviz.export.writers import Job, picture_of
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS
 from tests.support.browser import HELPERS_JS, chromium
 
@@ -133,7 +133,7 @@ def _parts(made: Run, frames: int, folder: Path, repeats: int) -> dict[str, Any]
     film = Film(made, look)
     job = Job(film, folder / "part", lambda done, total: None)
     scenes = list(job.scenes())
-    picture = film.picture(scenes[0])
+    picture = picture_of(film, scenes[0])
     drawn = [picture.draw(scene).copy() for scene in scenes]
     found = {
         "replay_and_columns": _median(lambda: list(job.scenes()), repeats),

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmdviz.errors import InputError
-from pmdviz.formulas import CONSTANTS, LONGEST, Formula
-from pmdviz.formulas.functions import FUNCTIONS
+from pmdviz.formulas import CONSTANTS, FUNCTIONS, LONGEST, Formula
 
 NAMES = {name: getattr(np, name) for name in FUNCTIONS} | {name: np.float64(x) for name, x in CONSTANTS.items()}
 POINTS = np.random.default_rng(0).uniform(-2, 2, size=(40, 2))

@@ -104,7 +104,7 @@ def _check_files(paths: list[str], recipe: Any) -> None:
     """Say what can be said of the files before anything runs."""
     if paths:
         from pmdviz.export import check
-        from pmdviz.export.film.race_film import check_entrants
+        from pmdviz.export.films import check_entrants
         from pmdviz.export.options import RaceLook
 
         for path in paths:

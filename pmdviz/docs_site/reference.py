@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pmdviz
 from pmdviz.cli import main
 from pmdviz.errors import InputError
-from pmdviz.scenes.glossary import GLOSSARY
+from pmdviz.scenes.words import GLOSSARY
 
 
 def python_markdown() -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -14,110 +15,156 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from markdown_it import MarkdownIt
+from math_core import LatexError, LatexToMathML
 
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.essay.drawing import Picture, draw, legend
-from pmdviz.essay.pictures import PICTURES, kept
+from pmdviz.essay.pictures import PICTURES, Picture, kept
 from pmdviz.files import script_json
+from pmdviz.pictures import tick_words, ticks
 from pmdviz.scenes import style
+
+# A panel as SVG: what is seen without a script, and the paths that a script puts in its place for other values.
+# Colours and dashes are classes, so that one drawing serves both themes.
+
+WIDTH, HEIGHT = 400, 290
+LEFT, RIGHT, TOP, BOTTOM = 54, 14, 28, 46
+DOT = 1.6  # px, the radius at size 1
+LEAST_DOT, DOT_RATIO = 0.3, 1.25  # radii are rounded to powers, so that a path holds all dots of one radius
+ROUND = ("dots", "points")
+
+
+class Scale(NamedTuple):
+    """From the units of an axis to px."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool
+
+    def __call__(self, value: float) -> float:
+        """Place of a value."""
+        low, high, at = (math.log(x) if self.log else x for x in (self.low, self.high, value))
+        return self.start + (at - low) / (high - low) * (self.end - self.start)
+
+
+class Drawn(NamedTuple):
+    """A panel's SVG, and for each path that changes its `d` at every value of the slider."""
+
+    svg: str
+    paths: list[list[str]]
+
+
+def scales(panel: Mapping[str, Any]) -> tuple[Scale, Scale]:
+    """Of the axes x and y."""
+    x, y = panel["x"], panel["y"]
+    across = Scale(x["low"], x["high"], LEFT, WIDTH - RIGHT, x["log"])
+    return across, Scale(y["low"], y["high"], HEIGHT - BOTTOM, TOP, y["log"])
+
+
+def line(columns: Mapping[str, Any], across: Scale, up: Scale) -> str:
+    """The `d` of a line, broken where a number is missing."""
+    parts, pen = [], "M"
+    for x, y in zip(columns["x"], columns["y"], strict=True):
+        if x is None or y is None or (up.log and y <= 0):
+            pen = "M"
+            continue
+        parts.append(f"{pen}{across(x):.1f} {min(max(up(y), -HEIGHT), 2 * HEIGHT):.1f}")
+        pen = "L"
+    return "".join(parts)
+
+
+def dots(columns: Mapping[str, Any], across: Scale, up: Scale) -> dict[int, str]:
+    """Of each radius, by its power of DOT_RATIO, the `d` of the dots that have it; what is too small is left out."""
+    found: dict[int, list[str]] = {}
+    for x, y, size in zip(columns["x"], columns["y"], columns["size"], strict=True):
+        radius = DOT * math.sqrt(size)
+        if radius >= LEAST_DOT:
+            at = f"M{across(x):.1f} {up(y):.1f}h0"
+            found.setdefault(round(math.log(radius, DOT_RATIO)), []).append(at)
+    return {power: "".join(parts) for power, parts in sorted(found.items())}
+
+
+def layer_paths(layer: Mapping[str, Any], across: Scale, up: Scale) -> list[tuple[str, list[str]]]:
+    """The attributes of each path of a layer, and its `d`s: one, or one for every value."""
+    if layer["kind"] not in ROUND:
+        kind = f'class="{layer["kind"]} {layer["colour"]}"'
+        return [(kind, [line(columns, across, up) for columns in layer["columns"]])]
+    each = [dots(columns, across, up) for columns in layer["columns"]]
+    kind = f'class="{layer["kind"]} {layer["colour"]}"'
+    return [
+        (f'{kind} stroke-width="{2 * DOT_RATIO**power:.1f}"', [one.get(power, "") for one in each])
+        for power in sorted({power for one in each for power in one}, reverse=True)
+    ]
+
+
+def draw(panel: Mapping[str, Any], start: int, name: str, first: int) -> Drawn:
+    """The SVG of a panel at the value `start`; its changing paths are numbered from `first`."""
+    across, up = scales(panel)
+    inside, changing = [], []
+    for layer in panel["layers"]:
+        for kind, ds in layer_paths(layer, across, up):
+            if len(ds) == 1:
+                inside.append(f'<path {kind} d="{ds[0]}"/>')
+            else:
+                inside.append(f'<path {kind} data-path="{first + len(changing)}" d="{ds[start]}"/>')
+                changing.append(ds)
+    frame = f'x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}"'
+    svg = (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(panel_words(panel))}">'
+        f'<clipPath id="{name}"><rect {frame}/></clipPath>'
+        f'<text class="title" x="{LEFT}" y="16">{html.escape(panel["title"])}</text>'
+        f'{_grid(panel, across, up)}<g clip-path="url(#{name})">{"".join(inside)}</g></svg>'
+    )
+    return Drawn(svg, changing)
+
+
+def panel_words(panel: Mapping[str, Any]) -> str:
+    """The picture in words, for who cannot see it."""
+    names = ", ".join(layer["name"] for layer in panel["layers"] if layer["name"])
+    return f"{panel['title']}: {panel['y']['label']} against {panel['x']['label']}" + (f"; {names}" if names else "")
+
+
+def _grid(panel: Mapping[str, Any], across: Scale, up: Scale) -> str:
+    """Grid lines, numbers and labels."""
+    bottom, middle = HEIGHT - BOTTOM, (TOP + HEIGHT - BOTTOM) / 2
+    xs, ys = (ticks(scale.low, scale.high, scale.log) for scale in (across, up))
+    lines = [f"M{across(x):.1f} {TOP}V{bottom}" for x in xs] + [f"M{LEFT} {up(y):.1f}H{WIDTH - RIGHT}" for y in ys]
+    words = [f'<text class="x" x="{across(x):.1f}" y="{bottom + 16}">{tick_words(x)}</text>' for x in xs]
+    words += [f'<text class="y" x="{LEFT - 6}" y="{up(y) + 4:.1f}">{tick_words(y)}</text>' for y in ys]
+    center = (LEFT + WIDTH - RIGHT) / 2
+    labels = (
+        f'<text class="x" x="{center:.0f}" y="{HEIGHT - 8}">{html.escape(panel["x"]["label"])}</text>'
+        f'<text class="x" transform="translate(13 {middle:.0f}) rotate(-90)">{html.escape(panel["y"]["label"])}</text>'
+    )
+    return f'<path class="grid" d="{"".join(lines)}"/>{"".join(words)}{labels}'
+
+
+def legend(panels: Sequence[Mapping[str, Any]]) -> str:
+    """The names of the layers with their colours, each once."""
+    entries = {layer["name"]: layer for panel in panels for layer in panel["layers"] if layer["name"]}
+    items = [
+        f'<li><svg class="key" viewBox="0 0 28 12" aria-hidden="true"><path class="{layer["kind"]} {layer["colour"]}" '
+        f'd="{"M14 6h0" if layer["kind"] in ROUND else "M1 6H27"}"/></svg>{html.escape(name)}</li>'
+        for name, layer in entries.items()
+    ]
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
 
 # Formulas of the prose as MathML, which every browser sets by itself: no script and no font from elsewhere.
 
-TOKEN = re.compile(r"\s*(\\[a-z]+|[A-Za-z]{2,}|\d+(?:\.\d+)?|.)")
-COMMANDS = {"\\frac": 2, "\\sqrt": 1, "\\text": 1}  # and how many groups each takes
-GAP = '<mspace width="0.17em"/>'  # after a function that has no bracket
-OPEN = ("(", "[", "=", "")
-SCRIPTS = {"_": "msub", "^": "msup"}
+TEX = LatexToMathML()
+COLOURED = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, in the library's messages
 
 
 def mathml(source: str, block: bool = False) -> str:
-    """A formula as one <math> element. Raises InputError for braces that do not match or an unknown command."""
-    reader = _Reader(source)
-    inside = reader.row("")
-    display = ' display="block"' if block else ""
-    return f"<math{display}>{inside}</math>"
-
-
-class _Reader:
-    """Reads a formula from left to right."""
-
-    def __init__(self, source: str) -> None:
-        self.source, self.at = source, 0
-
-    def fault(self, words: str) -> InputError:
-        return InputError(f"a formula {words}; given: {shown(self.source)}")
-
-    def next(self) -> str:
-        """The next token; "" at the end."""
-        found = TOKEN.match(self.source, self.at)
-        if found is None:
-            return ""
-        self.at = found.end()
-        return found[1]
-
-    def peek(self) -> str:
-        at, token = self.at, self.next()
-        self.at = at
-        return token
-
-    def row(self, end: str) -> str:
-        """All up to `end`, which is taken too."""
-        parts: list[str] = []
-        while (token := self.next()) != end:
-            if token in ("", "}"):
-                raise self.fault("has a brace without its other one")
-            parts.append(self.scripted(self.atom(token)))
-        return f"<mrow>{''.join(parts)}</mrow>"
-
-    def atom(self, token: str) -> str:
-        """One thing that may carry scripts."""
-        if token == "{":
-            return self.row("}")
-        if token == "\\text":
-            return f"<mtext>{html.escape(self.text()).replace(' ', '&#160;')}</mtext>"
-        if token in COMMANDS:
-            inside = "".join(self.group() for _ in range(COMMANDS[token]))
-            return f"<m{token[1:]}>{inside}</m{token[1:]}>"
-        if token.startswith("\\"):
-            raise self.fault(f"has the command {token}, which is none of {', '.join(COMMANDS)}")
-        return _leaf(token)
-
-    def group(self) -> str:
-        """The next token, or all in braces."""
-        token = self.next()
-        if token in ("", "}"):
-            raise self.fault("ends where a part of it is missing")
-        return self.atom(token)
-
-    def text(self) -> str:
-        found = re.compile(r"\{([^{}]*)\}").match(self.source, self.at)
-        if found is None:
-            raise self.fault("needs braces around its words")
-        self.at = found.end()
-        return found[1]
-
-    def scripted(self, base: str) -> str:
-        """The base with what is below and above the line."""
-        scripts = dict(self.scripts())
-        base, gap = base.removesuffix(GAP), GAP if base.endswith(GAP) else ""
-        if len(scripts) == 2:
-            return f"<msubsup>{base}{scripts['_']}{scripts['^']}</msubsup>{gap}"
-        for sign, script in scripts.items():
-            base = f"<{SCRIPTS[sign]}>{base}{script}</{SCRIPTS[sign]}>"
-        return base + (gap if self.peek() not in OPEN else "")
-
-    def scripts(self) -> Iterator[tuple[str, str]]:
-        while (sign := self.peek()) in SCRIPTS:
-            self.next()
-            yield sign, self.group()
-
-
-def _leaf(token: str) -> str:
-    if token[0].isdigit():
-        return f"<mn>{token}</mn>"
-    if token.isalpha():  # of several letters it is upright, a function
-        return f"<mi>{token}</mi>" + (GAP if len(token) > 1 else "")
-    return f"<mo>{html.escape({'-': '−'}.get(token, token))}</mo>"
+    """A formula in TeX as one <math> element. Raises InputError for one that cannot be read."""
+    try:
+        found = TEX.convert_with_local_state(source, displaystyle=block)
+    except LatexError as error:
+        reason = COLOURED.sub("", str(error)).strip().splitlines()[0].removeprefix("Error: ")
+        raise InputError(f"a formula cannot be read: {reason}; given: {shown(source)}") from None
+    return found.replace("&ApplyFunction;", "\u2061")  # an entity that HTML knows, and XML does not
 
 
 HERE = Path(__file__).parent

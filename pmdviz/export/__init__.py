@@ -11,12 +11,10 @@ from typing import Any
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, check_function, shown, unknown
 from pmdviz.experiments.race import RaceResult
-from pmdviz.export.film.film import Film
-from pmdviz.export.film.race_film import RaceFilm
+from pmdviz.export.films import Film, RaceFilm
 from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, spelled_out
 from pmdviz.export.player import HTML
-from pmdviz.export.writer import MEGABYTE, Job, Progress, Writer
-from pmdviz.export.writers import CSV, GIF, MP4, PARQUET, PYTHON, RECIPE, STILLS
+from pmdviz.export.writers import CSV, GIF, MEGABYTE, MP4, PARQUET, PYTHON, RECIPE, STILLS, Job, Progress, Writer
 from pmdviz.files import atomic_write, check_writable, file_path, real_path
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}

@@ -14,20 +14,20 @@ import numpy as np
 from bokeh.embed import file_html
 from bokeh.resources import INLINE, Resources
 
-from pmdviz.export.film.film import Film, Scene
-from pmdviz.export.film.race_film import RaceFilm
+from pmdviz.export.films import Film, RaceFilm, Scene
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, shown_group, traced
-from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
+from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import script_json
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import INK, StageColumns
+from pmdviz.scenes.columns import INK, StageColumns, Tiling
 from pmdviz.scenes.inside import Inside, inside
 from pmdviz.scenes.race import CLOCK_OF, RaceScene, places, tile_dots, tile_lines, tile_paths, tiles_legend
 from pmdviz.scenes.stage import LAYERS, particles_label
-from pmdviz.scenes.tiling import Tiling
 from pmdviz.scenes.trace_columns import budget_drawn, usual_clock
 from pmdviz.views import StageView, TracesView
-from pmdviz.views.inside import pick_by_tap, script, stylesheet
+from pmdviz.views.figures import inside_script as script
+from pmdviz.views.figures import inside_stylesheet as stylesheet
+from pmdviz.views.figures import pick_by_tap
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
 
@@ -200,7 +200,7 @@ class Player:
     insides: Sequence[Inside] = ()
     ratio, least = 1.0, 0.0  # width over height of the main figure; px that it does not get narrower than
 
-    def __init__(self, film: Subject, scenes: Iterable[Any]) -> None:
+    def __init__(self, film: Film | RaceFilm, scenes: Iterable[Any]) -> None:
         self.film, self.look = film, film.look
         self.scenes = [self.kept(scene) for scene in scenes]
         self.payload: dict[str, Any] = {}
@@ -320,7 +320,8 @@ def _forecast(look: Look, frames: int, dots: int) -> float:
 
 
 def _write(job: Job) -> None:
-    job.path.write_text(job.film.player(job.scenes()).html(), encoding="utf-8")
+    page = RacePage if isinstance(job.film, RaceFilm) else Page
+    job.path.write_text(page(job.film, job.scenes()).html(), encoding="utf-8")
 
 
 HTML = Writer(

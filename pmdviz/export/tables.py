@@ -41,11 +41,6 @@ def particle_columns(run: Run) -> dict[str, np.ndarray]:
     return {**thetas, "weight": run.weights, **({} if points else {"log_density": run.log_density(run.particles)})}
 
 
-def columns_of(run: Run, table: str) -> Mapping[str, np.ndarray]:
-    """The columns of `table`, "history" or "particles"."""
-    return run.history if table == "history" else particle_columns(run)
-
-
 def race_columns_of(result: RaceResult, table: str) -> Mapping[str, np.ndarray]:
     """The columns of a race's `table`: "rows", how each run ended, or "histories", what was measured on the way."""
     return _rows(result) if table == "rows" else _histories(result)

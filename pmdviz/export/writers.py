@@ -1,25 +1,201 @@
-"""Kinds of files: GIF, MP4, pictures of the last frame, tables, and text."""
+"""Kinds of files: what each needs to be written, and GIF, MP4, pictures of the last frame, tables, and text."""
 
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
+import shlex
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.export.film.palette import TRANSPARENT, cell_of, nearest, palette, rgb
+from pmdviz.export.films import Film, RaceFilm
 from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
 from pmdviz.export.tables import UNITS
-from pmdviz.export.writer import DRAWING, Job, Writer
 from pmdviz.scenes import style
+from pmdviz.scenes.style import STRENGTH
+
+if TYPE_CHECKING:
+    from pmdviz.export.figure import Drawing
+
+
+MEGABYTE = 1_000_000
+REQUIREMENTS = {  # module -> what pip installs it by, as the extras say
+    "matplotlib": "matplotlib>=3.9",
+    "PIL": "pillow>=10.3",
+    "imageio_ffmpeg": "imageio-ffmpeg>=0.5",
+    "pyarrow": "pyarrow>=16",
+}
+Progress = Callable[[int, int], None]  # (frames done, frames in all); what it raises ends the export
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file to be written: `path` is a temporary name, moved into place when `Writer.write` has returned."""
+
+    film: Film | RaceFilm
+    path: Path
+    progress: Progress
+
+    @property
+    def look(self) -> Look:
+        """How it is to look."""
+        return self.film.look
+
+    def scenes(self) -> Iterator[Any]:
+        """The scenes of the film; progress is told between any two iterations of the replay."""
+        total, done = self.film.frames, 0
+
+        def tick() -> None:
+            self.progress(done, total)
+
+        for scene in self.film.scenes(tick):
+            yield scene
+            done += 1
+            tick()
+
+    def pictures(self) -> Iterator[np.ndarray]:
+        """The film's frames as pixels (height, width, 4), uint8 RGBA; each is valid until the next one."""
+        picture = None
+        for scene in self.scenes():
+            picture = picture or picture_of(self.film, scene)
+            yield picture.draw(scene)
+
+
+def picture_of(film: Film | RaceFilm, first: Any) -> Drawing:
+    """What draws the scenes of a film as pixels; `first` is one of them."""
+    from pmdviz.export.race_picture import RacePicture  # matplotlib, which may be missing
+    from pmdviz.export.run_picture import Picture
+
+    if isinstance(film, RaceFilm):
+        return RacePicture(film.look, first, film.histories, film.longest)
+    return Picture(film, first)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A kind of file: what it is, the options that mean something to it, what it needs, how it is written."""
+
+    suffix: str
+    title: str
+    options: tuple[str, ...]
+    write: Callable[[Job], None]
+    needs: tuple[tuple[str, str], ...] = ()  # (module, extra of pmdviz that installs it)
+    forecast: Callable[[Look, int, int], float] = lambda look, frames, dots: MEGABYTE  # bytes, rather too many
+    check: Callable[[Look], Any] = lambda look: None  # raises InputError for what this kind cannot do
+
+    @property
+    def missing(self) -> list[str]:
+        """Modules that this kind of file needs and that are not installed."""
+        return [module for module, _ in self.needs if importlib.util.find_spec(module) is None]
+
+    def check_installed(self) -> None:
+        """Raise InputError, with the cure, where a library that this kind of file needs is missing."""
+        if missing := self.missing:
+            words = f"writing {self.suffix} needs {' and '.join(missing)}"
+            raise InputError(f"{words}; to install it: {install_command(missing)}")
+
+
+def install_command(modules: Iterable[str]) -> str:
+    """The line for a terminal that installs modules where this Python would find them."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *(REQUIREMENTS[name] for name in modules)])
+
+
+DRAWING = (("matplotlib", "export"),)
+
+
+# One palette for all frames of an animation: it follows from the style table, so that nothing flickers.
+# A film frame has few colours: the theme's own, the particles' at any number of dots over one another, and what smooth
+# edges make between a line and what lies under it. A race's has lines and dots of each method's colour.
+
+TRANSPARENT = 127  # the index that is no colour
+INKS, DOTS, EDGE, FINE = 20, 16, 6, 3  # shades of text, of dots, of edges of lines and paths
+CELLS = (7, 20)  # shades of an image in the colour of either line
+ON_CELLS = (0.4, 0.8)  # of its strongest shade: there dots lie over it, in so many shades each
+DOTS_ON_CELLS, COVER = 4, 0.6
+OF_METHOD = 9  # shades of a method's dots and lines, of which there may be 8
+LINES, PATHS = ("exact", "approximate"), ("first_path", "second_path")
+
+
+def rgb(colour: str) -> np.ndarray:
+    """Red, green and blue, 0 to 255, of "#rrggbb"."""
+    return np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)], float)
+
+
+def _ramp(under: np.ndarray, over: np.ndarray, steps: int) -> list[np.ndarray]:
+    """Shades between two colours, without the first one."""
+    return [under + (over - under) * k / steps for k in range(1, steps + 1)]
+
+
+@lru_cache(maxsize=16)
+def palette(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
+    """At most 127 colours (n, 3), uint8; `lines` are the colours of the at most 8 methods of a race."""
+    theme = style.theme(dark)
+    paper, ink = rgb(theme.paper), rgb(theme.layers["ink"])
+    colours = [paper, rgb(theme.grid), *_ramp(paper, rgb(theme.text), INKS), rgb(theme.muted), *_ramp(paper, ink, EDGE)]
+    colours += _of_race(theme, lines) if lines else _of_stage(theme)
+    return np.unique(np.rint(colours).astype(np.uint8), axis=0)[:TRANSPARENT]
+
+
+def _of_stage(theme: style.Theme) -> list[np.ndarray]:
+    """Particles, the edges of both densities' lines on whatever lies under them, paths, and an image's shades."""
+    paper, dots = rgb(theme.paper), rgb(theme.layers["particles"])
+    first, second = (rgb(theme.layers[name]) for name in LINES)
+    colours = _ramp(paper, dots, DOTS)
+    for ink in (first, second):
+        for under in (paper, (paper + dots) / 2, dots):
+            colours += _ramp(under, ink, EDGE)
+    colours += [*_ramp(first, second, EDGE), rgb(theme.layers["prior"])]
+    for path in PATHS:
+        colours += _ramp(paper, rgb(theme.layers[path]), FINE)
+    for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
+        colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
+    for share in ON_CELLS:
+        under = paper + share * STRENGTH * (second - paper)
+        colours += _ramp(under, under + COVER * (dots - under), DOTS_ON_CELLS)
+    return colours
+
+
+def _of_race(theme: style.Theme, methods: tuple[str, ...]) -> list[np.ndarray]:
+    """Each method's dots and lines, and the exact posterior's edge on them."""
+    paper, exact = rgb(theme.paper), rgb(theme.layers["floor"])
+    colours = [rgb(colour) for colour in theme.layers.values()]
+    for own in (rgb(colour) for colour in methods):
+        colours += [*_ramp(paper, own, OF_METHOD), (own + exact) / 2]
+    return colours
+
+
+@lru_cache(maxsize=16)
+def nearest(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
+    """Index of the nearest colour for each of 65,536 cells of 5, 6 and 5 bits of red, green and blue."""
+    cell = np.arange(65_536)
+    centres = np.stack([(cell >> 11) * 8 + 4, ((cell >> 5) & 63) * 4 + 2, (cell & 31) * 8 + 4], axis=1)
+    colours = palette(dark, lines).astype(np.float32)
+    square = (colours**2).sum(axis=1) - 2.0 * centres.astype(np.float32) @ colours.T  # up to the cell's own square
+    found = square.argmin(axis=1).astype(np.uint8)
+    found[cell_of(pack(colours))] = np.arange(len(colours), dtype=np.uint8)
+    return found
+
+
+def pack(colours: np.ndarray) -> np.ndarray:
+    """Colours (n, 3) as the 32-bit words of an RGBA picture."""
+    r, g, b = colours.astype(np.uint32).T
+    return r | g << 8 | b << 16
+
+
+def cell_of(words: np.ndarray) -> np.ndarray:
+    """The cell of each 32-bit word (red lowest, alpha highest) of an RGBA picture."""
+    return ((words & 0xF8) << 8) | ((words >> 5) & 0x7E0) | ((words >> 19) & 0x1F)
 
 
 def table_csv(columns: Mapping[str, np.ndarray]) -> str:
@@ -44,20 +220,22 @@ def _cell(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _write(job: Job) -> None:
-    job.path.write_text(table_csv(job.film.columns()), encoding="utf-8")
+def _write_text(words: Callable[[Film | RaceFilm], str], job: Job) -> None:
+    job.path.write_text(words(job.film), encoding="utf-8")
 
 
-CSV = Writer(".csv", "a table of numbers as plain text: the history, the particles, ...", ("table",), _write)
+CSV = Writer(
+    ".csv", "a table of numbers as plain text: the history, the particles, ...", ("table",),
+    partial(_write_text, lambda film: table_csv(film.columns())),
+)  # fmt: skip
 
 
-# GIF: one shared palette, and of each frame only the rectangle and the pixels that changed.
+# GIF: one shared palette.
 
 MAX_FPS = 50  # browsers show a frame of less than 2/100 s for 10/100 s
 LAST_CS = 200  # the last frame stays for so many hundredths of a second before the film begins again
-BITS = 7  # of a palette of 128 colours
-NETSCAPE_LOOP = b"!\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"  # for ever
-CLEAR_BEFORE_NEXT = 2
+CLEAR_BEFORE_NEXT = 2  # how a frame goes
+MOST_PIXELS = 2_000_000_000  # of all frames together
 SEEN = 64  # alpha from which a pixel of a transparent film is paper and ink rather than nothing
 
 
@@ -74,72 +252,48 @@ def delays(frames: int, fps: int) -> Iterator[int]:
 
 
 def _write_gif(job: Job) -> None:
-    frames, look = job.film.frames, job.look
-    indexed = _indexed_clear(job) if look.transparent else _indexed_changes(job)
-    with job.path.open("wb") as file:
-        _write_head(file, look.width, look.height, palette(look.dark, job.film.lines))
-        for (corner, pixels), delay in zip(indexed, delays(frames, look.fps), strict=True):
-            file.writelines(_block(pixels, corner, delay, look.transparent))
-        file.write(b";")
+    """Pillow stores of each frame what changed; it keeps all of them in memory, a byte a pixel, until the last."""
+    from PIL import Image
+
+    look, frames = job.look, job.film.frames
+    if frames * look.width * look.height > MOST_PIXELS:
+        most = MOST_PIXELS // (look.width * look.height)
+        raise InputError(
+            f"a GIF of {look.width}x{look.height} has at most {most:,} frames; given: {frames:,} (or .mp4)"
+        )
+    colours = palette(look.dark, job.film.lines).tobytes()
+
+    def images() -> Iterator[Any]:
+        for pixels in _indexed(job):
+            image = Image.fromarray(pixels, "P")
+            image.putpalette(colours)
+            yield image
+
+    every, times = images(), [10 * each for each in delays(frames, look.fps)]
+    kept: dict[str, Any] = {"transparency": TRANSPARENT, "disposal": CLEAR_BEFORE_NEXT if look.transparent else 1}
+    next(every).save(job.path, "GIF", save_all=True, append_images=every, duration=times, loop=0, optimize=True, **kept)
 
 
-def _write_head(file: BinaryIO, width: int, height: int, colours: np.ndarray) -> None:
-    size = b"".join(side.to_bytes(2, "little") for side in (width, height))
-    file.write(b"GIF89a" + size + bytes([0x80 | (BITS - 1) << 4 | (BITS - 1), 0, 0]))
-    table = np.zeros((2**BITS, 3), np.uint8)
-    table[: len(colours)] = colours
-    file.write(table.tobytes() + NETSCAPE_LOOP)
-
-
-def _block(pixels: np.ndarray, corner: tuple[int, int], delay: int, clear: bool) -> list[bytes]:
-    """A frame's part of the file; Pillow compresses it."""
-    from PIL import GifImagePlugin, Image
-
-    image = Image.fromarray(pixels, "P")
-    shown: dict[str, Any] = {"duration": 10 * delay, "transparency": TRANSPARENT}
-    return GifImagePlugin.getdata(image, corner, **shown, disposal=CLEAR_BEFORE_NEXT if clear else 1)
-
-
-def _indexed_changes(job: Job) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
-    """Corner and palette indices of the rectangle that changed, transparent where it did not."""
-    table, before = nearest(job.look.dark, job.film.lines), None
+def _indexed(job: Job) -> Iterator[np.ndarray]:
+    """Palette indices of the frames; of a transparent film edges are mixed with the paper, and nothing is nothing."""
+    look = job.look
+    table, paper = nearest(look.dark, job.film.lines), rgb(style.theme(look.dark).paper)
     for picture in job.pictures():
-        words = np.ascontiguousarray(picture).view("<u4")[..., 0]
-        if before is None:
-            before = words.copy()
-            yield (0, 0), table[cell_of(words)]
-            continue
-        changed = words != before
-        rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
-        if not len(rows):
-            yield (0, 0), np.full((1, 1), TRANSPARENT, np.uint8)
-            continue
-        box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
-        pixels = table[cell_of(words[box])]
-        pixels[~changed[box]] = TRANSPARENT
-        before[box] = words[box]
-        yield (int(columns[0]), int(rows[0])), pixels
-
-
-def _indexed_clear(job: Job) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
-    """Palette indices of whole frames, transparent where nothing is drawn; smooth edges are mixed with the paper."""
-    table, paper = nearest(job.look.dark, job.film.lines), rgb(style.theme(job.look.dark).paper)
-    for picture in job.pictures():
-        alpha = picture[..., 3:].astype(np.float32) / 255
-        mixed = np.empty_like(picture)
-        mixed[..., :3] = np.rint(paper + (picture[..., :3] - paper) * alpha)
-        pixels = table[cell_of(mixed.view("<u4")[..., 0])]
-        pixels[picture[..., 3] < SEEN] = TRANSPARENT
-        yield (0, 0), pixels
-
-
-def _forecast(look: Look, frames: int, dots: int) -> float:
-    return 0.25 * frames * look.width * look.height
+        drawn = np.ascontiguousarray(picture)
+        if look.transparent:
+            alpha = picture[..., 3:].astype(np.float32) / 255
+            drawn = np.empty_like(picture)
+            drawn[..., :3] = np.rint(paper + (picture[..., :3] - paper) * alpha)
+        pixels = table[cell_of(drawn.view("<u4")[..., 0])]
+        if look.transparent:
+            pixels[picture[..., 3] < SEEN] = TRANSPARENT
+        yield pixels
 
 
 GIF = Writer(
     ".gif", "an animation for slides and pages", (*PICTURE_OPTIONS, *FILM_OPTIONS, "transparent"), _write_gif,
-    needs=(*DRAWING, ("PIL", "export")), forecast=_forecast, check=_check,
+    needs=(*DRAWING, ("PIL", "export")), check=_check,
+    forecast=lambda look, frames, dots: 0.25 * frames * look.width * look.height,
 )  # fmt: skip
 
 
@@ -148,7 +302,7 @@ GIF = Writer(
 
 def _write_image(form: str, job: Job) -> None:
     scene = job.film.last_scene(lambda: job.progress(0, 1))
-    job.film.picture(scene).save(scene, job.path, form)
+    picture_of(job.film, scene).save(scene, job.path, form)
 
 
 def _writer(suffix: str, title: str) -> Writer:
@@ -221,17 +375,11 @@ def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
             raise OSError(words[-1] if words else "ffmpeg ended without a word")
 
 
-def _write_mp4(job: Job) -> None:
-    encode(job.pictures(), job.look, job.path)
-
-
-def _forecast_mp4(look: Look, frames: int, dots: int) -> float:
-    return 0.1 * frames * look.width * look.height
-
-
 MP4 = Writer(
-    ".mp4", "a film for slides and players (H.264)", (*PICTURE_OPTIONS, *FILM_OPTIONS), _write_mp4,
-    needs=(*DRAWING, ("imageio_ffmpeg", "video")), forecast=_forecast_mp4, check=_check_mp4,
+    ".mp4", "a film for slides and players (H.264)", (*PICTURE_OPTIONS, *FILM_OPTIONS),
+    lambda job: encode(job.pictures(), job.look, job.path),
+    needs=(*DRAWING, ("imageio_ffmpeg", "video")), check=_check_mp4,
+    forecast=lambda look, frames, dots: 0.1 * frames * look.width * look.height,
 )  # fmt: skip
 
 
@@ -265,15 +413,11 @@ PARQUET = Writer(
 # The run or the race as text: the Python that repeats it, and its recipe.
 
 
-def _python(job: Job) -> None:
-    job.path.write_text(job.film.python(), encoding="utf-8")
-
-
-def _recipe(job: Job) -> None:
-    job.path.write_text(job.film.recipe() + "\n", encoding="utf-8")
-
-
-PYTHON = Writer(".py", "the lines of Python that repeat the run or the race as it stands", ("whole",), _python)
+PYTHON = Writer(
+    ".py", "the lines of Python that repeat the run or the race as it stands", ("whole",),
+    partial(_write_text, lambda film: film.python()),
+)  # fmt: skip
 RECIPE = Writer(
-    ".json", "the recipe: everything needed to replay the run or the race as it stands", ("whole",), _recipe
-)
+    ".json", "the recipe: everything needed to replay the run or the race as it stands", ("whole",),
+    partial(_write_text, lambda film: film.recipe() + "\n"),
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pmdviz.scenes.glossary import GLOSSARY
+from pmdviz.scenes.words import GLOSSARY
 
 HIDDEN = "pmdviz-hidden"  # the class of what is not there to be seen; a change of it lays out the page anew
 

@@ -21,8 +21,8 @@ from pmdviz.metrics import perfect_draws
 from pmdviz.presets.diagnosis import contradictions, diagnose
 from pmdviz.presets.experiments import ExperimentPreset, find_experiment_preset
 from pmdviz.presets.measures import FLOOR
-from pmdviz.scenes.glossary import KEYS
 from pmdviz.scenes.trace_columns import GROUPS
+from pmdviz.scenes.words import KEYS
 
 Changes = Mapping[int, Mapping[str, Any]]  # iteration -> control -> value
 

@@ -24,22 +24,24 @@ if TYPE_CHECKING:
 NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
-KEPT = 48
+KEPT = 200
 
 Made = TypeVar("Made")
 _kept: dict[tuple, Any] = {}
-_lock = threading.RLock()
+_lock = threading.Lock()
 
 
 def once(target: Target, what: object, make: Callable[[], Made]) -> Made:
-    """What is the same for every frame on the target."""
+    """What is the same for every frame on the target, also as an object; others do not wait while it is made."""
     key = target.key, what
-    with _lock:
-        if key not in _kept:
+    found = _kept.get(key)
+    if found is None:
+        made = make()
+        with _lock:
             while len(_kept) >= KEPT:
                 _kept.pop(next(iter(_kept)))
-            _kept[key] = make()
-        return _kept[key]
+            found = _kept.setdefault(key, made)
+    return found
 
 
 def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:

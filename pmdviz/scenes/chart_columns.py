@@ -1,4 +1,4 @@
-"""The plain arrays of a chart: lines, bands, axes, slope triangles and the legend."""
+"""The plain arrays of an experiment's pictures: charts, heat maps, histograms, ellipses; and their legends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.base import Chart, Series
+from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram, Series
+from pmdviz.pictures import ticks
 from pmdviz.scenes import style
+from pmdviz.scenes.words import number
 
 # Where the slope triangles of a chart stand: in a corner that is free, or in room made for them below the data.
 
@@ -187,8 +189,6 @@ PAD = 0.06  # room round the data, as a share of an axis
 ALONE = 2.0  # factor of room round a single value
 SERIES_DASHES: tuple[tuple[int, ...], ...] = ((7, 3), (2, 3), (9, 3, 2, 3), (14, 4))  # of series that are dashes
 MANY = 40  # points, beyond which a line is drawn without them
-TICK_STEPS = ((0.7, (1, 1.5, 2, 3, 4, 5, 7)), (2.2, (1, 2, 5)), (3.5, (1, 3)), (np.inf, (1,)))  # decades: ticks in each
-MOST_TICKS = 12
 NEAR = 0.08  # levels as near as this, in shares of the axis, have their words on different sides
 
 
@@ -227,8 +227,8 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[float] | None:
-        """1, 2 and 5 times powers of ten on a log axis; None: a linear axis finds its own."""
-        return log_ticks(*self.span) if self.log else None
+        """Of a log axis; None: a linear axis finds its own."""
+        return ticks(*self.span, log=True) if self.log else None
 
 
 class Lines(NamedTuple):
@@ -287,19 +287,6 @@ def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axi
     pad = PAD * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.5 * abs(high) or 1.0
     start = 0.0 if from_zero and 0 <= low <= 0.5 * high else low - pad
     return Axis(log, start, high + pad)
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Round values on a log axis, at least two: finer ones over less than a decade, every k-th power over many."""
-    decades = np.log10(high / low)
-    steps = next(steps for most, steps in TICK_STEPS if decades <= most)
-    powers = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    found = [float(step * 10.0**power) for power in powers for step in steps]
-    found = [tick for tick in found if low <= tick <= high]
-    if len(found) < 2:
-        step = 10.0 ** np.floor(np.log10(high - low))
-        found = [float(step * k) for k in np.arange(np.ceil(low / step), np.floor(high / step) + 1)]
-    return found[:: -(-len(found) // MOST_TICKS) or 1]
 
 
 def level_columns(levels: Sequence[tuple[str, float]], y: Axis) -> dict[str, list]:
@@ -369,3 +356,121 @@ def _along(u: np.ndarray, v: np.ndarray, steps: int = 24) -> np.ndarray:
     order = np.argsort(u, kind="stable")
     at = np.linspace(0, len(u) - 1, min(2000, steps * (len(u) - 1) + 1))
     return np.column_stack([np.interp(at, np.arange(len(u)), values[order]) for values in (u, v)])
+
+
+MASS = 0.68  # inside an ellipse
+RADIUS = float(np.sqrt(-2 * np.log(1 - MASS)))  # in standard deviations, in the plane
+SIDES = 72  # of the polygon that is drawn for an ellipse
+MOST_POINTS = 5000
+SHADES = 255  # odd: 0 is a shade of its own
+MARK_DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 3), (9, 3, 2, 3))
+
+
+class HeatColumns(NamedTuple):
+    """A matrix as an image."""
+
+    image: np.ndarray  # (rows, columns) float32
+    top: float  # the value of the strongest colour; the other end is -top
+
+
+def heat_columns(picture: HeatMap) -> HeatColumns:
+    """The values and the largest of their sizes."""
+    values = np.asarray(picture.values, np.float32)
+    finite = np.abs(values[np.isfinite(values)])
+    top = float(finite.max()) if len(finite) else 0.0
+    return HeatColumns(values, top or 1.0)
+
+
+def heat_legend(picture: HeatMap) -> list[Entry]:
+    """What the colours mean, and from where to where."""
+    top = heat_columns(picture).top
+    return [Entry(f"{picture.value_label}: colours from {number(-top)} to {number(top)}", "colours", MUTED)]
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """A colour between two of the form #rrggbb."""
+    parts = [tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for colour in (one, other)]
+    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*parts, strict=True))
+
+
+def diverging(paper: str, below: str, above: str) -> list[str]:
+    """Colours from `below` over the paper's to `above`."""
+    half = SHADES // 2
+    shares = np.abs(np.arange(SHADES) - half) / half
+    return [mixed(paper, below if k < half else above, float(share)) for k, share in enumerate(shares)]
+
+
+def bars(picture: Histogram) -> dict[str, np.ndarray]:
+    """The bars of a histogram."""
+    edges = np.asarray(picture.edges, float)
+    return {"left": edges[:-1], "right": edges[1:], "top": np.asarray(picture.counts, float)}
+
+
+def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The ends of both axes, with room for marks beside the bars."""
+    places = [*np.asarray(picture.edges, float), *(place for _, place in picture.marks)]
+    known = np.array([place for place in places if np.isfinite(place)])
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    pad = 0.04 * (high - low) or 0.5
+    counts = np.asarray(picture.counts, float)
+    return (low - pad, high + pad), (0.0, 1.08 * float(counts.max(initial=0.0)) or 1.0)
+
+
+def marks(picture: Histogram) -> list[dict[str, list[float]]]:
+    """A vertical line for each mark, empty where its place is not known."""
+    _, (bottom, top) = histogram_spans(picture)
+    there = [np.isfinite(place) for _, place in picture.marks]
+    return [
+        {"x": [place] * 2 if known else [], "y": [bottom, top] if known else []}
+        for (_, place), known in zip(picture.marks, there, strict=True)
+    ]
+
+
+def mark_dash(k: int) -> tuple[int, ...]:
+    """Dashes of mark k."""
+    return MARK_DASHES[k % len(MARK_DASHES)]
+
+
+def histogram_legend(picture: Histogram) -> list[Entry]:
+    """The marks; bars need no words beside the axis."""
+    return [Entry(words, "mark", k + 1, mark_dash(k)) for k, (words, _) in enumerate(picture.marks)]
+
+
+def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
+    """Ellipses around means (k, 2) that hold 68 % of Gaussians with covariances (k, 2, 2), with gaps between them."""
+    means, covs = np.asarray(means, float).reshape(-1, 2), np.asarray(covs, float).reshape(-1, 2, 2)
+    known = np.isfinite(means).all(axis=1) & np.isfinite(covs).all(axis=(1, 2))
+    means, covs = means[known], covs[known]
+    angle = np.linspace(0, 2 * np.pi, SIDES + 1)
+    circle = np.stack([np.cos(angle), np.sin(angle)])  # (2, n)
+    values, vectors = np.linalg.eigh(covs)
+    spread = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+    points = means[:, :, None] + RADIUS * spread @ circle
+    gapped = np.concatenate([points, np.full((len(points), 2, 1), np.nan)], axis=2)
+    return {"x": gapped[:, 0].ravel(), "y": gapped[:, 1].ravel()}
+
+
+def ellipse_points(picture: Ellipses) -> dict[str, np.ndarray]:
+    """The points, or as many of them as a browser paints at once."""
+    points = np.asarray(picture.points, float).reshape(-1, 2)
+    points = points[:: -(-len(points) // MOST_POINTS) or 1]
+    return {"x": points[:, 0], "y": points[:, 1]}
+
+
+def square(parts: list[dict[str, np.ndarray]]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The ends of two axes of equal length around all that is drawn."""
+    ends = []
+    for name in ("x", "y"):
+        values = np.concatenate([np.empty(0), *(part[name] for part in parts)])
+        values = values[np.isfinite(values)]
+        ends.append((float(values.min()), float(values.max())) if len(values) else (-1.0, 1.0))
+    half = 0.54 * max(high - low for low, high in ends) or 1.0
+    (x0, x1), (y0, y1) = ends
+    return ((x0 + x1) / 2 - half, (x0 + x1) / 2 + half), ((y0 + y1) / 2 - half, (y0 + y1) / 2 + half)
+
+
+def ellipse_legend(picture: Ellipses, colours: Mapping[str, int]) -> list[Entry]:
+    """The groups, and the points where there are some; `colours` are numbers by name."""
+    signs = [(one.name, "bold" if one.bold else "outline") for one in picture.groups]
+    groups = [Entry(name, sign, colours.get(name, k)) for k, (name, sign) in enumerate(signs)]
+    return groups + ([Entry("points", "dots", MUTED)] if len(picture.points) else [])

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.knobs import Choice, Knobs, Real, Whole
-from pmdviz.scenes.contours import contour_line
+from pmdviz.scenes.columns import contour_line
 from pmdviz.scenes.words import number, short, typeset
 
 # Exact steps on KL(q‖p) over K states: the mirror step, which multiplies, and the gradient step, which adds.
 
 FLOOR = 3e-3  # q/uniform below which the slope log(q/p), infinite at 0, is taken at this value
-MOST_TRIES, CLOSE = 60, 1e-10  # of a gradient step that is to have a given length: tries, share of it
+HALVINGS = 50  # of the interval in which a gradient step of a given length is looked for
 NOTHING = 1e-12  # length of a step that rounding alone could make
 LARGEST = 2.0**20  # size of a gradient step that is looked for
 
@@ -78,36 +78,21 @@ def gradient_step(q: np.ndarray, p: np.ndarray, size: float) -> np.ndarray:
 def equal_size(q: np.ndarray, p: np.ndarray, gamma: float) -> float:
     """The η with which the gradient step from q is as long (Euclidean) as the mirror step; 0 at q = p.
 
-    Its length never falls with η, and is nearly a line: found by false position (the Illinois rule). Where no step is
-    as long: the longest that is looked for.
+    Its length never falls with η: found by bisection. Where no step is as long: the longest that is looked for.
     """
     wanted, gradient = float(np.linalg.norm(mirror_step(q, p, gamma) - q)), slope(q, p)
     if wanted < NOTHING:
         return 0.0
 
-    def over(size: float) -> float:
-        return float(np.linalg.norm(project(q - size * gradient) - q)) - wanted
+    def falls_short(size: float) -> bool:
+        return float(np.linalg.norm(project(q - size * gradient) - q)) < wanted
 
-    low, high, below, above = 0.0, 1e-3, -wanted, over(1e-3)
-    while above < 0 and high < LARGEST:
-        low, high, below, above = high, 2 * high, above, over(2 * high)
-    return high if above < 0 else _zero(over, (low, high), (below, above), CLOSE * wanted)
-
-
-def _zero(of: Callable[[float], float], ends: tuple[float, float], values: tuple[float, float], close: float) -> float:
-    """Where a rising function is at most `close` to 0, between `ends` with their values: by the Illinois rule."""
-    (low, high), (below, above) = ends, values
-    moved = 0
-    for _ in range(MOST_TRIES):
-        middle = high - above * (high - low) / (above - below)
-        value = of(middle)
-        if abs(value) <= close:
-            return middle
-        if value > 0:
-            high, above, below = middle, value, below / 2 if moved > 0 else below
-        else:
-            low, below, above = middle, value, above / 2 if moved < 0 else above
-        moved = 1 if value > 0 else -1
+    low, high = 0.0, 1e-3
+    while falls_short(high) and high < LARGEST:
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falls_short(middle) else (low, middle)
     return high
 
 

@@ -20,8 +20,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
 from pmdviz.presets.diagnosis import diagnose
 from pmdviz.presets.measures import RunScope
-from pmdviz.scenes.glossary import marked
-from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, state
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
 
 Node = list[Any]  # tag, attributes and what is in it
 Nodes = list[Any]  # texts and elements

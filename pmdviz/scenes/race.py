@@ -12,13 +12,13 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in
 from pmdviz.experiments.race.runs import row
 from pmdviz.metrics import Metric
-from pmdviz.scenes.columns import EMPTY_PATHS, Image, StageColumns
-from pmdviz.scenes.stage import Pair, Scene, SceneChoice
-from pmdviz.scenes.stage.base import USUAL_WORDS
-from pmdviz.scenes.tiling import Ranges, Tiling, joined, placed
-from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, nice, value_range
+from pmdviz.pictures import Axis, Mark, Picture, nice
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import EMPTY_PATHS, Image, Ranges, StageColumns, Tiling, joined, placed
+from pmdviz.scenes.stage import USUAL_WORDS, Pair, Scene, SceneChoice
+from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, value_range
 from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
-from pmdviz.scenes.words import count, duration, number
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, duration, number
 
 # The plain arrays behind a race: tiles in one picture, clocks, thinned traces, bands over seeds.
 
@@ -136,12 +136,29 @@ def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dic
     return columns
 
 
-def clock_end(clock: str, ends: Sequence[float], budget: int | None, unit: str = "data") -> float:
-    """Where the x axis ends: the budget where the clock counts it, else a round number that nobody has passed."""
-    last = max(ends, default=0.0)
-    if clock == CLOCK_OF[unit] and budget and last <= 1.05 * budget:
-        return 1.02 * budget
-    return nice(max(1.02 * last, 1e-9))
+def traces_picture(
+    rows: Sequence[Columns],
+    metric: Metric,
+    clock: str,
+    end: float,
+    spans: Mapping[str, tuple[float, float]],
+    floor: float | None,
+) -> Picture:
+    """One metric of all entrants against a clock that ends at `end`: lines with a marker in front, and the floor."""
+    marks: dict[str, Mark] = {}
+    if floor is not None:
+        dashed = {"dash": "floor", "width": 1.5}
+        marks["floor"] = Mark("line", "floor", {"x": [0.0, end], "y": [floor, floor]}, dashed)
+        said = f"{INDEPENDENT_DRAWS}: {number(floor)}"
+        marks["floor words"] = Mark("words", "muted", {"x": [0.0], "y": [floor], "text": [said]}, {"beside": True})
+    lines = [line_columns(one, spans) for one in rows]
+    for k, one in enumerate(lines):
+        look = {"x": clock, "y": metric.name, "dash": style.ENTRANT_DASHES[k]}
+        marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look)
+    for k, one in enumerate(lines):
+        front = {"x": one[clock][-1:], "y": one[metric.name][-1:]}
+        marks[f"front-{k}"] = Mark("signs", f"entrant-{k}", front, {"marker": style.ENTRANT_MARKERS[k]})
+    return Picture(Axis(CLOCKS[clock], 0.0, end), Axis(metric.label, *spans[metric.name], metric.log), marks, {})
 
 
 def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:

@@ -51,7 +51,7 @@ DASHES = MappingProxyType(
         "floor": (4, 4),
     }
 )
-PATH_COLOURS = ("ink", "approximate", "first_path", "second_path")  # of the kinds of `scenes.paths`
+PATH_COLOURS = ("ink", "approximate", "first_path", "second_path")  # of the kinds of segments in `scenes.columns`
 PATH_WIDTH = 1.6  # px
 # No greys among them: the exact posterior is neutral in a race.
 ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#5D3A9B", "#C98500", "#3A9BD1", "#7A4A1E")

@@ -1,4 +1,4 @@
-"""The plain arrays behind the traces: thinned, clamped to the axis, with marks of events."""
+"""The plain arrays behind the traces: thinned, clamped to the axis, with marks of events; a run's past in words."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
-from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, number
+from pmdviz.pictures import Axis, Picture, nice
+from pmdviz.pictures import Mark as Layer
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, count, number
 
 MAX_POINTS = 2_000
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 CLOCKS = {
     "visited": "observations used",
     "evaluations": "likelihood evaluations (pairs of θ and observation)",
@@ -139,17 +143,6 @@ def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarr
     return np.unique(np.concatenate(found))
 
 
-def nice(value: float, up: bool = True) -> float:
-    """The nearest of 1, 2, 5 x 10^k at or above `value` (or at or below it)."""
-    if not value > 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    steps = [power * step for step in (1, 2, 5, 10)]
-    if up:
-        return next(step for step in steps if step >= value * (1 - 1e-9))
-    return next(step for step in reversed(steps) if step <= value * (1 + 1e-9))
-
-
 def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> tuple[float, float]:
     """A range for the axis that holds all finite values, or its fixed ends; on a log axis at most up to its ceiling."""
     if group.ends:
@@ -168,14 +161,6 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
     step = nice(max(high - low, 1e-3)) / 5
     top = math.ceil((high + pad) / step) * step
     return math.floor((low - pad) / step) * step, min(top, group.most) if high <= group.most else top
-
-
-def log_ticks(low: float, high: float) -> np.ndarray:
-    """Ticks at 1, 2 and 5 times powers of ten inside [low, high]; only powers of ten beyond three decades."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high / low <= 1e3 else (1,)
-    ticks = np.array([step * 10.0**k for k in decades for step in steps])
-    return ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
 
 
 def floor_words(group: Group, known: Mapping[str, float]) -> str:
@@ -240,6 +225,66 @@ def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[f
     rows = rows[known] if np.any(known) else rows  # a row that leaves these figures out would part the lines
     columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in CLOCKS}
     return columns | {metric: clamped(each[rows], *span) for metric, each in values.items()}
+
+
+def traces_axes(
+    history: Mapping[str, np.ndarray],
+    group: Group,
+    clock: str,
+    floors: Mapping[str, float | None],
+    budget: int | None = None,
+    unit: str = "data",
+    beside: Iterable[np.ndarray] = (),
+) -> tuple[Axis, Axis]:
+    """The axes that hold a whole history and the floors of its group, and `beside` other values too."""
+    values = [*beside, *(column(history, name) for name in group.metrics)]
+    span = value_range(group, values, [*known_floors(group, floors).values()])
+    last = float(history[clock][-1]) if len(history[clock]) else 0.0
+    return Axis(CLOCKS[clock], 0.0, clock_end(clock, last, budget, unit)), Axis(group.axis_label, *span, group.log)
+
+
+def known_floors(group: Group, floors: Mapping[str, float | None]) -> dict[str, float]:
+    """Those of the group that are known."""
+    found = {name: floors.get(name) for name in group.floors}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def traces_picture(
+    history: Mapping[str, np.ndarray],
+    group: Group,
+    clock: str,
+    axes: tuple[Axis, Axis],
+    floors: Mapping[str, float | None],
+    marks: Sequence[Mark] = (),
+    expected: Iterable[str] = (),
+) -> Picture:
+    """The traces of a group against a clock, with floors, and marks on the lower edge.
+
+    The lines share one mapping of columns. Kinds of marks that are `expected` are in the legend from the start.
+    """
+    x, y = axes
+    columns, reached = trace_columns(history, group, (y.low, y.high)), known_floors(group, floors)
+    drawn: dict[str, Layer] = {}
+    legend = {name: group.metrics[name].title for name in names_in(history, group)}
+    if reached:
+        ends, gap = [0.0, x.high, np.nan], np.nan
+        heights = [value for floor in reached.values() for value in (floor, floor, gap)]
+        drawn["floor"] = Layer(
+            "line", "floor", {"x": ends * len(reached), "y": heights}, {"dash": "floor", "width": 1.5}
+        )
+        legend["floor"] = floor_words(group, reached)
+    for name, one in group.metrics.items():
+        drawn[name] = Layer("line", one.colour, columns, {"x": clock, "y": name, "dash": one.dash})
+    places: dict[Kind, list[float]] = {kind: [] for kind in kinds_of(marks, expected)}
+    for mark in marks:
+        places[mark.look].append(getattr(mark, clock))
+    for kind, at in places.items():
+        signs = {"x": at, "y": [kind.height] * len(at)}
+        drawn[kind.title] = Layer("signs", "muted", signs, {"marker": kind.marker, "edge": True})
+        legend[kind.title] = kind.title
+    known = any(np.isfinite(column(history, name)).any() for name in group.metrics)
+    words = {"corner": over_words(history, group)} if known else {"middle": UNKNOWN.format(group.title)}
+    return Picture(x, y, drawn, legend, **words)
 
 
 def value_of(frame: Any, name: str) -> float:
@@ -331,3 +376,50 @@ def knob_marks(
             Mark(at, int(visited[k]), int(evaluations[k]), float(seconds[k]), "knob", f"iteration {at:,}: {became}")
         )
     return marks
+
+
+# A run's past in words.
+
+SHORTEST = 500  # iterations that a time line has room for at most while few have been made
+GHOST, BRANCH = "the previous run", "the branch"
+SAME = "no setting differs yet"
+WHAT_IF = "What if …"
+
+
+def line_end(last: int, spent: int, budget: int | None) -> int:
+    """The iteration at the right end of the time line.
+
+    The last one that the budget allows at the mean cost so far; of an endless or a long run a round number that leaves
+    room for what is to come.
+    """
+    room = int(max(SHORTEST, nice(5.0 * last)))
+    if budget is None or spent == 0:
+        return room if budget is None else max(last, 1)
+    return max(last, min(room, math.ceil(last * budget / spent)))
+
+
+def place_words(iteration: int, last: int) -> str:
+    """Where one stands: "iteration 40 of 120"."""
+    return f"iteration {count(iteration)} of {count(last)}"
+
+
+def ghost_name(is_branch: bool) -> str:
+    """What the run beside the one that is looked at is called."""
+    return BRANCH if is_branch else GHOST
+
+
+def difference_words(specs: Mapping[str, KnobSpec], before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The settings that differ: "Bandwidth 0.75 → 0.3, Batch size 100 → 10"."""
+    turned = [name for name in specs if before[name] != after[name]]
+    said = {name: specs[name].said for name in turned}
+    each = (f"{specs[name].label} {said[name](before[name])} → {said[name](after[name])}" for name in turned)
+    return ", ".join(each) or SAME
+
+
+def branch_words(at: int, difference: str, frame: Any, other: Any, name: str) -> str:
+    """What a branch is: "Branch at iteration 40: Bandwidth 0.75 → 0.3. TV 0.081; the previous run: 0.094"."""
+    said = f"Branch at iteration {count(at)}: {difference}."
+    if frame.tv is None or other.tv is None:
+        return said
+    when = "" if other.iteration == frame.iteration else f" at iteration {count(other.iteration)}"
+    return f"{said} TV {number(frame.tv)}; {name}{when}: {number(other.tv)}"

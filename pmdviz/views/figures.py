@@ -1,13 +1,28 @@
-"""What all Bokeh figures share: colours and label sizes of a theme, words for those who cannot see, folded legends."""
+"""What all Bokeh figures share: themes, words for those who cannot see, folded legends; scripts of *Inside*."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Label, Legend
+from bokeh.events import Tap
+from bokeh.models import (
+    Axis,
+    CustomJS,
+    GlyphRenderer,
+    Grid,
+    Label,
+    Legend,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    WheelZoomTool,
+)
 from bokeh.plotting import figure as Figure
 
+from pmdviz.scenes import style
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
 
 DIM = "0.35"  # of a picture that a new one takes the place of
@@ -69,6 +84,14 @@ def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None
     figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=MOVING_JS))
 
 
+def put_below(figure: Figure, first: str, *renderers: GlyphRenderer) -> None:
+    """Have them painted by the script that paints what moves, before the renderer of the name `first`."""
+    others = [each for each in figure.renderers if each not in renderers]
+    at = [each.name for each in others].index(first)
+    figure.renderers = [*others[:at], *renderers, *others[at:]]
+    float_above(figure, renderers)
+
+
 def dim(figure: Figure, on: bool) -> None:
     """Fade an old picture, or show it fully again. A class in place of a style would lay out the page anew."""
     if is_dim(figure) != on:  # asked with every frame
@@ -78,6 +101,37 @@ def dim(figure: Figure, on: bool) -> None:
 def is_dim(figure: Figure) -> bool:
     """Whether it is faded."""
     return bool(figure.styles.get("opacity") == DIM)
+
+
+def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int] = BORDERS, **more: Any) -> Figure:
+    """A figure as wide as its place, with ranges of its own; `zoom` is "width" or "both" where a person may move it."""
+    usual: dict[str, Any] = {
+        "x_range": Range1d(0, 1), "y_range": Range1d(0, 1), "sizing_mode": "stretch_width", "height": height,
+        "tools": [], "toolbar_location": None, "output_backend": "canvas",
+    }  # fmt: skip
+    made = Figure(name=name, **{**usual, **{f"min_border_{side}": px for side, px in borders.items()}, **more})
+    made.toolbar.logo = None
+    if zoom:
+        wheel = WheelZoomTool(dimensions=zoom, zoom_on_axis=False)
+        made.add_tools(PanTool(dimensions=zoom), wheel)
+        made.toolbar.active_scroll = wheel
+    return made
+
+
+def number_axes(figure: Figure, x: str, y: str) -> None:
+    """Give the numbers along the axes a format, such as "0,0.[00]"."""
+    figure.xaxis.formatter, figure.yaxis.formatter = (NumeralTickFormatter(format=each) for each in (x, y))
+
+
+def write(colour: str, presenter: bool, *texts: GlyphRenderer) -> None:
+    """Give words in a picture a colour and the size of labels."""
+    for text in texts:
+        text.glyph.update(text_color=colour, text_font={"value": FONT}, text_font_size=text_px(presenter))
+
+
+def text_px(presenter: bool) -> str:
+    """The size of labels on a screen or in a lecture hall."""
+    return f"{PRESENTER_PX if presenter else TEXT_PX}px"
 
 
 def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:
@@ -122,3 +176,40 @@ def _theme_axis(axis: Axis, colours: Theme, px: int) -> None:
         minor_tick_line_color=None,
         major_tick_in=0,
     )
+
+
+# The script and the style that draw `scenes.inside`: the same for the page, a notebook and an exported player.
+
+_STATIC = Path(__file__).with_name("static")
+SCRIPTS = "inside_words.js", "inside_paint.js", "inside_batch.js", "inside_theatre.js", "inside_parts.js", "inside.js"
+GAIN, LOSS = {False: "#C24E00", True: "#FF9A4D"}, {False: "#0067A8", True: "#6CC3FF"}
+MIDDLE, BARS = {False: "#c9c9c9", True: "#4a4a4a"}, {False: "#d2d2d2", True: "#4a4a4a"}
+
+
+def _inside_palette(theme: Theme, dark: bool) -> dict[str, object]:
+    """Colours by what they are for."""
+    return {
+        **{"paper": theme.paper, "text": theme.text, "muted": theme.muted, "grid": theme.grid, **theme.layers},
+        **{"gain": GAIN[dark], "loss": LOSS[dark], "middle": MIDDLE[dark], "bars": BARS[dark]},
+        "terms": list(style.entrant_colours(dark)),
+        "paths": [theme.layers[name] for name in style.PATH_COLOURS],
+    }
+
+
+def inside_script() -> str:
+    """JavaScript that defines `inside_view(host)`, and nothing else."""
+    palettes = {name: _inside_palette(style.theme(dark), dark) for name, dark in (("light", False), ("dark", True))}
+    text = "".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    inner = f"const PALETTES = {json.dumps(palettes)}\n{text}\nreturn inside_view"
+    return f"const inside_view = (() => {{\n{inner}\n}})()\n"
+
+
+def pick_by_tap(figure: Any) -> None:
+    """Have a tap on the stage pick a particle: its script tells the page where it was, and no server."""
+    code = (_STATIC / "pick.js").read_text(encoding="utf-8")
+    figure.js_on_event(Tap, CustomJS(args={"stage": figure}, code=code))
+
+
+def inside_stylesheet() -> str:
+    """The style of what it makes."""
+    return (_STATIC / "inside.css").read_text(encoding="utf-8")

@@ -18,7 +18,6 @@ from bokeh.models import (
     NumeralTickFormatter,
     Range1d,
 )
-from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import (
@@ -63,10 +62,8 @@ class Layered:
     most = 16  # letters of a legend in one line of a narrow figure
 
     def __init__(self, name: str, x_range: Range1d, y_range: Range1d, **parameters: Any) -> None:
-        self.figure = Figure(
-            name=name, x_range=x_range, y_range=y_range, tools=[], toolbar_location=None, output_backend="canvas",
-            sizing_mode="stretch_width", css_classes=[f"pmdviz-{name}"], **parameters,
-        )  # fmt: skip
+        look: dict[str, Any] = {"x_range": x_range, "y_range": y_range, "css_classes": [f"pmdviz-{name}"], **parameters}
+        self.figure = figures.make(name, **look)
         figures.describe(self.figure, self.what)
         self.sources: dict[str, ColumnDataSource] = {}
         self.drawn: dict[str, list[GlyphRenderer]] = {}

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, GlyphRenderer, Line, LinearColorMapper, Range1d, Scatter
+from bokeh.models import ColumnDataSource, GlyphRenderer, Line, LinearColorMapper, Scatter
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import EMPTY_PATHS, StageColumns, set_data
+from pmdviz.scenes.columns import EMPTY_PATHS, StageColumns, Tiling, set_data
 from pmdviz.scenes.race import (
     Place,
     RaceScene,
@@ -25,7 +25,6 @@ from pmdviz.scenes.race import (
 )
 from pmdviz.scenes.style import USUAL as USUAL_ENDS
 from pmdviz.scenes.style import palette
-from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
 
 LAYERS = ("particles", "paths", "exact", "approximate")
@@ -232,13 +231,8 @@ def cut(text: str, letters: int) -> str:
 
 
 def _figure() -> Figure:
-    figure = Figure(
-        name="race", x_range=Range1d(0, 1), y_range=Range1d(0, 1), sizing_mode="stretch_width", height=480,
-        **{f"min_border_{side}": 0 for side in style.BORDERS}, tools=[], toolbar_location=None, output_backend="canvas",
-        frame_align=False,  # else it takes over the borders of the traces in the same layout
-    )  # fmt: skip
-    figure.axis.visible = False
-    figure.grid.visible = False
+    # With `frame_align` it would take over the borders of the traces in the same layout.
+    figure = figures.make("race", borders=dict.fromkeys(style.BORDERS, 0), frame_align=False)
+    figure.axis.visible = figure.grid.visible = False
     figure.outline_line_color = None
-    figure.toolbar.logo = None
     return figure

@@ -1,38 +1,35 @@
-"""The traces of a race: two metrics of every method against a clock, independent draws, and bands over seeds."""
+"""The traces of a race: two metrics of every method against a clock, and the difference between two entrants."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from bokeh.models import (
+    CDSView,
     ColumnDataSource,
     FixedTicker,
-    GlyphRenderer,
     HoverTool,
+    IndexFilter,
     Legend,
     LegendItem,
-    NumeralTickFormatter,
-    PanTool,
     Range1d,
-    WheelZoomTool,
+    Span,
 )
 from bokeh.plotting import figure as Figure
 
 from pmdviz.metrics import Metric
+from pmdviz.pictures import ticks
 from pmdviz.scenes import style, words
 from pmdviz.scenes.columns import set_data
-from pmdviz.scenes.race import CLOCKS, Columns, band, clock_end, line_columns, spans
+from pmdviz.scenes.race import CLOCKS, Columns, Difference, band, line_columns, spans
+from pmdviz.scenes.trace_columns import UNKNOWN, clock_end
 from pmdviz.views import figures
+from pmdviz.views.traces import WAITING, Bands, SeedBands
 
-WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} is unavailable: the exact posterior is unknown"
-BAND_ALPHA = 0.18
 SLOTS = ("first", "second")  # columns of the sources, whichever metrics they hold
 TICKS, MANY, TICKS_OF_MANY = 5, 1e6, 3  # along x; numbers of eight digits are long
-MAX_DECADES = 2.5  # that an axis of 1, 2, 5 times powers of ten may have
 
 
 class RaceTraces:
@@ -75,7 +72,7 @@ class RaceTraces:
             elif len(source.data["visited"]) or self._drawn > k:
                 self.put(source, nothing)
         self._drawn = len(rows)
-        end = clock_end(self.clock, [float(one[self.clock][-1]) for one in rows], budget, self.unit)
+        end = clock_end(self.clock, max((float(one[self.clock][-1]) for one in rows), default=0.0), budget, self.unit)
         for panel in self.panels.values():
             panel.show(rows, self.clock, end, limits[panel.metric.name], floors[panel.metric.name])
 
@@ -89,7 +86,7 @@ class RaceTraces:
     def choose(self, clock: str) -> None:
         """Put all traces against another clock (a key of CLOCKS)."""
         self.clock = clock
-        end = clock_end(clock, [float(one[clock][-1]) for one in self._rows], self._budget, self.unit)
+        end = clock_end(clock, max((float(one[clock][-1]) for one in self._rows), default=0.0), self._budget, self.unit)
         for panel in self.panels.values():
             panel.choose(clock, end)
         if self._rows:
@@ -114,12 +111,10 @@ class _Panel:
 
     def __init__(self, slot: str, metric: Metric, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
-        self.figure = _figure(slot, metric)
+        self.figure = _traces_figure(slot, metric)
         figures.describe(self.figure, f"Curves: {metric.title} of every method")
         f = self.figure
         empty: list[float] = []
-        self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
-        self.areas: list[GlyphRenderer] = []
         self.lines = [
             f.line("visited", slot, source=one, line_width=style.LINE_WIDTH, line_dash=list(dash))
             for one, dash in zip(sources, style.ENTRANT_DASHES, strict=True)
@@ -132,6 +127,8 @@ class _Panel:
         self.floor_line = f.line("x", "y", source=self.floor, line_dash=style.DASHES["floor"], line_width=1.5)
         self.said = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         f.extra_y_ranges = {"edge": Range1d(0, 1)}
+        self.bands: SeedBands | None = None  # made when there are some: a quarter of the page's models
+        self._bands: Bands = {}
         self.text = f.text(
             "x", "y", "text", source=self.said, text_align="center", text_baseline="middle", y_range_name="edge"
         )
@@ -157,6 +154,8 @@ class _Panel:
     ) -> None:
         """Ranges, front markers, floor and words; the lines share the sources of all panels."""
         self.figure.y_range.update(start=y[0], end=y[1])
+        if self.metric.log:
+            self.figure.yaxis[0].ticker.ticks = ticks(*y, log=True)
         self._set_end(end)
         n, fronts = len(rows), [(float(one[clock][-1]), float(one[self.metric.name][-1])) for one in rows]
         self.fronts.data = {
@@ -207,24 +206,17 @@ class _Panel:
             line.glyph.x = clock
 
     def show_bands(self, histories: Sequence[Sequence[Columns]], clock: str) -> None:
-        """Bands of the entrants that have histories."""
-        for _ in range(len(self.bands), len(histories)):
-            self._add_band()
-        for k, source in enumerate(self.bands):
-            found = band(histories[k] if k < len(histories) else (), clock, self.metric.name)
-            low, high = self.figure.y_range.start, self.figure.y_range.end
-            clipped = {name: np.clip(found[name], low, high) for name in ("low", "middle", "high")}
-            if len(found["x"]) or len(source.data["x"]):
-                source.data = {"x": found["x"], **clipped}
+        """Bands of the entrants that have histories, each in its colour."""
+        found = {str(k): band(each, clock, self.metric.name) for k, each in enumerate(histories)}
+        self._bands = {name: each for name, each in found.items() if len(each["x"])}
+        self._draw_bands()
 
-    def _add_band(self) -> None:
-        """Under the lines, in the colour of the next entrant."""
-        empty: list[float] = []
-        source = ColumnDataSource({"x": empty, "low": empty, "middle": empty, "high": empty})
-        colour = style.entrant_colours(self._dark)[len(self.bands)]
-        look: dict[str, Any] = {"fill_alpha": BAND_ALPHA, "fill_color": colour, "level": "underlay"}
-        self.bands.append(source)
-        self.areas.append(self.figure.varea("x", "low", "high", source=source, **look))
+    def _draw_bands(self) -> None:
+        colours = {str(k): colour for k, colour in enumerate(style.entrant_colours(self._dark))}
+        if self._bands and self.bands is None:
+            self.bands = SeedBands(self.figure)
+        if self.bands is not None:
+            self.bands.show(self._bands, True, (self.figure.y_range.start, self.figure.y_range.end), colours)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and label size."""
@@ -232,31 +224,96 @@ class _Panel:
         figures.apply_theme(self.figure, dark, presenter)
         for line, colour in zip(self.lines, colours, strict=True):
             line.glyph.line_color = colour
-        for area, colour in zip(self.areas, colours, strict=False):
-            area.glyph.fill_color = colour
+        self._draw_bands()
         for floor in (self.floor_line, self.floor_key):
             floor.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
-        px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
-        self.text.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
+        figures.write(theme.muted, presenter, self.text)
 
 
-def _figure(slot: str, metric: Metric) -> Figure:
-    kind: Any = "log" if metric.log else "linear"
-    figure = Figure(
-        name=f"race-{slot}", x_range=Range1d(0, 1), y_range=Range1d(*metric.limits), y_axis_type=kind,
-        sizing_mode="stretch_width", height=250, **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
-        tools=[], toolbar_location=None, output_backend="canvas",
-    )  # fmt: skip
+def _traces_figure(slot: str, metric: Metric) -> Figure:
+    kind = "log" if metric.log else "linear"
+    figure = figures.make(f"race-{slot}", 250, "width", y_range=Range1d(*metric.limits), y_axis_type=kind)
     figure.xaxis.axis_label, figure.yaxis.axis_label = CLOCKS["visited"], metric.label
-    figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
-    figure.yaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
+    figures.number_axes(figure, "0,0.[00]", "0,0.[0000]")
     if metric.log:
-        low, high = metric.limits
-        steps = (1, 2, 5) if math.log10(high / low) < MAX_DECADES else (1,)
-        figure.yaxis.ticker = FixedTicker(ticks=[step * 10.0**power for power in range(-6, 6) for step in steps])
-    wheel = WheelZoomTool(dimensions="width", zoom_on_axis=False)
-    figure.add_tools(PanTool(dimensions="width"), wheel)
-    figure.toolbar.active_scroll = wheel
-    figure.toolbar.logo = None
+        figure.yaxis.ticker = FixedTicker(ticks=[])
+    return figure
+
+
+# The difference between two entrants as a figure: around 0, in the colour of who is closer.
+
+FILL_ALPHA, LETTERS, EDGE_PX = 0.25, 44, 4
+DIFFERENCE_WAITING = "Press Play: the difference will be drawn here"
+
+
+class RaceDifference:
+    """One figure; above 0 the first entrant is closer, below 0 the second."""
+
+    def __init__(self) -> None:
+        nothing = np.empty(0)
+        self.source = ColumnDataSource(dict.fromkeys(("x", "y", "zero", "above", "below"), nothing))
+        self.words = ColumnDataSource({"x": [1.0, 1.0], "y": [1.0, 0.0], "text": ["", ""]})
+        self.waiting = ColumnDataSource({"x": [0.5], "y": [0.75], "text": [""]})
+        self.figure = f = _difference_figure()
+        figures.describe(f, "Curve: the difference between the two, step by step")
+        self.areas = [
+            f.varea("x", "zero", side, source=self.source, fill_alpha=FILL_ALPHA) for side in ("above", "below")
+        ]
+        self.zero = Span(location=0, dimension="width", line_width=1)
+        f.add_layout(self.zero)
+        self.line = f.line("x", "y", source=self.source, line_width=style.LINE_WIDTH)
+        edge: dict[str, Any] = {"y_range_name": "edge"}
+        corner: dict[str, Any] = {"text_align": "right", "x_offset": -6, **edge}
+        self.said = [  # above and below: a glyph has one baseline
+            f.text("x", "y", "text", source=self.words, view=_row(k), text_baseline=baseline, y_offset=offset, **corner)
+            for k, (baseline, offset) in enumerate((("top", EDGE_PX), ("bottom", -EDGE_PX)))
+        ]
+        middle: dict[str, Any] = {"text_align": "center", "text_baseline": "middle", **edge}
+        self.wait = f.text("x", "y", "text", source=self.waiting, **middle)
+        f.add_tools(HoverTool(renderers=[self.line], tooltips=[("difference", "@y{0.0000}")], attachment="vertical"))
+
+    def show(self, found: Difference, clock: str, end: float) -> None:
+        """Draw a difference against a clock whose axis goes to `end`."""
+        reach, y = found.reach, found.y
+        inside = np.clip(y, -reach, reach)
+        self.source.data = {
+            "x": found.x, "y": inside, "zero": np.zeros(len(y)),
+            "above": np.maximum(inside, 0), "below": np.minimum(inside, 0),
+        }  # fmt: skip
+        self.figure.x_range.update(start=0.0, end=end)
+        self.figure.y_range.update(start=-reach, end=reach)
+        self.figure.xaxis.axis_label = CLOCKS[clock]
+        self.figure.yaxis.axis_label = f"difference of {found.metric.short or found.metric.title}"
+        words = [f"{_short(title)} closer" for title in found.titles]
+        _set(self.words, {"x": [end, end], "y": [1.0, 0.0], "text": words})
+        _set(self.waiting, {"x": [end / 2], "y": [0.75], "text": ["" if len(y) > 1 else DIFFERENCE_WAITING]})
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        figures.apply_theme(self.figure, dark, presenter)
+        theme = style.theme(dark)
+        for area, colour in zip(self.areas, style.entrant_colours(dark), strict=False):
+            area.glyph.fill_color = colour
+        self.line.glyph.line_color = self.zero.line_color = theme.layers["ink"]
+        figures.write(theme.muted, presenter, *self.said, self.wait)
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= LETTERS else title[: LETTERS - 1].rstrip(", ") + "…"
+
+
+def _set(source: ColumnDataSource, data: dict[str, list[Any]]) -> None:
+    if dict(source.data) != data:
+        source.data = data
+
+
+def _row(k: int) -> Any:
+    return CDSView(filter=IndexFilter([k]))
+
+
+def _difference_figure() -> Figure:
+    figure = figures.make("race-difference", 250, "width", y_range=Range1d(-1, 1))
+    figure.extra_y_ranges = {"edge": Range1d(0, 1)}
+    figures.number_axes(figure, "0,0.[00]", "0,0.[0000]")
     return figure

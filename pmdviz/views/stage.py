@@ -1,21 +1,20 @@
-"""The stage: exact posterior, approximation and particles of one frame."""
+"""The stage: exact posterior, approximation and particles of one frame; and the picture of the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from bokeh.models import (
     ColumnDataSource,
+    GlyphRenderer,
     HoverTool,
     Label,
     Legend,
     LegendItem,
     LinearColorMapper,
-    PanTool,
-    Range1d,
-    WheelZoomTool,
+    NumeralTickFormatter,
 )
 from bokeh.plotting import figure as Figure
 
@@ -32,6 +31,7 @@ from pmdviz.scenes.columns import (
     dot_opacity,
     set_data,
 )
+from pmdviz.scenes.data_columns import NO_BARS, Columns, DataGround, DataMoment
 from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_label
 from pmdviz.scenes.style import USUAL as USUAL_ENDS
 from pmdviz.scenes.style import palette
@@ -60,7 +60,7 @@ class StageView:
         self.sources = {name: ColumnDataSource(_EMPTY[name]) for name in (*LAYERS, "others")}
         self.sources["image"] = ColumnDataSource(NO_IMAGE)
         self.sources["words"] = ColumnDataSource({name: [] for name in NO_WORDS._fields})
-        self.figure = _figure()
+        self.figure = figures.make("stage", zoom="both")  # equal borders: square outside is square inside
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
         self._add_glyphs()
         self.items: list[LegendItem] = []
@@ -95,9 +95,18 @@ class StageView:
             "x", "y", "text", source=self.sources["words"], text_font={"value": style.FONT}, text_align="center",
             text_baseline="middle", name="words",
         )  # fmt: skip
-        made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
-        made["paths"].glyph.line_color = {"field": "kind", "transform": self.path_colours}
+        made = {name: self._layer(name) for name in DRAWN}
         self.layers = {name: made[name] for name in LAYERS}
+
+    def _layer(self, name: str) -> GlyphRenderer:
+        look: dict[str, Any] = {"source": self.sources[name], "name": name}
+        if name == "particles":  # without an outline, which would double the cost of a dot
+            return self.figure.scatter("x", "y", size="size", line_color=None, fill_alpha=style.LIGHT.dots, **look)
+        if name == "paths":
+            kinds = {"field": "kind", "transform": self.path_colours}
+            line = {"line_alpha": "alpha", "line_width": style.PATH_WIDTH, "line_color": kinds}
+            return self.figure.segment("x0", "y0", "x1", "y1", **line, **look)
+        return self.figure.line("x", "y", line_width=style.LINE_WIDTH, line_dash=style.DASHES[name], **look)
 
     def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
         """Take ranges, axis names and words from a target, a scene of it and a method."""
@@ -224,7 +233,7 @@ class StageView:
         )
         self.colours.palette = list(palette(dark, self._ends))
         self.note.update(text_color=colours.text, background_fill_color=colours.paper, background_fill_alpha=NOTE_ALPHA)
-        self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
+        self.note.text_font_size = figures.text_px(presenter)
 
 
 _EMPTY: dict[str, dict[str, np.ndarray]] = {
@@ -234,38 +243,114 @@ _EMPTY: dict[str, dict[str, np.ndarray]] = {
 }
 
 
-def _figure() -> Figure:
-    """A figure whose frame is as wide as high when its outside is (equal borders), with ranges of its own."""
-    figure = Figure(
-        name="stage", x_range=Range1d(-1, 1), y_range=Range1d(-1, 1), sizing_mode="stretch_width", height=480,
-        **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
-        tools=[], toolbar_location=None, output_backend="canvas",
-    )  # fmt: skip
-    wheel = WheelZoomTool(zoom_on_axis=False)
-    figure.add_tools(PanTool(), wheel)
-    figure.toolbar.active_scroll = wheel
-    figure.toolbar.logo = None
-    return figure
-
-
 def _same_words(one: Words, two: Words) -> bool:
     """Whether the same words stand at the same places."""
     return one.text == two.text and np.array_equal(one.x, two.x) and np.array_equal(one.y, two.y)
 
 
-def _line(figure: Figure, source: ColumnDataSource, name: str) -> Any:
-    return figure.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name], name=name)
+class LinesBelow:
+    """Lines over the dots of a stage and under those of the run: a ghost's, or where a dragged handle would put p."""
+
+    def __init__(self, figure: Figure, name: str, layer: str) -> None:
+        self.layer = layer
+        self.source = ColumnDataSource(EMPTY_LINE)
+        look: dict[str, Any] = {"line_width": style.LINE_WIDTH, "line_dash": style.DASHES[name]}
+        self.line = figure.line("x", "y", source=self.source, name=name, **look)
+        figures.put_below(figure, "exact", self.line)
+        self._shown: Mapping[str, np.ndarray] = EMPTY_LINE
+        self.set_theme(dark=False)
+
+    def show(self, columns: Mapping[str, np.ndarray] = EMPTY_LINE) -> None:
+        """Draw the lines, or none; what is drawn already costs nothing."""
+        if columns is not self._shown:
+            self._shown = columns
+            self.source.data = dict(columns)
+
+    def set_theme(self, dark: bool) -> None:
+        """The colour of the theme."""
+        self.line.glyph.line_color = style.theme(dark).layers[self.layer]
 
 
-def _segments(figure: Figure, source: ColumnDataSource, name: str) -> Any:
-    return figure.segment("x0", "y0", "x1", "y1", source=source, line_alpha="alpha", line_width=style.PATH_WIDTH,
-                          name=name)  # fmt: skip
+# The picture of the data: all rows, the batch of the last step lit, and what q and the exact posterior predict.
+
+ALL, LIT = 0.3, 0.85  # opacity of the data, and of those of this step
+DATA_WORDS = {
+    "data": "data",
+    "batch": "batch of this step",
+    "exact": "predicted: exact posterior",
+    "approximate": "predicted: approximation",
+}
 
 
-def _dots(figure: Figure, source: ColumnDataSource, name: str) -> Any:
-    return figure.scatter(
-        "x", "y", size="size", source=source, fill_alpha=style.LIGHT.dots, line_color=None, name=name
-    )  # no outline: it would double the cost of a dot
+class DataView:
+    """One Bokeh figure; what changes with the frame lies in the overlay."""
 
+    def __init__(self) -> None:
+        none: list[float] = []
+        self.bars, self.lit_bars = (ColumnDataSource(dict(NO_BARS)) for _ in range(2))
+        self.dots, self.lit_dots, self.exact, self.approximate = (
+            ColumnDataSource({"x": none, "y": none}) for _ in range(4)
+        )
+        self.figure = f = figures.make("data")
+        f.yaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
+        figures.describe(f, "The data, the batch of this step, and what approximation and exact posterior predict")
+        self.data_marks = [self._quads(self.bars), f.scatter("x", "y", source=self.dots, size=7, line_color=None)]
+        self.batch_marks = [
+            self._quads(self.lit_bars),
+            f.scatter("x", "y", source=self.lit_dots, size=7, line_color=None),
+        ]
+        self.lines = {
+            name: f.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name])
+            for name, source in (("exact", self.exact), ("approximate", self.approximate))
+        }
+        self.rug_source = ColumnDataSource({"x": none, "y": none})
+        self.rug = f.scatter("x", "y", source=self.rug_source, size=5, line_color=None, name="rug")
+        self._add_legend()
+        figures.float_above(f, [*self.batch_marks, *self.lines.values()])
+        self._ground: DataGround | None = None
 
-_LAYER_GLYPHS = {"exact": _line, "approximate": _line, "prior": _line, "particles": _dots, "paths": _segments}
+    def _quads(self, source: ColumnDataSource) -> Any:
+        return self.figure.quad("left", "right", "top", 0, source=source, line_color=None)
+
+    def _add_legend(self) -> None:
+        """Signs of their own stand for what moves: see `TracesView`."""
+        key: dict[str, Any] = {"x": "x", "y": "y", "source": ColumnDataSource({"x": [np.nan], "y": [np.nan]})}
+        squares = [self.figure.scatter(marker="square", size=9, line_color=None, **key) for _ in range(2)]
+        lines = [self.figure.line(line_width=style.LINE_WIDTH, line_dash=style.DASHES[n], **key) for n in self.lines]
+        self.keys = dict(zip(DATA_WORDS, [*squares, *lines], strict=True))
+        self.legend = Legend(**style.LEGEND)
+        self.figure.add_layout(self.legend, "above")
+        figures.fold_legend(self.figure, self.legend)
+
+    def show(self, moment: DataMoment) -> None:
+        """Draw the data as the step of a frame saw them; what stands still is sent once."""
+        if moment.ground is not self._ground:
+            self._show_ground(moment.ground)
+        self.lit_bars.data, self.lit_dots.data = moment.bars, moment.dots
+        self.approximate.data = moment.approximate
+
+    def show_rug(self, columns: Columns) -> None:
+        """Dots at the foot of a histogram, one for each datum; none while nobody edits the data."""
+        if len(columns["x"]) or len(self.rug_source.data["x"]):
+            self.rug_source.data = dict(columns)
+
+    def _show_ground(self, ground: DataGround) -> None:
+        self._ground, f = ground, self.figure
+        self.bars.data, self.dots.data, self.exact.data = ground.bars, ground.dots, ground.exact
+        f.xaxis.axis_label, f.yaxis.axis_label = ground.labels
+        (x0, x1), (y0, y1) = ground.ranges
+        f.x_range.update(start=x0, end=x1)
+        f.y_range.update(start=y0, end=y1)
+        names = [name for name in DATA_WORDS if name not in self.lines or len(ground.exact["x"])]
+        self.legend.items = [LegendItem(label=DATA_WORDS[name], renderers=[self.keys[name]]) for name in names]
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        figures.apply_theme(self.figure, dark, presenter)
+        colours = style.theme(dark)
+        for name, line in self.lines.items():
+            line.glyph.line_color = self.keys[name].glyph.line_color = colours.layers[name]
+        for name, marks, alpha in (("data", self.data_marks, ALL), ("batch", self.batch_marks, LIT)):
+            for mark in (*marks, self.keys[name]):
+                mark.glyph.update(fill_color=colours.muted, fill_alpha=alpha)
+        self.rug.glyph.update(fill_color=colours.text, fill_alpha=LIT)

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.export.film.film import Film
-from pmdviz.export.film.picture import Picture
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look
+from pmdviz.export.run_picture import Picture
 from tests.support.likeness import similarity
 
 SIDE = 511  # px of the stage in a film of 960 x 540, where lengths are the page's own

@@ -199,6 +199,6 @@ def test_an_export_that_fails_or_is_stopped_leaves_no_file(capsys, tmp_path, mon
     def interrupted(*given, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pmdviz.export.writers._block", interrupted)
+    monkeypatch.setattr("pmdviz.export.writers._indexed", interrupted)
     assert main.main([*map(str, small), "--size", "160x160"]) == 130
     assert [*tmp_path.iterdir()] == []

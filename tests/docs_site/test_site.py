@@ -13,7 +13,7 @@ import pytest
 import pmdviz
 from pmdviz.cli import main
 from pmdviz.docs_site.sources import pages, pages_folder
-from pmdviz.scenes.glossary import GLOSSARY
+from pmdviz.scenes.words import GLOSSARY
 from tests.support.browser import painted
 from tests.support.site import serious, watched_page
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from pmdviz.essay.drawing import DOT, HEIGHT, Scale, dots, draw, line, rounded, scales
-from pmdviz.essay.pictures import PICTURES, computed, kept
+from pmdviz.essay.build import DOT, HEIGHT, Scale, dots, draw, line, scales
+from pmdviz.essay.pictures import PICTURES, computed, kept, rounded
 from tests.support.tables import looped
 
 UP = Scale(0.0, 1.0, 100.0, 0.0, False)
@@ -48,9 +48,6 @@ def test_scales_lines_and_dots_are_drawn_as_their_numbers_say():
     across, up = scales(kept()["width"]["panels"][1])
     assert across.log and across(across.low) < across(0.05) < across(across.high)
     assert up(up.low) > up(up.high)
-    assert Scale(-1.0, 2.5, 0, 100, False).ticks() == [-1.0, 0.0, 1.0, 2.0]
-    assert Scale(0.02, 1.0, 0, 100, True).ticks() == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-    assert Scale(0.003, 100.0, 0, 100, True).ticks() == [0.01, 0.1, 1.0, 10.0, 100.0]
     assert line({"x": [0, 1, 0], "y": [0, None, 1]}, UP, UP) == "M100.0 100.0M100.0 0.0"
     log = Scale(0.1, 1.0, 100.0, 0.0, True)
     assert line({"x": [0, 1], "y": [0.0, 1.0]}, UP, log) == "M0.0 0.0"

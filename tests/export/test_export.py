@@ -88,7 +88,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatc
     def full(*parts):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pmdviz.export.writers._block", full)
+    monkeypatch.setattr("pmdviz.export.writers._indexed", full)
     old = tmp_path / "film.gif"
     old.write_bytes(b"the old film")
     with pytest.raises(InputError, match=r"cannot write '.*film.gif': the disk is full"):

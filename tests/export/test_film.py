@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.export.film.film import Film, chosen_iterations, spread
+from pmdviz.export.films import Film, chosen_iterations, spread
 from pmdviz.export.options import Look
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.words import state

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from pmdviz.export.film.film import Film
-from pmdviz.export.film.palette import TRANSPARENT, cell_of, nearest, pack, palette, rgb
-from pmdviz.export.film.picture import Picture
+from pmdviz.errors import InputError
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.writers import LAST_CS, delays
+from pmdviz.export.run_picture import Picture
+from pmdviz.export.writers import LAST_CS, TRANSPARENT, cell_of, delays, nearest, pack, palette, rgb
 from pmdviz.scenes import style
 from tests.support.likeness import similarity
 from tests.support.tables import looped
@@ -71,3 +71,9 @@ def test_the_palette_holds_the_themes_colours_exactly(dark):
     for colour in wanted:
         found = colours[nearest(dark)[cell_of(pack(rgb(colour)[None]))[0]]]
         assert np.abs(found - rgb(colour)).max() <= 1, colour
+
+
+def test_a_film_that_would_not_fit_into_memory_is_refused(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("pmdviz.export.writers.MOST_PIXELS", 2 * 160 * 160)
+    with pytest.raises(InputError, match=r"a GIF of 160x160 has at most 2 frames; given: 3 \(or .mp4\)"):
+        run.export(tmp_path / "film.gif", size="160x160", frames=3)

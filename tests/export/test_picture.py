@@ -6,13 +6,13 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 import pmdviz
-from pmdviz.export.film.film import Film
-from pmdviz.export.film.picture import Picture
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look, spelled_out
+from pmdviz.export.run_picture import Picture
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.stage import DRAWN, LAYERS
-from pmdviz.scenes.trace_columns import KINDS, trace_columns
+from pmdviz.scenes.trace_columns import GROUPS, KINDS, trace_columns
 from pmdviz.views import StageView
 from tests.support.own import own_target
 from tests.support.tables import looped
@@ -42,23 +42,25 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     page.set_theme(dark=theme == "dark")
     for name in ("exact", "approximate", "prior"):
         source, glyph = page.sources[name].data, page.layers[name].glyph
-        x, y = stage.lines[name].get_data()
+        x, y = stage.artists[name].get_data()
         np.testing.assert_array_equal(x, source["x"])
         np.testing.assert_array_equal(y, source["y"])
-        assert to_hex(stage.lines[name].get_color()).lower() == glyph.line_color.lower()
-        assert stage.lines[name].get_linewidth() == glyph.line_width
-        dashes = stage.lines[name]._dash_pattern[1]  # matplotlib has no other way to ask
+        assert to_hex(stage.artists[name].get_color()).lower() == glyph.line_color.lower()
+        assert stage.artists[name].get_linewidth() == glyph.line_width
+        dashes = stage.artists[name]._dash_pattern[1]  # matplotlib has no other way to ask
         assert tuple(dashes or ()) == tuple(glyph.line_dash)
     source, glyph = page.sources["particles"].data, page.layers["particles"].glyph
-    offsets = stage.dots.get_offsets()
+    dots = stage.artists["particles"]
+    offsets = dots.get_offsets()
     np.testing.assert_array_equal(offsets[:, 0], source["x"])
     np.testing.assert_array_equal(offsets[:, 1], source["y"])
-    np.testing.assert_allclose(np.sqrt(stage.dots.get_sizes()), source["size"], rtol=1e-6)
-    face = stage.dots.get_facecolor()[0]
+    np.testing.assert_allclose(np.sqrt(dots.get_sizes()), source["size"], rtol=1e-6)
+    face = dots.get_facecolor()[0]
     assert to_hex(face).lower() == glyph.fill_color.lower() and face[3] == pytest.approx(glyph.fill_alpha)
     assert len(offsets) == page.sources["particles"].data["x"].size == len(run.weights)
-    order = {"particles": stage.dots, "paths": stage.paths.artist, **stage.lines}
-    assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*DRAWN]
+    there = [name for name in LAYERS if name != "paths"]  # mirror descent has none
+    order = sorted(there, key=lambda name: stage.artists[name].get_zorder())
+    assert order == [name for name in DRAWN if name in there]
 
 
 def test_axes_words_legend_and_traces_are_the_pages(run):
@@ -79,13 +81,15 @@ def test_axes_words_legend_and_traces_are_the_pages(run):
     scene = film.last_scene()
     traces = Picture(film, scene).traces
     traces.show(scene)
-    expected = trace_columns(scene.history, traces.group, traces.span)
-    for metric, line in traces.lines.items():
+    group = GROUPS["tv"]
+    expected = trace_columns(scene.history, group, traces.axes.get_ylim())
+    for metric in group.metrics:
+        line = traces.artists[metric]
         np.testing.assert_array_equal(line.get_xdata(), expected["visited"])
         np.testing.assert_array_equal(line.get_ydata(), expected[metric])
         assert to_hex(line.get_color()).lower() == style.LIGHT.layers[METRICS[metric].colour].lower()
-    assert len(traces.marks[KINDS["knob"]].get_xdata()) == 1
-    assert set(traces.floors) == {"floor_tv"}
+    assert len(traces.artists[KINDS["knob"].title].get_xdata()) == 1
+    assert traces.artists["floor"].get_ydata()[0] == film.floors["floor_tv"]
     said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
     assert said[0] == "TV" and said[1].startswith("independent draws: 0.") and "setting changed" in said
 
@@ -143,7 +147,7 @@ def test_other_dimensions(dim):
     picture, pixels = drawn(made, size="480x270")
     assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
     if dim == 1:
-        x, y = picture.stage.lines["approximate"].get_data()
+        x, y = picture.stage.artists["approximate"].get_data()
         assert np.trapezoid(y, x) == pytest.approx(1, abs=0.02)
         assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
     else:
@@ -158,7 +162,7 @@ def test_the_paths_of_a_method_are_drawn():
     first, last = film.scenes()
     picture = Picture(film, first)
     pixels, columns = picture.draw(last), last.columns.paths
-    paths = picture.stage.paths.artist
+    paths = picture.stage.artists["paths"]
     ends = np.array(paths.get_segments()).reshape(-1, 4)
     np.testing.assert_allclose(ends, np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1))
     assert len(ends) and len(np.unique(paths.get_colors()[:, :3], axis=0)) == len(np.unique(columns["kind"]))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import pmdviz
-from pmdviz.export.film.film import Film
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look
 from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Numbers, Page, quantised, scale
 from pmdviz.scenes.columns import INK, LARGEST_DOT

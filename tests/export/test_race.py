@@ -9,13 +9,14 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
-from pmdviz.export.film.race_film import RaceFilm
+from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
 from pmdviz.export.player import GAP, RacePage
+from pmdviz.export.writers import picture_of
 from pmdviz.scenes import style
+from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES
-from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
 from tests.export.conftest import KINDS
 from tests.export.unpacking import unpacked
@@ -120,7 +121,7 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     page.draw(scene)
     page.say(scene.tiles)
     page.set_theme(dark=theme == "dark")
-    tiles = film(race, theme=theme).picture(scene).tiles
+    tiles = picture_of(film(race, theme=theme), scene).tiles
     tiles.show(scene)
     renderers = [*page.layers["exact"], *page.layers["approximate"][: len(scene.tiles)]]
     for drawn, renderer in zip([tiles.exact, *tiles.approximate], renderers, strict=True):
@@ -144,7 +145,7 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     assert [to_hex(sample.get_color()) for sample in tiles.samples] == [c.lower() for c in page.heads.data["colour"]]
     assert [[*(sample._dash_pattern[1] or ())] for sample in tiles.samples] == page.heads.data["dash"]
     order = {"particles": tiles.dots[0], "exact": tiles.exact, "approximate": tiles.approximate[0]}
-    order["paths"] = tiles.paths.artist
+    order["paths"] = tiles.paths
     legend = tiles.axes.get_legend()
     exact = style.theme(theme == "dark").layers["floor"].lower()
     assert [text.get_text() for text in legend.get_texts()][0] == "exact posterior"
@@ -158,10 +159,10 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
 )
 def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, scenes, options):
     of = film(race, **options)
-    picture = of.picture(scenes[0])
+    picture = picture_of(of, scenes[0])
     frames = [picture.draw(scene).copy() for scene in scenes]
     assert np.array_equal(picture.draw(scenes[2]), frames[2]) and len({frame.tobytes() for frame in frames}) == 4
-    assert np.array_equal(of.picture(scenes[0]).draw(scenes[-1]), frames[-1])
+    assert np.array_equal(picture_of(of, scenes[0]).draw(scenes[-1]), frames[-1])
     renderer, tiles = picture.canvas.renderer, picture.tiles
     texts = [picture.title, *tiles.states, *tiles.axes.get_legend().get_texts(), *tiles.titles]
     for box in (text.get_window_extent(renderer) for text in texts):

@@ -6,7 +6,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.export.film.film import Film
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look
 from tests.export.unpacking import unpacked
 from tests.support.tables import looped

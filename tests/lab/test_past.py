@@ -8,7 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.lab.loop import past as branch_module
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.scenes.past import GHOST, line_end, place_words
+from pmdviz.scenes.trace_columns import GHOST, line_end, place_words
 
 CASES = {
     "pmd": (Recipe("mixture", num_particles=60, batch_size=20, budget=1_600), {"bandwidth": [0.2, 0.5, 1.3]}),

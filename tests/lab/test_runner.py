@@ -10,9 +10,8 @@ from pmdviz.lab.controls.setup import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import panel_html, result_words, slow_words
 from pmdviz.methods import METHODS
-from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.stage import SceneChoice
-from pmdviz.scenes.words import state
+from pmdviz.scenes.words import marked, state
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, p
 from pmdviz.experiments.theory.theorems import Terms
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.work import WAITING, Measurement
-from pmdviz.lab.pages.theory import TheoryPage, cost_table, recurrence_table
+from pmdviz.lab.pages.theory import TheoryPage, cost_table, recurrence_chart, recurrence_table
 from tests.support.tables import looped
 
 
@@ -67,13 +67,16 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     page = TheoryPage()
     page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "particles", "varied": "mT"}
     page._redraw()
-    assert len(page.sweep_view.points.data["x"]) == 18
+    (view,) = page.sweep_view.views
+    assert len(view.slots[0].points.data["x"]) == 18 and len(view.slots[2].points.data["x"]) == 2
+    assert [slot.dots.name for slot in view.slots] == ["one run", "mean of the runs", "fit"]
+    assert len(view.legs.data["xs"]) == 1 and view.figure.name == "theory"
     assert "(all 18 points)" in page.found.object and "Theorem 5: slope -0.50" in page.found.object
     assert "as printed" in page.found.object and "√(log T / T)" in page.found.object
     assert "constants of the bounds are not known" in page.found.object
     page.error.value = "tv"
-    assert page.sweep_view.figure.yaxis[0].axis_label == "TV (0 to 1)"
-    np.testing.assert_allclose(page.sweep_view.points.data["y"], [2 * row["bounded"] for row in rows()])
+    assert view.figure.yaxis[0].axis_label == "TV (0 to 1)"
+    np.testing.assert_allclose(view.slots[0].points.data["y"], [2 * row["bounded"] for row in rows()])
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
 
 
@@ -88,7 +91,7 @@ def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will
     costs = [Cost("Static SMC", m, 1000, 2, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]
     assert "1.00 ms (m = 1,000, N = 1,000, d = 2); ~ m<sup>1.00</sup>" in cost_table(costs)
     page = TheoryPage()
-    assert "Press Measure" in page.sweep_view.middle.text
+    assert "Press Measure" in page.sweep_view.heads[0].text
     assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
     assert not page.recurrence_pane.visible
     page.set_theme(dark=True)
@@ -98,6 +101,20 @@ def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will
     page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
     page._redraw()
     assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
-    assert page.sweep_view.triangles.data["xs"] == []
+    assert page.sweep_view.views[0].legs.data["xs"] == []
     assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
     assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
+
+
+def test_the_terms_of_theorem_2_are_lines_and_nothing_has_no_place_on_the_log_axis():
+    terms = [
+        Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 0.0, 6.5, 1.5, 1.6),
+        Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.2, 3.2, 0.9, 1.2),
+    ]
+    series = {one.name: one for one in recurrence_chart(terms).series}
+    assert series["measured"].y.tolist() == [1.5, 0.9] and series["measured"].look == "line"
+    assert np.isnan(series["εₜ, as proved"].y[0])
+    page = TheoryPage()
+    page.recurrence_view.show([recurrence_chart(terms)])
+    (view,) = page.recurrence_view.views
+    assert view.figure.y_range.start < 0.2 and view.figure.y_range.end > 6.5

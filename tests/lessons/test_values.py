@@ -8,7 +8,7 @@ import pytest
 
 import pmdviz
 from pmdviz.densities.chains import k_hat
-from pmdviz.essay.particles import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_point, settled
+from pmdviz.essay.pictures import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_point, settled
 from pmdviz.kernels.resampling import systematic
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.presets.measures import RunScope

@@ -8,7 +8,7 @@ import pytest
 import pmdviz
 from pmdviz.cli.main import main
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.export.film.film import Film
+from pmdviz.export.films import Film
 from pmdviz.methods import METHODS
 from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky, resampled
 from pmdviz.scenes import words

@@ -1,8 +1,19 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments.base import Chart, Series
-from pmdviz.scenes.chart_columns import EDGE, MANY, axis, chart_columns, chart_legend, level_columns, log_ticks, placed
+from pmdviz.experiments.base import Chart, Ellipses, Group, HeatMap, Histogram, Series
+from pmdviz.scenes import chart_columns as charts
+from pmdviz.scenes.chart_columns import (
+    EDGE,
+    MANY,
+    NUMBER,
+    axis,
+    chart_columns,
+    chart_legend,
+    colour_numbers,
+    level_columns,
+    placed,
+)
 from tests.support.tables import looped
 
 
@@ -51,14 +62,6 @@ def test_an_axis_without_usable_values_is_an_axis(values):
         assert made.span[0] < made.span[1] and np.isfinite(made.span).all()
 
 
-@looped("low", [1e-9, 0.0203, 1, 700])
-@looped("factor", [1.02, 1.3, 3, 20, 400, 1e5, 1e11])
-def test_a_log_axis_has_some_round_ticks(low, factor):
-    found = log_ticks(low, low * factor)
-    assert 2 <= len(found) <= 13 and all(low <= tick <= low * factor for tick in found)
-    assert found == sorted(found) and all(float(f"{tick:.2e}") == pytest.approx(tick, rel=1e-9) for tick in found)
-
-
 def boxes(columns):
     """Every triangle's corners, in shares of the axes."""
     for k in range(len(columns.legs["xs"])):
@@ -103,3 +106,62 @@ def test_a_full_chart_gets_room_below_and_long_lines_have_no_points():
         ("fall", "line"), ("exact", "dashes"), ("rate", "slope")]  # fmt: skip
     crowd = chart(*[Series(str(k), t, t) for k in range(16)])
     assert len({(entry.colour % 8, entry.dash) for entry in chart_legend(crowd, {})}) == 16
+
+
+def test_colours_are_alike_on_both_sides_of_zero_and_bars_lie_within_the_axes():
+    made = HeatMap(np.array([[0.5, -2.0], [np.nan, 1.0]]), "j", "i", "correlation")
+    assert charts.heat_columns(made).top == 2 and "from -2.00 to 2.00" in charts.heat_legend(made)[0].words
+    for nothing in (np.zeros((2, 2)), np.full((1, 1), np.nan)):
+        assert charts.heat_columns(made._replace(values=nothing)).top == 1
+    palette = charts.diverging("#ffffff", "#0000ff", "#ff0000")
+    assert (palette[0], palette[len(palette) // 2], palette[-1]) == ("#0000ff", "#ffffff", "#ff0000")
+    assert len(set(palette)) == len(palette) % 2 * len(palette)
+    made = Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 4.0), ("unknown", np.nan)], "x", "runs")
+    (left, right), (bottom, top) = charts.histogram_spans(made)
+    assert left < 0 and right > 4 and bottom == 0 and top > 5
+    assert charts.bars(made)["left"].tolist() == [0, 1] and charts.bars(made)["top"].tolist() == [3, 5]
+    assert [len(mark["x"]) for mark in charts.marks(made)] == [2, 0]
+    assert [entry.words for entry in charts.histogram_legend(made)] == ["observed", "unknown"]
+    empty = Histogram(np.array([0.0, 0.0]), np.array([0]), [], "x", "y")
+    assert all(low < high for low, high in charts.histogram_spans(empty))
+
+
+def test_an_ellipse_holds_68_per_cent_of_its_gaussian():
+    rng = np.random.default_rng(0)
+    mean, root = np.array([1.0, -2.0]), np.array([[2.0, 0.0], [1.5, 0.5]])
+    cov = root @ root.T
+    line = charts.outlines(mean, cov)
+    inside = np.column_stack([line["x"], line["y"]])[:-1] - mean
+    radius2 = np.einsum("ni,ij,nj->n", inside, np.linalg.inv(cov), inside)
+    np.testing.assert_allclose(radius2, radius2[0], rtol=1e-9)
+    draws = rng.standard_normal((100_000, 2)) @ root.T
+    share = (np.einsum("ni,ij,nj->n", draws, np.linalg.inv(cov), draws) < radius2[0]).mean()
+    assert abs(share - charts.MASS) < 4 * np.sqrt(charts.MASS * (1 - charts.MASS) / 100_000)
+
+
+def test_ellipses_have_gaps_between_them_and_both_axes_are_equally_long():
+    means, covs = np.zeros((3, 2)), np.array([np.eye(2)] * 3)
+    covs[1, 0, 0] = np.nan
+    line = charts.outlines(means, covs)
+    assert np.isnan(line["x"]).sum() == 2
+    flat = charts.outlines(np.zeros(2), np.array([[1.0, 1.0], [1.0, 1.0]]))  # one eigenvalue is 0, or just below
+    assert np.isfinite(flat["x"][:-1]).all()
+    assert len(charts.outlines(np.empty((0, 2)), np.empty((0, 2, 2)))["x"]) == 0
+    points = {"x": np.array([0.0, 10.0]), "y": np.array([5.0, 6.0])}
+    (x0, x1), (y0, y1) = charts.square([points, {"x": np.array([np.nan]), "y": np.array([np.nan])}])
+    assert x1 - x0 == pytest.approx(y1 - y0) and x0 < 0 and x1 > 10 and (y0 + y1) / 2 == pytest.approx(5.5)
+    many = Ellipses(
+        [Group("a", np.zeros((1, 2)), np.eye(2)[None], True)], np.zeros((3 * charts.MOST_POINTS, 2)), "x", "y"
+    )
+    assert len(charts.ellipse_points(many)["x"]) == charts.MOST_POINTS
+    assert [entry.sign for entry in charts.ellipse_legend(many, {})] == ["bold", "dots"]
+
+
+def test_a_name_keeps_its_number_and_no_two_of_a_picture_share_a_colour():
+    known = colour_numbers(["a", "b", "c"], {})
+    assert known == {"a": 0, "b": 1, "c": 2}
+    assert colour_numbers(["machines", "c"], known) == {"machines": 3, "c": 2}
+    full = {str(k): k for k in range(NUMBER)}
+    found = colour_numbers([*"3xyz", "0"], full)
+    assert found["3"] == 3 and found["0"] == 0 and len({number % NUMBER for number in found.values()}) == 5
+    assert len(set(colour_numbers([*"abcdefghijklmnop"], {}).values())) == 16

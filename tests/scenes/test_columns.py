@@ -6,8 +6,19 @@ from numpy.testing import assert_allclose
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows, pack
-from pmdviz.scenes.contours import MASSES, contour_line, density_levels
+from pmdviz.scenes.columns import (
+    HEAVIEST,
+    INK,
+    LARGEST_DOT,
+    MASSES,
+    MAX_DRAWN,
+    contour_line,
+    density_levels,
+    dot_opacity,
+    dot_sizes,
+    drawn_rows,
+    pack,
+)
 from pmdviz.scenes.stage.posterior import stage_columns
 
 

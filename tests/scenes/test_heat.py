@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.contours import HIGH, SIDE, WIDE, area_image, difference_image, heat_image, marginals, with_strips
+from pmdviz.scenes.columns import HIGH, SIDE, WIDE, area_image, difference_image, heat_image, marginals, with_strips
 from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.style import palette

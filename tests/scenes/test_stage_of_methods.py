@@ -222,7 +222,7 @@ def test_rings_are_importance_weights_around_the_dots(dim, pair):
     frame = frame_of("gmm", "black_box_is", 3, dim=dim, num_particles=40)
     columns = REWEIGHTING.columns(frame, pair)
     wanted = components.diameters(frame.method.before(frame.state))
-    kept, corners = wanted > 0, components.REWEIGHTING_CORNERS
+    kept, corners = wanted > 0, components.RING_CORNERS
     x, y = (columns.paths[name].reshape(-1, corners) for name in ("x0", "y0"))
     dots = columns.particles
     wide, high = (b - a for a, b in REWEIGHTING.ranges(frame.target, pair, columns.top))

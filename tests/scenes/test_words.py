@@ -2,8 +2,19 @@ import html
 import math
 
 from pmdviz.methods import METHODS
-from pmdviz.scenes.glossary import button, marked
-from pmdviz.scenes.words import below_words, count, duration, explanation, number, sentence, short, state, typeset
+from pmdviz.scenes.words import (
+    below_words,
+    button,
+    count,
+    duration,
+    explanation,
+    marked,
+    number,
+    sentence,
+    short,
+    state,
+    typeset,
+)
 from pmdviz.targets import make_target
 from tests.support.tables import looped
 

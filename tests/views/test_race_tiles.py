@@ -5,8 +5,9 @@ from bokeh.models import VArea
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
-from pmdviz.scenes.race import CLOCKS, Standing, band, clock_end, line_columns, race_scene, span
-from pmdviz.scenes.tiling import Tiling, placed
+from pmdviz.scenes.columns import Tiling, placed
+from pmdviz.scenes.race import CLOCKS, Standing, band, line_columns, race_scene, span
+from pmdviz.scenes.trace_columns import clock_end
 from pmdviz.views.race_tiles import RaceTiles, cut
 from pmdviz.views.race_traces import RaceTraces
 from tests.support.tables import looped
@@ -122,7 +123,7 @@ def test_a_band_is_the_quantiles_of_the_runs_and_is_made_when_there_are_some():
     columns = line_columns(rows([np.inf, 0.5, 0.0]), spans)
     assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
     assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0
-    assert clock_end("seconds", [0.3, 1.4], 20_000) == 2.0 and clock_end("visited", [500.0], 20_000) == 20_400
+    assert clock_end("seconds", 1.4, 20_000) == 2.0 and clock_end("visited", 500.0, 20_000) == 20_400
     # Every model of a page is built, walked through and sent while all visitors of a server wait.
     traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
     models = set().union(*(panel.figure.references() for panel in traces.panels.values()))
@@ -132,11 +133,12 @@ def test_a_band_is_the_quantiles_of_the_runs_and_is_made_when_there_are_some():
     traces.show_bands([[history, history]] * 3)
     traces.set_theme(dark=True)
     for panel in traces.panels.values():
-        assert len(panel.bands[2].data["x"]) > 10
-        assert [area.glyph.fill_color for area in areas(panel)] == list(style.entrant_colours(True)[:3])
-        assert {area.level for area in areas(panel)} == {"underlay"}
+        made = panel.bands._made[True]
+        assert len(made[2].source.data["x"]) > 10
+        assert [each.area.glyph.fill_color for each in made] == list(style.entrant_colours(True)[:3])
+        assert {each.area.level for each in made} == {"underlay"}
     traces.show_bands([])
-    assert not len(traces.panels["first"].bands[0].data["x"])
+    assert not len(traces.panels["first"].bands._made[True][0].source.data["x"])
 
 
 def areas(panel):

@@ -23,8 +23,8 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
 from pmdviz.lab.panels.diagnosis import DiagnosisPanel
 from pmdviz.methods import METHODS, Method
-from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
+from pmdviz.scenes.words import marked
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.offered import titles
 

@@ -13,9 +13,8 @@ from pmdviz.engine.session import Session
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop.page_trace import PageTrace, Points
 from pmdviz.scenes.columns import EMPTY_LINE
-from pmdviz.scenes.past import branch_words, difference_words, ghost_name
 from pmdviz.scenes.stage import Pair, Scene
-from pmdviz.scenes.trace_columns import Mark, knob_marks, step_marks
+from pmdviz.scenes.trace_columns import Mark, branch_words, difference_words, ghost_name, knob_marks, step_marks
 
 ROUGH_S = 0.1  # of computing: while one drags, a place that is further from a kept frame is shown by that frame
 MOST_MARKS = 1000

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pmdviz.export.film.film import Film
+from pmdviz.export.films import Film
 from pmdviz.export.options import Look, RaceLook
 from pmdviz.lab.loop.background import GIVES_WAY, DaemonPool
 from pmdviz.lab.loop.jobs import log_failure
@@ -112,7 +112,7 @@ def can_draw() -> bool:
 
 def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
     """Stage and traces of a snapshot, 960x540, as PNG."""
-    from pmdviz.export.film.picture import Picture
+    from pmdviz.export.run_picture import Picture
 
     film = Film(snapshot.run, Look.checked(_theme(dark)), all_floors=False)
     scene = film.last_scene()
@@ -121,7 +121,7 @@ def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
 
 def race_png(scene: RaceScene, dark: bool = False) -> bytes:
     """Tiles and traces of a race, 960x540, as PNG."""
-    from pmdviz.export.film.race_picture import RacePicture
+    from pmdviz.export.race_picture import RacePicture
 
     traces = [tile.trace for tile in scene.tiles]
     return _png(RacePicture(RaceLook.checked(_theme(dark)), scene, traces, len(scene.words)), scene)

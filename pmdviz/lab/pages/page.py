@@ -14,7 +14,7 @@ from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.notebook.notebook import InNotebook
 from pmdviz.lab.panels.cards import Busy, live_words, words_of_job
-from pmdviz.scenes.glossary import marked
+from pmdviz.scenes.words import marked
 
 
 class LivePage(InNotebook):

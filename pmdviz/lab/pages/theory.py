@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import panel as pn
 
+from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.measures import ERRORS
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import Fit
@@ -26,7 +28,7 @@ from pmdviz.lab.panels.cards import Section, WorkLine, contents
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.offered import titles as target_titles
-from pmdviz.views.theory import RecurrenceView, TheoryView
+from pmdviz.views.pictures import PicturesView
 
 # The Theory page's words: choices, slopes of the bounds, what the measured slope is.
 
@@ -54,6 +56,14 @@ ABOUT_COSTS = (
 ABOUT_EXPERIMENTS = (
     "These and all other experiments with all their settings; <code>pmdviz experiment NAME</code> writes tables."
 )
+
+
+UNDER_WAY = "The first runs are under way"
+TERMS = {  # of Theorem 2, in the picture
+    "proved": "allowed, as proved", "bound": "allowed, as printed", "noise": "γ²/2 ‖g‖²", "kept": "(1−γ) KL",
+    "proved_inexactness": "εₜ, as proved", "measured": "measured",
+}  # fmt: skip
+SMALLEST = 1e-5  # nats; what is smaller has no place on the log axis
 
 
 def titles(table: Any) -> dict[str, str]:
@@ -84,6 +94,27 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     said = [f"{'; '.join(whole)}."] if whole else []
     said += [f"Not drawn, as the whole bound does not fall so here: {'; '.join(terms)}."] if terms else []
     return status(" ".join([words.strip(), *said, SCALE_FREE]))
+
+
+def sweep_chart(rows: Sequence[dict[str, Any]], knobs: Any, fit: Fit | None) -> Chart:
+    """Every run, the mean over them, the law fitted to all, and the slopes of the bounds."""
+    x, y = CONVERGENCE.points(rows, knobs)
+    (chart,) = CONVERGENCE.pictures(rows, knobs)
+    series = [Series("one run", x, y, look="points"), *chart.series]
+    if fit is not None:
+        ends = np.array([x.min(), x.max()])
+        series.append(Series("fit", ends, np.exp(fit.intercept + fit.slope * np.log(ends)), look="dashes"))
+    return chart._replace(series=series)
+
+
+def recurrence_chart(rows: Sequence[Terms]) -> Chart:
+    """Theorem 2 step by step: its terms and what was measured, on a log axis."""
+    t, series = np.array([row.t for row in rows], float), []
+    for name, words in TERMS.items():
+        values = np.array([getattr(row, name) for row in rows], float)
+        look = "line" if name == "measured" else "dashes"
+        series.append(Series(words, t, np.where(values > SMALLEST, values, np.nan), look=look))
+    return Chart(series, "step t", "nats", x_log=False)
 
 
 # The Theory page's two tables: Theorem 2 step by step, and Table 1 of the paper with what was measured.
@@ -165,18 +196,21 @@ class TheoryPage:
         self.on_note: Callable[[str], None] = lambda words: None
         self.gate: Callable[[str], bool] = lambda name: True  # whether an experiment may begin now
         self.on_show: Callable[[Any], None] = lambda result: None  # hears of an experiment's result
-        self.sweep_view, self.recurrence_view = TheoryView(), RecurrenceView()
-        self.ack = make_acknowledge(self.sweep_view.figure, name="theory-acknowledge")
         self.work: Measurement | None = None
         self._doc: Any = None
         self._rows: list[dict[str, Any]] = []
         self._tasks: set[asyncio.Task] = set()
         self._make_controls()
+        sheets = [css.static("pictures.css")], [css.TEXT, css.static("picture_head.css")]
+        self.sweep_view, self.recurrence_view = PicturesView(*sheets), PicturesView(*sheets)
+        self._show_nothing(EMPTY_WORDS)
+        self.recurrence_view.show([recurrence_chart([])])
+        for view, name in ((self.sweep_view, "theory"), (self.recurrence_view, "recurrence")):
+            view.views[0].figure.name = name
+        self.ack = make_acknowledge(self.sweep_view.views[0].figure, name="theory-acknowledge")
         self.experiments = ExperimentsPanel(self._experiment, self._cancel, self.ack, asked)
         self.buttons["Run the experiment"] = self.experiments.button
         self._make_view(opened="experiments" if any(asked) else "")
-        self._name_axes()
-        self.sweep_view.empty(EMPTY_WORDS)
 
     def _make_controls(self) -> None:
         look: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 0)}
@@ -216,10 +250,10 @@ class TheoryPage:
         self.found = pn.pane.HTML("", css_classes=["pmdviz-theory-found"], **text)
         self.recurrence_words = pn.pane.HTML("", **text)
         self.recurrence_pane = pn.Column(visible=False, **wide)  # a Bokeh pane has no element of its own to hide
-        self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.figure, **wide))
+        self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.layout, **wide))
         self.cost_words = pn.pane.HTML(cost_table([]), **text)
         parts = {
-            "sweep": (self.line.view, pn.pane.Bokeh(self.sweep_view.figure, **wide), self.found),
+            "sweep": (self.line.view, pn.pane.Bokeh(self.sweep_view.layout, **wide), self.found),
             "recurrence": (self.recurrence_line.view, self.recurrence_pane, self.recurrence_words),
             "costs": (self.cost_line.view, self.cost_words),
             "experiments": (self.experiments.view,),
@@ -295,7 +329,7 @@ class TheoryPage:
 
     def _show_end(self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped) -> None:
         if not self._rows:
-            self.sweep_view.empty(EMPTY_WORDS)
+            self._show_nothing(EMPTY_WORDS)
         found = outcome(work)
         look()
         line.say(found.words or end(found.result))
@@ -321,9 +355,8 @@ class TheoryPage:
         chosen = {"target": self.target.value, "strategy": self.strategy.value, "varied": self.varied.value}
         self._measured = chosen
         knobs = {**chosen, "seeds": self.seeds.value}
-        self.sweep_view.clear("The first runs are under way")
+        self._show_nothing(UNDER_WAY)
         self.found.object = ""
-        self._name_axes()
         rows = self._rows
 
         def act(tell: Callable[[int, int], None]) -> Any:
@@ -337,19 +370,20 @@ class TheoryPage:
 
     def _redraw(self) -> None:
         """Draw the rows that are there; another error needs no new runs."""
-        self._name_axes()
         if not self._rows:
+            self._show_nothing(self._nothing)
             return
         rows = [row for row in self._rows if not row.get("failed")]
         knobs = CONVERGENCE.Knobs.checked({**self._measured, "error": self.error.value})
         fit = CONVERGENCE.fit(rows, knobs)
-        self.sweep_view.show(*CONVERGENCE.points(rows, knobs), fit, CONVERGENCE.triangles(knobs))
+        self.sweep_view.show([sweep_chart(rows, knobs, fit)])
         letters = VARIED[knobs.varied].letters
         self.found.object = found_words(fit, CONVERGENCE.bounds(knobs), dimension(knobs), letters, knobs.strategy)
 
-    def _name_axes(self) -> None:
-        name = self._measured["varied"] if self._rows else self.varied.value
-        self.sweep_view.axes(VARIED[name].axis, ERRORS[self.error.value][0])
+    def _show_nothing(self, words: str) -> None:
+        """Empty axes under words that say why."""
+        self._nothing = words
+        self.sweep_view.show([Chart([], VARIED[self.varied.value].axis, ERRORS[self.error.value][0], title=words)])
 
     _measured: dict[str, Any] = {}
 
@@ -367,7 +401,7 @@ class TheoryPage:
 
     def _recurred(self, found: ExperimentResult) -> str:
         rows = mean_terms(found.rows)
-        self.recurrence_view.show(rows)
+        self.recurrence_view.show([recurrence_chart(rows)])
         self.recurrence_pane.visible = True
         self.recurrence_words.object = recurrence_table(rows)
         loose = rows[-1].proved / max(rows[-1].measured, 1e-12)

@@ -11,7 +11,7 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.scenes.glossary import marked
+from pmdviz.scenes.words import marked
 
 TITLE = "Diagnosis of this run"
 WAITING = "Being computed from the run."

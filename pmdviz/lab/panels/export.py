@@ -16,7 +16,7 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
-from pmdviz.export.writer import install_command
+from pmdviz.export.writers import install_command
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm

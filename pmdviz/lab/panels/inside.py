@@ -12,7 +12,7 @@ from panel.custom import JSComponent
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.views import inside
+from pmdviz.views import figures
 
 TITLE = "Inside this step"
 NAME, OPEN = "pmdviz-inside", "pmdviz-inside-open"  # open it is there in presenter mode too
@@ -27,8 +27,8 @@ class InsideView(JSComponent):
     freezes = param.Integer(default=0, doc="Raised by the browser: the run is to pause.")
     seen = param.Integer(default=0, doc="Raised by the server: the card was opened by a key and is to be seen.")
 
-    _esm = inside.script() + css.static("inside.js")
-    _stylesheets = [inside.stylesheet()]
+    _esm = figures.inside_script() + css.static("inside.js")
+    _stylesheets = [figures.inside_stylesheet()]
 
 
 class InsidePanel:
@@ -80,7 +80,7 @@ class InsidePanel:
     def _build(self) -> None:
         self.inside = InsideView(stage=self._stage.id, dark=self._dark, sizing_mode="stretch_width", margin=0)
         self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
-        inside.pick_by_tap(self._stage)
+        figures.pick_by_tap(self._stage)
         self.view.append(self.inside)
 
     def show(self, snapshot: Snapshot) -> None:

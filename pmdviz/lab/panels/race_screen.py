@@ -26,14 +26,14 @@ from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, clock_end, difference_of, tiles_legend
+from pmdviz.scenes.columns import Tiling
+from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tiles_legend
 from pmdviz.scenes.stage import Scene, SceneChoice
-from pmdviz.scenes.tiling import Tiling
+from pmdviz.scenes.trace_columns import clock_end
 from pmdviz.scenes.words import count, number
 from pmdviz.views import figures
-from pmdviz.views.race_difference import RaceDifference
 from pmdviz.views.race_tiles import RaceTiles
-from pmdviz.views.race_traces import SLOTS, RaceTraces
+from pmdviz.views.race_traces import SLOTS, RaceDifference, RaceTraces
 
 # A race in words: the status panel, and the rows of the table.
 
@@ -354,7 +354,7 @@ class RaceScreen:
         found = difference_of(self._last, self.traces.clock) if self._last is not None and self._differs else None
         if found is not None and self.difference is not None:
             ends = [float(tile.trace[self.traces.clock][-1]) for tile in self._last.tiles]
-            end = clock_end(self.traces.clock, ends, self._last.budget, self._last.recipe.budget_unit)
+            end = clock_end(self.traces.clock, max(ends), self._last.budget, self._last.recipe.budget_unit)
             self.difference.show(found, self.traces.clock, end)
 
     def _measure(self, recipe: RaceRecipe) -> None:

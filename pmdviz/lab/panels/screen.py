@@ -26,7 +26,6 @@ from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style
 from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
-from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
@@ -38,9 +37,11 @@ from pmdviz.scenes.trace_columns import (
     first_group,
     usual_clock,
 )
+from pmdviz.scenes.words import row as glossary_row
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
-from pmdviz.views.past import StageGhost, Standing
+from pmdviz.views.stage import LinesBelow
+from pmdviz.views.traces import Standing
 
 # What stands above the picture: title, question and one sentence; what it is, the tour, the exports.
 
@@ -151,7 +152,7 @@ class Screen:
         keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target, legend=False), TracesView(past=True)  # the switches are its legend
-        self.ghost = StageGhost(self.stage.figure)
+        self.ghost = LinesBelow(self.stage.figure, "ghost", "ghost")
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made

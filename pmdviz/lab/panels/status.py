@@ -8,8 +8,7 @@ from typing import Any
 
 from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.scenes.glossary import marked
-from pmdviz.scenes.past import WHAT_IF, line_end, place_words
+from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
 from pmdviz.scenes.words import (
     INDEPENDENT_DRAWS,
     UNKNOWN,
@@ -17,6 +16,7 @@ from pmdviz.scenes.words import (
     count,
     duration,
     headline,
+    marked,
     observations_used,
     state,
 )

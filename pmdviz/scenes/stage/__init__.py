@@ -1,35 +1,201 @@
-"""What a stage can show: scenes; a file put here appears in lab, race and exports by itself."""
+"""What a stage can show: scenes, the plain arrays of one picture each, which page, films and players draw alike.
+
+A file put into this folder appears in lab, race and exports by itself.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from pmdviz.scenes.stage.base import (
-    DRAWN,
-    LAYERS,
-    LEGEND_ORDER,
-    SCENES,
-    Pair,
-    Scene,
-    SceneChoice,
-    applicable_scenes,
-    particles_label,
-    square,
-)
+from pmdviz.errors import InputError, unknown
+from pmdviz.methods import METHODS, Method
+from pmdviz.pictures import Axis, Mark, Picture
+from pmdviz.scenes import words as texts
+from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
+from pmdviz.targets import Target
 
-for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
-    importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
+LAYERS = ("exact", "approximate", "particles", "prior", "paths")  # that can be seen or hidden
+DRAWN = ("prior", "particles", "paths", "exact", "approximate")  # dots below, the dashes over the solid lines
+LEGEND_ORDER = ("prior", "exact", "approximate", "particles", "paths", "others")
+USUAL_WORDS = {"exact": "exact posterior", "approximate": "approximation", "particles": "particles"}
+SCENES: dict[str, Scene] = {}
 
-__all__ = [
-    "DRAWN",
-    "LAYERS",
-    "LEGEND_ORDER",
-    "SCENES",
-    "Pair",
-    "Scene",
-    "SceneChoice",
-    "applicable_scenes",
-    "particles_label",
-    "square",
-]
+Pair = tuple[int, int]  # of coordinates, from 0
+Ranges = tuple[tuple[float, float], tuple[float, float]]
+
+
+class Scene:
+    """One kind of picture of a frame. A subclass with a `name` enters SCENES by being defined.
+
+    A picture has up to eight layers, of which each scene draws those that it needs: an image behind everything, lines
+    in the colour of the exact posterior, dashed lines in that of the approximation, quiet ones of the prior, dots in
+    the colour of the particles, the paths of a method, other dots in ink, and words, for which a small picture has no
+    room (`StageColumns`).
+
+    Attributes
+    ----------
+    name, title : str
+        Its key, and its words in menus.
+    legend : mapping
+        What the layers "exact", "approximate", "particles", "prior", "paths" and "others" are called in the legend; a
+        layer that is not named is not drawn.
+    image_of : str
+        The layer that the image is shown and hidden with, "" where it is always there. Such an image goes without
+        saying in a small picture, which leaves it out.
+    shows_theta : bool
+        Whether its particles stand at their coordinates, which are read out under the pointer.
+    numbered : bool
+        Whether the numbers along its axes mean something.
+    order : int
+        Where it stands in menus; the first one that applies is shown at first.
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    legend: ClassVar[Mapping[str, str]] = USUAL_WORDS
+    image_of: ClassVar[str] = ""
+    shows_theta: ClassVar[bool] = False
+    numbered: ClassVar[bool] = True
+    order: ClassVar[int] = 1000
+
+    def __init_subclass__(cls) -> None:
+        if cls.name:
+            SCENES[cls.name] = cls()
+            for name in sorted(SCENES, key=lambda name: (SCENES[name].order, name)):
+                SCENES[name] = SCENES.pop(name)
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """Whether the scene can be drawn of the pair."""
+        raise NotImplementedError
+
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """The legend of a picture of `method`, or of several (None)."""
+        return dict(self.legend)
+
+    def paired(self, target: Target) -> bool:
+        """Whether it shows two chosen coordinates."""
+        return False
+
+    def choices(self, target: Target) -> dict[str, Sequence[str]]:
+        """Menus, at most two: what each is called, and the names of what the pair's numbers stand for."""
+        return dict.fromkeys(("Horizontal", "Vertical"), target.parameter_names) if self.paired(target) else {}
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Where the axes begin and end; `top` is the highest value of a curve where the columns say one, else NaN."""
+        raise NotImplementedError
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The words along the axes, with units."""
+        raise NotImplementedError
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """All arrays that are drawn of `frame`; of more than `limit` dots a part. Nothing in the frame changes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SceneChoice:
+    """Which scene is looked at, and which coordinates of it: a wish, since not every target has it.
+
+    `name` "" is the first scene that applies; coordinates are numbered from 0.
+    """
+
+    name: str = ""
+    pair: Pair = (0, 1)
+
+    def __post_init__(self) -> None:
+        if self.name and self.name not in SCENES:
+            raise unknown("scene", self.name, SCENES)
+        if len(self.pair) != 2 or min(self.pair) < 0 or self.pair[0] == self.pair[1]:
+            raise InputError(f"a pair is two different coordinates, numbered from 0; given: {self.pair}")
+
+    def check(self, target: Target, *methods: Method) -> None:
+        """Raise InputError where the wish is unavailable."""
+        found = applicable_scenes(target, *methods)
+        if self.name and self.name not in found:
+            names = " and ".join(repr(method.name) for method in methods)
+            raise InputError(
+                f"scene {self.name!r} cannot be drawn of method {names} on target {target.name!r}; "
+                f"these can: {', '.join(found)}"
+            )
+        if max(self.pair) >= max(target.dim, 2):
+            raise InputError(
+                f"target {target.name!r} has {target.dim} coordinates; asked for number {max(self.pair) + 1}"
+            )
+
+    def of(self, target: Target, *methods: Method) -> tuple[Scene, Pair]:
+        """The scene and the pair that are shown of a target and methods: the wished ones where they are available."""
+        found = applicable_scenes(target, *methods)
+        pair = self.pair if max(self.pair) < target.dim else (0, 1)
+        return found.get(self.name) or next(iter(found.values())), pair
+
+
+def applicable_scenes(target: Target, *methods: Method) -> dict[str, Scene]:
+    """The scenes that can be drawn of the target by every one of the methods, by name, in the order of menus.
+
+    Without methods: by every one that fits the target.
+    """
+    asked = methods or [each for each in METHODS.values() if not each.missing_in(target)]
+    return {name: scene for name, scene in SCENES.items() if all(scene.applies(target, each) for each in asked)}
+
+
+def square(box: tuple[tuple[float, float], ...], pair: Pair = (0, 1)) -> Ranges:
+    """The box of a pair of coordinates, widened about its centre to equal sides (equal aspect)."""
+    sides = [box[k] for k in pair]
+    half = max(high - low for low, high in sides) / 2
+    (a, b), (c, d) = (((low + high) / 2 - half, (low + high) / 2 + half) for low, high in sides)
+    return (a, b), (c, d)
+
+
+KINDS = {"particles": "dots", "paths": "segments"}  # of marks; the other layers are lines
+OTHERS_PX = 5.0  # of dots in ink
+
+
+def stage_picture(
+    scene: Scene,
+    target: Target,
+    method: Method,
+    pair: Pair,
+    columns: StageColumns,
+    note: str = "",
+    layers: Sequence[str] = LAYERS,
+) -> Picture:
+    """What a scene draws of a frame, as a picture of those of its `layers` that are to be seen."""
+    words = scene.words(method)
+    if "particles" in words:
+        words["particles"] = particles_label(columns, words["particles"])
+    shown = {name for name in words if name in layers or name == "others"}
+    marks: dict[str, Mark] = {}
+    if columns.image is not None and (not scene.image_of or scene.image_of in shown):
+        marks["image"] = Mark("image", "", columns.image._asdict())
+    if "others" in shown:
+        marks["others"] = Mark("dots", "ink", columns.others, {"size": OTHERS_PX})
+    for name in (each for each in DRAWN if each in shown):
+        look: dict[str, Any] = {"drawn": columns.drawn} if name == "particles" else {"dash": name}
+        marks[name] = Mark(KINDS.get(name, "line"), name, getattr(columns, name), look)
+    if columns.words.text:
+        marks["words"] = Mark("words", "ink", columns.words._asdict())
+    axes = zip(scene.axis_labels(target, pair), scene.ranges(target, pair, columns.top), strict=True)
+    x, y = (Axis(label, *span, numbered=scene.numbered) for label, span in axes)
+    return Picture(x, y, marks, {name: words[name] for name in LEGEND_ORDER if name in shown}, note=note)
+
+
+def around_cells(rows: float, columns: float, edge: float = 0.5) -> Ranges:
+    """A square about cells of side 1, with room at their longer sides."""
+    half = max(rows, columns) / 2 + edge
+    return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
+
+
+def particles_label(columns: StageColumns, name: str = "particles") -> str:
+    """The particles in the legend, with how many of them are drawn if not all."""
+    every = columns.drawn == columns.num_particles
+    drawn = "" if every else f" ({texts.count(columns.drawn)} of {texts.count(columns.num_particles)} drawn)"
+    return f"{name}{drawn}"
+
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)

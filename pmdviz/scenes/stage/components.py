@@ -1,4 +1,4 @@
-"""What methods add to the posterior's picture: fitted Gaussians, followers, new weights, lines of descent."""
+"""What methods add to the posterior's picture: Gaussians, followers, new weights, lines of descent, blocks."""
 
 from __future__ import annotations
 
@@ -10,24 +10,30 @@ from pmdviz.densities.density import GaussianMixture
 from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import Leading, Reweighting
 from pmdviz.scenes.columns import (
+    CORNERS,
     EMPTY_LINE,
     EMPTY_PATHS,
     MAX_DRAWN,
     NO_WORDS,
+    OF_GAUSSIANS,
+    OF_STEP,
+    OF_TRAIL,
     Image,
+    Segments,
     StageColumns,
     Words,
     dot_columns,
     drawn_rows,
+    ellipse_lines,
+    path_words,
+    segment_columns,
+    with_strips,
 )
-from pmdviz.scenes.contours import with_strips
-from pmdviz.scenes.paths import OF_GAUSSIANS, OF_STEP, Segments, path_words, segment_columns
-from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, square
-from pmdviz.scenes.stage.marginals import prior_lines
-from pmdviz.scenes.stage.posterior import LARGEST, OverPosterior, lines_on_grid, reference_lines
+from pmdviz.scenes.stage import SCENES, Pair, Ranges, square
+from pmdviz.scenes.stage.posterior import LARGEST, OverPosterior, lines_on_grid, prior_lines, reference_lines
 from pmdviz.targets import Target
 
-MOST, CORNERS = 100, 36  # components that have ellipses, the heaviest, and an ellipse's corners
+MOST = 100  # components that have ellipses, the heaviest
 FAINTEST = 0.12  # opacity of a component without weight, where 1 is the heaviest one's
 NUMBERED, LIGHTEST = 12, 0.02  # components whose share may be written, and the smallest share that is
 APART = 0.07  # of the picture's side, between two of them
@@ -93,17 +99,11 @@ def _exact(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
 
 def _ellipses(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int]) -> dict[str, np.ndarray]:
     """Segments of the ellipses of some components in two coordinates."""
-    factors = mixture.choleskys[rows][:, chosen]  # (k, 2, d)
-    roots = np.linalg.cholesky(np.einsum("kid,kjd->kij", factors, factors))
-    turns = np.linspace(0, 2 * np.pi, CORNERS + 1)
-    circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    around = np.multiply.outer(SDS, np.einsum("kij,nj->kni", roots, circle))  # (2, k, n, 2)
-    points = mixture.particles[rows][:, chosen][None, :, None] + around
-    lines = np.concatenate([points[:, :, :-1], points[:, :, 1:]], axis=-1).reshape(-1, 4).T.astype(np.float32)
-    share = mixture.weights[rows] / mixture.weights[rows[0]]
-    alpha = np.repeat(np.tile(FAINTEST + (1 - FAINTEST) * share, len(SDS)), CORNERS).astype(np.float32)
-    kind = np.full(len(alpha), OF_GAUSSIANS, np.float32)
-    return dict(zip(EMPTY_PATHS, [*(np.ascontiguousarray(line) for line in lines), alpha, kind], strict=True))
+    opacity = FAINTEST + (1 - FAINTEST) * mixture.weights[rows] / mixture.weights[rows[0]]
+    gaussians = mixture.particles[rows], mixture.choleskys[rows], chosen
+    return segment_columns(
+        Segments(ellipse_lines(*gaussians, sds), OF_GAUSSIANS, np.repeat(opacity, CORNERS)) for sds in SDS
+    )
 
 
 def _shares(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int], apart: float) -> Words:
@@ -197,7 +197,7 @@ def _stretches(frame: Any) -> Image | None:
 
 INK, LARGEST_RING = 8_000.0, 36.0  # px^2 of all squared diameters together; px, of one dot or ring
 FRAME = 420.0  # px a side: of a picture as large as that a ring is as wide as the dot of the same weight
-REWEIGHTING_CORNERS, OPACITY = 20, 0.7  # of a ring
+RING_CORNERS, RING_OPACITY = 20, 0.7  # of a ring
 
 
 class ReweightingScene(OverPosterior):
@@ -235,15 +235,12 @@ def diameters(weights: np.ndarray) -> np.ndarray:
 def rings(x: np.ndarray, y: np.ndarray, wide: np.ndarray, high: np.ndarray) -> dict[str, np.ndarray]:
     """Ellipses about points (n,) of such widths and heights, as segments of `StageColumns.paths`; none of width 0."""
     some = wide > 0
-    if not some.any():
-        return EMPTY_PATHS
-    angles = np.linspace(0, 2 * np.pi, REWEIGHTING_CORNERS + 1)
+    angles = np.linspace(0, 2 * np.pi, RING_CORNERS + 1)
     across = x[some, None] + 0.5 * wide[some, None] * np.cos(angles)
     up = y[some, None] + 0.5 * high[some, None] * np.sin(angles)
-    corners = {"x0": across[:, :-1], "y0": up[:, :-1], "x1": across[:, 1:], "y1": up[:, 1:]}
-    number = REWEIGHTING_CORNERS * int(some.sum())
-    look = {"alpha": np.full(number, OPACITY, np.float32), "kind": np.zeros(number, np.float32)}
-    return {**{name: values.ravel().astype(np.float32) for name, values in corners.items()}, **look}
+    corners = np.stack([across, up], axis=-1)
+    lines = np.stack([corners[:, :-1], corners[:, 1:]], axis=2).reshape(-1, 2, 2)
+    return segment_columns([Segments(lines, OF_TRAIL, RING_OPACITY)])
 
 
 # Lines of descent: from the first particles that still have descendants to these, where they are now.
@@ -294,3 +291,75 @@ def line_opacity(ancestors: np.ndarray, weights: np.ndarray, number: int) -> np.
     """For each of the first particles (`number`,) the opacity of its lines, by the weight of its descendants (n,)."""
     shares = np.bincount(ancestors, weights, minlength=number)
     return DESCENT_FAINTEST + (1 - DESCENT_FAINTEST) * np.sqrt(shares / max(shares.max(), 1e-300))
+
+
+# A product of blocks over the joint posterior: what each block says alone, and what is lost between them.
+
+TICK, TICK_OPACITY = 0.03, 0.35  # of a particle on its block's axis: its length in sides of the picture
+MOST_TICKS = 1000  # ticks along an axis
+
+
+class BlocksScene(OverPosterior):
+    """Regions (50, 80, 95 %) of the joint posterior and of the product, in two of the coordinates.
+
+    Those of different blocks are independent under q: their particles have no partners, and each stands as a tick on
+    its own axis; the dots pair them at random, as a draw of q does. Two coordinates of one block have neither; their
+    dots are its particles. The strips along the edges have the marginals of both densities, the words their
+    correlations.
+    """
+
+    name = "blocks"
+    title = "Product of blocks"
+    order = 9
+    legend = {
+        "prior": "prior",
+        "exact": "exact posterior",
+        "approximate": "product of blocks",
+        "particles": "particles, paired at random",
+        "paths": "each block's own",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To methods that ask for blocks, from two coordinates on."""
+        return "blocks" in method.requires and "reals" in target.offers and target.dim > 1
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """The target's box, of equal aspect, and the strips of the marginals."""
+        return with_strips(*square(target.view_box, pair))
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """The posterior's picture; of two blocks with ticks."""
+        drawn = SCENES["posterior"].columns(frame, pair, limit)
+        across, up = square(frame.target.view_box, pair)
+        apart = len(frame.density.marginals(pair)) == 2
+        ticks = _ticks(frame, pair, across, up) if apart else EMPTY_PATHS
+        return drawn._replace(paths=ticks, others=EMPTY_LINE, words=_words(frame, pair, apart, across, up))
+
+
+def _ticks(frame: Any, pair: Pair, across: tuple, up: tuple) -> dict[str, np.ndarray]:
+    """One of each particle's first coordinate at the lower edge, one of its second at the left edge."""
+    points = frame.particles[drawn_rows(frame.weights, MOST_TICKS)][:, list(pair)]
+    x, y = points.T
+    length = TICK * (up[1] - up[0])
+    below = np.stack([x, np.full_like(x, up[0]), x, np.full_like(x, up[0] + length)], axis=1)
+    beside = np.stack([np.full_like(y, across[0]), y, np.full_like(y, across[0] + length), y], axis=1)
+    ends = np.concatenate([below, beside])
+    inside = (ends[:, 0] >= across[0]) & (ends[:, 0] <= across[1]) & (ends[:, 1] >= up[0]) & (ends[:, 1] <= up[1])
+    return segment_columns([Segments(ends[inside].reshape(-1, 2, 2), OF_TRAIL, TICK_OPACITY)])
+
+
+def _words(frame: Any, pair: Pair, apart: bool, across: tuple, up: tuple) -> Words:
+    """The correlation of the two coordinates under q and under the posterior, at the upper edge."""
+    reference = frame.target.reference()
+    if reference is None:
+        return NO_WORDS
+    exact, found = _correlation(reference.cov, pair), _correlation(frame.density.cov, pair)
+    own = "two blocks, 0" if apart else f"one block, {found:.2f}"
+    text = f"correlation {exact:.2f}; {own} under q"
+    x, y = 0.5 * (across[0] + across[1]), up[1] - 0.04 * (up[1] - up[0])
+    return Words(np.array([x], np.float32), np.array([y], np.float32), (text,))
+
+
+def _correlation(cov: np.ndarray, pair: Pair) -> float:
+    a, b = pair
+    return float(cov[a, b] / np.sqrt(cov[a, a] * cov[b, b]))

@@ -9,13 +9,22 @@ import numpy as np
 from pmdviz.methods import Method
 from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
-from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns, Words, dot_sizes, drawn_rows
-from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.tiling import joined
+from pmdviz.scenes.columns import (
+    EMPTY_LINE,
+    MAX_DRAWN,
+    Image,
+    StageColumns,
+    Words,
+    curve_columns,
+    dot_sizes,
+    drawn_rows,
+    joined,
+)
+from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
-GAP = 1  # cells between two lattices
+GAP = 1  # cells between two lattices or images
 
 
 class LatticeScene(Scene):
@@ -38,8 +47,7 @@ class LatticeScene(Scene):
         """Square cells."""
         rows, columns = shape_of(target)
         width = _panels(target) * (columns + GAP) - GAP
-        half = max(rows, width) / 2 + 0.5
-        return (width / 2 - half, width / 2 + half), (rows / 2 - half, rows / 2 + half)
+        return around_cells(rows, width)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which lattice is which, in their order, and what the colours say."""
@@ -55,10 +63,9 @@ class LatticeScene(Scene):
         gap = np.full((rows, GAP), np.nan)
         parts = [part for state in states for part in (cells(target, state)[::-1], gap)][:-1]
         drawn = np.concatenate(parts, axis=1).astype(np.float32)
-        image = Image(drawn, (0.0, float(drawn.shape[1])), (0.0, float(rows)))
-        m, wide = len(frame.weights), columns + GAP
+        wide = columns + GAP
         means = [framed(k * wide, k * wide + columns, rows) for k in range(1, len(states))]
-        return StageColumns(means[1] if means[1:] else EMPTY_LINE, means[0], EMPTY_DOTS, m, m, image=image)
+        return StageColumns(means[1] if means[1:] else EMPTY_LINE, means[0], image=Image.of_cells(drawn))
 
 
 def shape_of(target: Target) -> tuple[int, int]:
@@ -75,8 +82,7 @@ def cells(target: Target, state: np.ndarray) -> np.ndarray:
 
 def framed(left: float, right: float, top: float) -> dict[str, np.ndarray]:
     """The outline of a lattice that stands at 0."""
-    x, y = (left, right, right, left, left), (0.0, 0.0, top, top, 0.0)
-    return {"x": np.array(x, np.float32), "y": np.array(y, np.float32)}
+    return curve_columns(np.array([left, right, right, left, left]), np.array([0.0, 0.0, top, top, 0.0]))
 
 
 def _panels(target: Target) -> int:
@@ -109,8 +115,7 @@ class LatticeStripScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
         width, height = _extent(target)
-        half = max(width, height) / 2 + 0.5
-        return (width / 2 - half, width / 2 + half), (height / 2 - half, height / 2 + half)
+        return around_cells(height, width)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which lattice is which, and what the colours say."""
@@ -136,9 +141,8 @@ class LatticeStripScene(Scene):
             frames.append(framed(left, left + LARGER * columns, LARGER * rows))
             large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
             _put(drawn, large, DOWN * (rows + GAP), left)
-        image = Image(drawn[::-1].copy(), (0.0, float(width)), (0.0, float(height)))
-        m = len(weights)
-        return StageColumns(joined(frames[1:]) if frames[1:] else EMPTY_LINE, frames[0], EMPTY_DOTS, m, m, image=image)
+        exact = joined(frames[1:]) if frames[1:] else EMPTY_LINE
+        return StageColumns(exact, frames[0], image=Image.of_cells(drawn[::-1].copy()))
 
 
 def _extent(target: Target) -> tuple[int, int]:
@@ -182,10 +186,9 @@ class ValueBarsScene(Scene):
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two rows of bars."""
-        target, m = frame.target, len(frame.weights)
-        values, half = np.sort(target.space.values), HALF * _least_distance(target)
+        values, half = np.sort(frame.target.space.values), HALF * _least_distance(frame.target)
         exact, share = probabilities(frame)
-        return StageColumns(bars(values - half, values, exact), bars(values, values + half, share), EMPTY_DOTS, m, m)
+        return StageColumns(bars(values - half, values, exact), bars(values, values + half, share))
 
 
 def _least_distance(target: Target) -> float:
@@ -216,7 +219,7 @@ def bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray, foot: float =
     nan, low = np.full(len(left), np.nan), np.full(len(left), foot)
     x = np.stack([left, left, right, right, left, nan], axis=1)
     y = np.stack([low, foot + heights, foot + heights, low, low, nan], axis=1)
-    return {"x": x.ravel().astype(np.float32), "y": y.ravel().astype(np.float32)}
+    return curve_columns(x.ravel(), y.ravel())
 
 
 # Latent points on a line cut into quantile bins: p_c in steps over the base p0, and the bins' bars above.
@@ -256,7 +259,10 @@ class QuantileBinsScene(Scene):
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which is which."""
-        return "latent x, in bins of equal mass under p₀", f"density of x below, probability of {_name(target)} above"
+        return (
+            "latent x, in bins of equal mass under p₀",
+            f"density of x below, probability of {target.parameter_names[0]} above",
+        )
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Shades, two curves, bars and dots."""
@@ -275,23 +281,19 @@ class QuantileBinsScene(Scene):
         each = bins.num_bins // len(exact)  # bins that share a value's probability
         dots = _dots(frame, reach, limit)
         return StageColumns(
-            joined([_curve(x / reach, steps / top), _bars(middle - half, middle, exact[value] / each / high)]),
+            joined([curve_columns(x / reach, steps / top), _bars(middle - half, middle, exact[value] / each / high)]),
             _bars(middle, middle + half, _shares(frame, bins) / high),
             dots,
             len(dots["x"]),
             m,
             image=_shaded(at, len(exact)),
-            prior=_curve(x / reach, base / top) if m else EMPTY_LINE,
+            prior=curve_columns(x / reach, base / top) if m else EMPTY_LINE,
             words=Words(
                 middle.astype(np.float32),
                 np.full(len(middle), TOP - 0.08, np.float32),
                 tuple(f"{bins.values[k]:g}" for k in value),
             ),
         )
-
-
-def _name(target: Target) -> str:
-    return target.parameter_names[0]
 
 
 def _sides(bins: QuantileBins, reach: float) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
@@ -308,10 +310,6 @@ def _shares(frame: Any, bins: QuantileBins) -> np.ndarray:
 
 def _bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray) -> dict[str, np.ndarray]:
     return bars(left, right, heights * (TOP - BARS), BARS)
-
-
-def _curve(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
 def _shaded(at: np.ndarray, num_values: int) -> Image:
@@ -336,8 +334,7 @@ def _dots(frame: Any, reach: float, limit: int) -> dict[str, np.ndarray]:
 # What the hidden units of a net look for: the signs of their weights, as one small image a unit.
 
 MOST = 64  # units that are drawn
-WEIGHT_SIGNS_ACROSS = 8  # images in a row of a half
-WEIGHT_SIGNS_GAP = 1  # cells between two images
+UNITS_ACROSS = 8  # images in a row of a half
 BETWEEN = 6  # cells between the halves, with room for words
 ABOVE = 2.5  # cells from the images to the words
 
@@ -375,24 +372,20 @@ class WeightSignsScene(Scene):
         halves = [_table(target, theta) for theta in (frame.density.mean, one)]
         gap = np.full((BETWEEN, halves[0].shape[1]), np.nan)
         cells = np.concatenate([halves[1], gap, halves[0]]).astype(np.float32)
-        shown = Image(cells, (0.0, float(cells.shape[1])), (0.0, float(cells.shape[0])))
-        m = len(weights)
-        return StageColumns(EMPTY_LINE, EMPTY_LINE, EMPTY_DOTS, m, m, image=shown, words=_said(frame, cells.shape))
+        return StageColumns(image=Image.of_cells(cells), words=_said(frame, cells.shape))
 
 
 def _shape(target: Target) -> tuple[int, int, int, int]:
     """Units that are drawn, images in a row, and rows and columns of pixels."""
     units = min(target.shape.hidden, MOST)
-    return units, min(units, WEIGHT_SIGNS_ACROSS), *target.image_shape[1:]
+    return units, min(units, UNITS_ACROSS), *target.image_shape[1:]
 
 
 def _cells(target: Target) -> tuple[int, int]:
     """Rows and columns of the whole picture."""
     units, across, rows, columns = _shape(target)
     down = -(-units // across)
-    return 2 * (down * (rows + WEIGHT_SIGNS_GAP) - WEIGHT_SIGNS_GAP) + BETWEEN, across * (
-        columns + WEIGHT_SIGNS_GAP
-    ) - WEIGHT_SIGNS_GAP
+    return 2 * (down * (rows + GAP) - GAP) + BETWEEN, across * (columns + GAP) - GAP
 
 
 def _table(target: Target, theta: np.ndarray) -> np.ndarray:
@@ -400,12 +393,10 @@ def _table(target: Target, theta: np.ndarray) -> np.ndarray:
     units, across, rows, columns = _shape(target)
     images = target.first_layer(theta[None])[0, :units].reshape(units, *target.image_shape).mean(axis=1)
     down = -(-units // across)
-    cells = np.full((down, rows + WEIGHT_SIGNS_GAP, across, columns + WEIGHT_SIGNS_GAP), np.nan)
+    cells = np.full((down, rows + GAP, across, columns + GAP), np.nan)
     for k, image in enumerate(images):
         cells[k // across, :rows, k % across, :columns] = 0.5 * (1 + image)
-    return cells.reshape(down * (rows + WEIGHT_SIGNS_GAP), -1)[
-        : -WEIGHT_SIGNS_GAP or None, : -WEIGHT_SIGNS_GAP or None
-    ][::-1]
+    return cells.reshape(down * (rows + GAP), -1)[: -GAP or None, : -GAP or None][::-1]
 
 
 def _said(frame: Any, shape: tuple[int, int]) -> Words:

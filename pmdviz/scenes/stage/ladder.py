@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +14,31 @@ from pmdviz.methods.stein.shown import AreaUnderDiscrepancy, WithSurrogate
 from pmdviz.methods.stein.surrogates import PriorSurrogate
 from pmdviz.methods.step import TEMPERATURE
 from pmdviz.metrics.draws import once
-from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns, Words, dot_sizes, drawn_rows
-from pmdviz.scenes.contours import contour_line, density_curve, density_levels
-from pmdviz.scenes.paths import path_words
-from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
-from pmdviz.scenes.stage.marginals import OUTLINES, prior_lines, reference_marginal
-from pmdviz.scenes.stage.posterior import OverPosterior, Tops, lines_on_grid, lines_with_strips, reference_lines
-from pmdviz.scenes.tiling import joined
+from pmdviz.scenes.columns import (
+    EMPTY_LINE,
+    MAX_DRAWN,
+    StageColumns,
+    Words,
+    contour_line,
+    curve_columns,
+    density_levels,
+    dot_sizes,
+    drawn_rows,
+    joined,
+    path_words,
+    plain_dots,
+)
+from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
+from pmdviz.scenes.stage.posterior import (
+    OUTLINES,
+    OverPosterior,
+    Tops,
+    lines_on_grid,
+    lines_with_strips,
+    prior_lines,
+    reference_lines,
+    reference_marginal,
+)
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -49,7 +66,7 @@ class Plane(NamedTuple):
         density = np.exp(values - values.max())
         if density.ndim == 2:  # rows of a grid are its second coordinate
             density = density.sum(axis=0 if coordinate == 0 else 1)
-        return _line(self.grid.axes[coordinate], density / density.max())
+        return curve_columns(self.grid.axes[coordinate], density / density.max())
 
 
 class LadderScene(Scene):
@@ -120,13 +137,9 @@ def _walkers(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     return frame.particles, np.log(np.maximum(frame.weights, 1e-300))
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> Line:
-    return {"x": np.asarray(x, np.float32), "y": np.asarray(y, np.float32)}
-
-
 def _raised(line: Line, row: float) -> Line:
     """A curve with its peak at 1, on a row."""
-    return _line(line["x"], row + HIGH * line["y"])
+    return curve_columns(line["x"], row + HIGH * line["y"])
 
 
 def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
@@ -169,7 +182,7 @@ def _both_ends(target: Target, k: int) -> Line:
 
 
 def _scaled(line: Line) -> Line:
-    return _line(line["x"], line["y"] / np.nanmax(line["y"]))
+    return curve_columns(line["x"], line["y"] / np.nanmax(line["y"]))
 
 
 def _of_particles(
@@ -180,7 +193,7 @@ def _of_particles(
     factor = local(points, np.exp(log_weights), width, np.array([scale]))
     grid = Grid((box,), SIDE[1])
     values = KernelDensity(points, log_weights, factor).on_grid(grid)
-    return _line(grid.axes[0], values / max(float(values.max()), 1e-300))
+    return curve_columns(grid.axes[0], values / max(float(values.max()), 1e-300))
 
 
 def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> Line:
@@ -191,17 +204,16 @@ def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> Line:
     counts, edges = np.histogram(values, bins=BINS, range=(-REACH, REACH))
     x = left + width * (np.repeat(edges, 2) + REACH) / (2 * REACH)
     y = ROWS * np.r_[0, np.repeat(counts / max(counts.max(), 1), 2), 0]
-    return _line(x, y)
+    return curve_columns(x, y)
 
 
 def _dots(x: np.ndarray, log_weights: np.ndarray, row: float, limit: int) -> Line:
     """The particles below their curve."""
     weights = np.exp(log_weights)
     rows = drawn_rows(weights, limit)
-    nan, y = np.full(len(rows), np.nan, np.float32), np.full(len(rows), row - 0.08, np.float32)
     size = dot_sizes(weights[rows], len(weights), LARGEST)
-    known = {"weight": weights[rows].astype(np.float32), "log_density": nan}
-    return {"x": x[rows].astype(np.float32), "y": y, "size": size, **known}
+    known = {"size": size, "weight": weights[rows].astype(np.float32)}
+    return {**plain_dots(x[rows], np.full(len(rows), row - 0.08), LARGEST), **known}
 
 
 def _words(target: Target, k: int) -> Words:
@@ -248,42 +260,23 @@ class AreaScene(Scene):
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """A curve, and a level."""
-        areas, m = frame.method.areas(frame.state), len(frame.weights)
+        areas = frame.method.areas(frame.state)
         rows = np.unique(np.linspace(0, len(areas) - 1, min(POINTS, len(areas))).astype(np.int64))
         done = min(frame.spent / frame.budget, 1.0) if frame.budget else 1.0
         shares = rows / max(len(areas) - 1, 1) * done
-        curve = {"x": shares.astype(np.float32), "y": areas[rows].astype(np.float32)}
+        curve = curve_columns(shares, areas[rows])
         level = start_divergence(frame.target)
-        if level is not None and np.isfinite(level):
-            return StageColumns(_across(level), curve, EMPTY_DOTS, m, m, level)
-        return StageColumns(EMPTY_LINE, curve, EMPTY_DOTS, m, m, float(areas.max()) or np.nan)
-
-
-def _across(level: float) -> dict[str, np.ndarray]:
-    return {"x": np.array([0.0, 1.0], np.float32), "y": np.full(2, level, np.float32)}
+        if level is None or not np.isfinite(level):
+            return StageColumns(approximate=curve, top=float(areas.max()) or np.nan)
+        return StageColumns(curve_columns(np.array([0.0, 1.0]), np.full(2, level)), curve, top=level)
 
 
 def start_divergence(target: Target) -> float | None:
     """KL(q0, p) = E_q0 [log q0 - log p] + log Z in nats, by seeded draws of q0; None where log Z is unknown."""
-    return _start_divergence(_Known(target))
+    return once(target, "start", lambda: _start_divergence(target))
 
 
-class _Known:
-    """A target as a key of a cache, which holds the few that are looked at."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self.target.key == other.target.key
-
-    def __hash__(self) -> int:
-        return hash(self.target.key)
-
-
-@lru_cache(8)
-def _start_divergence(known: _Known) -> float | None:
-    target = known.target
+def _start_divergence(target: Target) -> float | None:
     reference = target.reference()
     if reference is None or reference.log_z is None:
         return None
@@ -296,7 +289,6 @@ def _start_divergence(known: _Known) -> float | None:
 
 SURROGATE_SIDE = {1: 512, 2: 96}  # cells of the surrogate's picture, a side
 SMALLEST, SURROGATE_LARGEST = 2.0, 20.0  # px, of a dot: those of no weight are seen too
-SURROGATE_ROWS, SURROGATE_POWER = 8, 3.0  # curves of the way in one dimension: β = (k / 8)^3
 
 
 class SurrogateScene(OverPosterior):
@@ -380,8 +372,8 @@ def _on_the_way(frame: Any, pair: Pair) -> Line:
         return prior_lines(target, pair if target.dim > 1 else (0,))
     plane = plane_of(target)
     if target.dim == 1:
-        curves = [_tempered(plane, (row / SURROGATE_ROWS) ** SURROGATE_POWER) for row in range(SURROGATE_ROWS + 1)]
-        return joined([density_curve(plane.grid.axes[0], curve) for curve in curves])
+        curves = [_tempered(plane, (row / ROWS) ** POWER) for row in range(ROWS + 1)]
+        return joined([curve_columns(plane.grid.axes[0], curve) for curve in curves])
     density = _tempered(plane, frame.method.temperature(frame.state, frame.knobs))
     return contour_line(*plane.grid.axes, density, density_levels(density, OUTLINES))
 

@@ -10,18 +10,16 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
-from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns, Words
-from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.tiling import Tiling, joined, placed
+from pmdviz.metrics.draws import once
+from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, Tiling, Words, curve_columns, joined, placed
+from pmdviz.scenes.stage import Pair, Ranges, Scene
 from pmdviz.targets import Target
 
 SHARES = 0.05, 0.5, 0.95  # of the points of a time that lie below each of the three lines
 POINTS = 1000  # times at most
 ROOM = 0.6  # above and below the exact band, in its height
-KEPT = 16  # bands
 
 Line = dict[str, np.ndarray]
-_drawn: dict[tuple, Line] = {}
 
 
 class HiddenPathScene(Scene):
@@ -46,7 +44,7 @@ class HiddenPathScene(Scene):
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """All times, and room around the exact band."""
-        band = _kept(target)["y"]
+        band = _exact_band(target)["y"]
         low, high = float(np.nanmin(band)), float(np.nanmax(band))
         room = ROOM * (high - low) or 1.0
         count = len(_times(target))
@@ -59,10 +57,9 @@ class HiddenPathScene(Scene):
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two bands and the true path."""
-        target, m = frame.target, len(frame.weights)
-        approximate = _band(target, *points_of(frame))
+        target = frame.target
         true = EMPTY_LINE if target.true_path is None else _line(target, target.true_path[_times(target)])
-        return StageColumns(_kept(target), approximate, EMPTY_DOTS, m, m, prior=true)
+        return StageColumns(_exact_band(target), _band(target, *points_of(frame)), prior=true)
 
 
 def points_of(frame: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +81,7 @@ def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> Line:
 
 
 def _line(target: Target, y: np.ndarray) -> Line:
-    return {"x": (_times(target) + 1).astype(np.float32), "y": y.astype(np.float32)}
+    return curve_columns(_times(target) + 1, y)
 
 
 def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[float, ...]) -> np.ndarray:
@@ -96,28 +93,18 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[fl
     return np.array([values[order[place, columns], columns] for place in places])
 
 
-def _kept(target: Target) -> Line:
-    """The exact band: the SAME arrays at every frame."""
-    if target.key not in _drawn:
-        while len(_drawn) >= KEPT:
-            _drawn.pop(next(iter(_drawn)), None)
-        draws = target.reference().draws
-        _drawn[target.key] = _band(target, draws, np.full(len(draws), 1 / len(draws)))
-    return _drawn[target.key]
+def _exact_band(target: Target) -> Line:
+    """The SAME arrays at every frame."""
+    draws = target.reference().draws
+    return once(target, "path", lambda: _band(target, draws, np.full(len(draws), 1 / len(draws))))
 
 
 # What a target is asked for in its own units, such as a variance and not its log: marginals beside the exact ones.
 
-CELLS, REACH, HIGH, TOP = (
-    160,
-    4.5,
-    0.55,
-    0.97,
-)  # of a curve; exact sds to either side; heights of the exact peak and at most
-REPORTED_KEPT = 16
+CELLS, REACH = 160, 4.5  # of a curve; exact sds to either side
+HIGH, TOP = 0.55, 0.97  # heights of the exact peak, and at most
 
 Box = tuple[float, float]
-_drawn_reported: dict[tuple, tuple[Line, list[tuple[Box, float]], list[str]]] = {}
 
 
 class ReportedScene(Scene):
@@ -148,7 +135,7 @@ class ReportedScene(Scene):
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves, and words over and under them."""
         target, (points, weights) = frame.target, points_of(frame)
-        exact, scales, told = _kept_reported(target)
+        exact, scales, told = once(target, "reported", lambda: _exact_tiles(target))
         found = target.reported(points)
         lines, words = [], []
         for k, ((box, peak), name) in enumerate(zip(scales, target.reported_names, strict=True)):
@@ -157,7 +144,7 @@ class ReportedScene(Scene):
             sd = float(np.sqrt((weights * (found[:, k] - mean) ** 2).sum()))
             words += [(k, 0.5, 1 + 0.16, f"{name}  exact {told[k]}"), (k, 0.5, 1 + 0.05, f"q {mean:.3g} ± {sd:.2g}")]
             words += [(k, place, 0.03, f"{box[0] + place * (box[1] - box[0]):.3g}") for place in (0.1, 0.5, 0.9)]
-        return StageColumns(exact, joined(lines), EMPTY_DOTS, 0, len(weights), words=_words(target, words))
+        return StageColumns(exact, joined(lines), words=_words(target, words))
 
 
 def _tiling(target: Target) -> Tiling:
@@ -185,26 +172,20 @@ def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box
     """In tile k, the foot a little above its edge for the numbers below."""
     foot = 0.1
     height = np.minimum(foot + (HIGH - foot) * density / peak, TOP)
-    across, up = placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k))
-    return {"x": across, "y": up}
+    return curve_columns(*placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k)))
 
 
-def _kept_reported(target: Target) -> tuple[Line, list[tuple[Box, float]], list[str]]:
-    """The exact curves, the SAME arrays at every frame, with each tile's box and peak, and mean and sd in words."""
-    if target.key not in _drawn_reported:
-        while len(_drawn_reported) >= REPORTED_KEPT:
-            _drawn_reported.pop(next(iter(_drawn_reported)), None)
-        found = target.reported(target.reference().draws)
-        weights = np.full(len(found), 1 / len(found))
-        lines, scales, told = [], [], []
-        for k, values in enumerate(found.T):
-            mean, sd = float(values.mean()), float(values.std())
-            box = (mean - REACH * sd, mean + REACH * sd)
-            low, high = target.reported_bounds[k]
-            box = (max(box[0], low), min(box[1], high))
-            curve = _curve(values, weights, box)
-            scales.append((box, float(curve[1].max())))
-            lines.append(_placed(target, k, *curve, *scales[-1]))
-            told.append(f"{mean:.3g} ± {sd:.2g}")
-        _drawn_reported[target.key] = joined(lines), scales, told
-    return _drawn_reported[target.key]
+def _exact_tiles(target: Target) -> tuple[Line, list[tuple[Box, float]], list[str]]:
+    """The exact curves, each tile's box and peak, and mean and sd in words."""
+    found = target.reported(target.reference().draws)
+    weights = np.full(len(found), 1 / len(found))
+    lines, scales, told = [], [], []
+    for k, values in enumerate(found.T):
+        mean, sd = float(values.mean()), float(values.std())
+        low, high = target.reported_bounds[k]
+        box = max(mean - REACH * sd, low), min(mean + REACH * sd, high)
+        curve = _curve(values, weights, box)
+        scales.append((box, float(curve[1].max())))
+        lines.append(_placed(target, k, *curve, *scales[-1]))
+        told.append(f"{mean:.3g} ± {sd:.2g}")
+    return joined(lines), scales, told

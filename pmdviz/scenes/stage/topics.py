@@ -1,4 +1,4 @@
-"""Topics of a text or of images, and how much of each a held-out document has."""
+"""Topics of a text or of images, how much of each a document has, and images of which pixels were observed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from pmdviz.methods import Method
-from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns, Words
-from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.tiling import joined
+from pmdviz.scenes.columns import MAX_DRAWN, Image, StageColumns, Words, curve_columns, joined
+from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
 from pmdviz.targets import Target
 
 WIDER = 1.3  # tiles in a row for each row of tiles
@@ -41,8 +40,7 @@ class TopicsScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
         rows, columns = _extent(target)
-        half = max(rows, columns) / 2 + 0.5
-        return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
+        return around_cells(rows, columns)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which tile is which."""
@@ -53,10 +51,8 @@ class TopicsScene(Scene):
         target, topics = frame.target, heaviest_topics(frame)
         row, document = document_of(target, pair)
         shares = target.shares(topics[None], row[None])[0, 0]
-        cells = _cells(target, topics, document)
-        image = Image(cells, (0.0, float(cells.shape[1])), (0.0, float(cells.shape[0])))
-        m = len(frame.weights)
-        return StageColumns(EMPTY_LINE, _lines(target, shares), EMPTY_DOTS, m, m, image=image)
+        image = Image.of_cells(_cells(target, topics, document))
+        return StageColumns(approximate=_lines(target, shares), image=image)
 
 
 def heaviest_topics(frame: Any) -> np.ndarray:
@@ -115,7 +111,7 @@ def _lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
     wide, gap = _tile(target)[1], _layout(target)[2]
     corners = (_corner(target, number) for number in range(len(shares)))
     return joined(
-        {"x": np.array([left, left + share * wide], np.float32), "y": np.full(2, bottom - 0.6 * gap, np.float32)}
+        curve_columns(np.array([left, left + share * wide]), np.full(2, bottom - 0.6 * gap))
         for share, (bottom, left) in zip(shares, corners, strict=True)
     )
 
@@ -127,7 +123,7 @@ MOST = 24  # topics that have room
 LINE, BELOW = 0.15, 0.06  # between two words, and from the tile's lower edge to its line, in tiles
 
 
-class TopWordsScene(Scene):
+class TopWordsScene(TopicsScene):
     """The five most probable words of each topic of the heaviest particle, of a chain those of its newest draw.
 
     Below them lies a line as long as the topic's share in one held-out document, whose own most frequent words are the
@@ -136,17 +132,10 @@ class TopWordsScene(Scene):
 
     name = "top_words"
     title = "Top words"
-    order = 3
-    legend = {"approximate": "share of the topic in the document (last tile)"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """To models of documents whose words have names."""
         return target.predicts == "words" and bool(target.corpus.names)
-
-    def choices(self, target: Target) -> dict[str, tuple[str, ...]]:
-        """Which of the held-out documents."""
-        count = min(DOCUMENTS, len(target.test_data), target.dim)
-        return {"Document": tuple(f"held-out {k + 1}" for k in range(count))}
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """As many square tiles as there are topics, and the document's."""
@@ -166,8 +155,7 @@ class TopWordsScene(Scene):
         shares = target.shares(topics[None], row[None])[0, 0]
         tiles = [*topics.T[:MOST], document]
         words = Words(*_places(target, len(tiles)), tuple(word for tile in tiles for word in _top(target, tile)))
-        m = len(frame.weights)
-        return StageColumns(EMPTY_LINE, _lines_top_words(target, shares[:MOST]), EMPTY_DOTS, m, m, words=words)
+        return StageColumns(approximate=_word_lines(target, shares[:MOST]), words=words)
 
 
 def _side(target: Target) -> int:
@@ -182,7 +170,7 @@ def _top(target: Target, values: np.ndarray) -> list[str]:
     return names + [""] * (TOP - len(names))
 
 
-def _corner_top_words(target: Target, number: int) -> tuple[int, int]:
+def _word_corner(target: Target, number: int) -> tuple[int, int]:
     """The left and the lower edge of a tile; the first is at the top left."""
     side = _side(target)
     return number % side, side - 1 - number // side
@@ -190,16 +178,60 @@ def _corner_top_words(target: Target, number: int) -> tuple[int, int]:
 
 def _places(target: Target, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Where the words of each tile stand, one below the other."""
-    corners = np.array([_corner_top_words(target, number) for number in range(count)], float)
+    corners = np.array([_word_corner(target, number) for number in range(count)], float)
     x = np.repeat(corners[:, 0] + 0.5, TOP)
     y = (corners[:, 1, None] + 0.5 + BELOW + LINE * (np.arange(TOP)[::-1] - (TOP - 1) / 2)).ravel()
     return x.astype(np.float32), y.astype(np.float32)
 
 
-def _lines_top_words(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
+def _word_lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
     """Below each topic a line of its share, with gaps of NaN."""
-    corners = (_corner_top_words(target, number) for number in range(len(shares)))
+    corners = (_word_corner(target, number) for number in range(len(shares)))
     return joined(
-        {"x": np.array([left + 0.1, left + 0.1 + 0.8 * share], np.float32), "y": np.full(2, low + BELOW, np.float32)}
+        curve_columns(np.array([left + 0.1, left + 0.1 + 0.8 * share]), np.full(2, low + BELOW))
         for share, (left, low) in zip(shares, corners, strict=True)
     )
+
+
+GAP = 1  # cells between two images
+
+
+class ReconstructionScene(Scene):
+    """The image with gaps for pixels not observed; decoded, the mean of q, one point, and the exact mean.
+
+    The point is the heaviest particle or the newest draw. Any target with an `image`, its `observed` pixels and a
+    decoder (`decoded`) has it.
+    """
+
+    name = "reconstruction"
+    title = "Image"
+    numbered = False
+    order = 6
+    legend = {}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To targets whose theta decodes to an image."""
+        return hasattr(target, "decoded")
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Square cells."""
+        rows, columns = target.image_shape
+        width = 4 * (columns + GAP) - GAP
+        return around_cells(rows, width)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Which image is which, in their order, and what the colours say."""
+        return "observed · mean of q · one point · exact mean", "orange: dark, green: bright"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """One image of four."""
+        target, weights = frame.target, frame.weights
+        heaviest = frame.particles[np.flatnonzero(weights == weights.max())[-1]]
+        observed = np.full(target.image.size, np.nan)
+        observed[target.observed] = target.image[target.observed]
+        points = np.stack([frame.density.mean, heaviest, target.exact.mean])
+        images = [observed, *np.clip(target.decoded(points), 0.0, 1.0)]
+        gap = np.full((target.image_shape[0], GAP), np.nan)
+        parts = [part for image in images for part in (image.reshape(target.image_shape)[::-1], gap)][:-1]
+        cells = np.concatenate(parts, axis=1).astype(np.float32)
+        return StageColumns(image=Image.of_cells(cells))

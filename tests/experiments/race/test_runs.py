@@ -4,7 +4,7 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.race import race
-from pmdviz.export.film.race_film import RaceFilm
+from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
 from pmdviz.kernels.pool import set_threads
 from tests.support.own import own_target, plain

@@ -18,10 +18,10 @@ from pmdviz.lab.loop.work import Newest
 from pmdviz.lab.panels.own_data.dialog import OwnDataDialog
 from pmdviz.lab.panels.own_data.editing import EDITING, DataEditing
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.scenes.past import Moved, moved, moved_options
+from pmdviz.scenes.data_columns import Moved, moved, moved_options
 from pmdviz.targets import Target
 from pmdviz.targets.modes import Handle
-from pmdviz.views.moved import MovedLines
+from pmdviz.views.stage import LinesBelow
 
 # Handles on the stage: true parameters and modes that can be dragged, and the exact posterior that follows.
 
@@ -59,7 +59,7 @@ class Handles:
         self._begin, self._pause = begin, pause
         self._seen: tuple[Any, ...] = ()
         self._target: Target | None = None
-        self.lines = MovedLines(figure)
+        self.lines = LinesBelow(figure, "moved", "exact")
         self._work = Newest(QUICK_S, lambda sentence: self.forget())
         self.view = HandlesView(self._hear, stage=figure.id)
 

@@ -1,45 +1,81 @@
-"""The tiles of a race on a film frame: artists made once, whose data follow the page's columns."""
+"""The picture of a race: a tile for each entrant, and one metric of all beside them."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
 
-from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
-from pmdviz.export.film.path_lines import PathLines
+from pmdviz.export.figure import (
+    FONT,
+    LETTER,
+    MARK_PX,
+    MARKERS,
+    Box,
+    Drawing,
+    FigureLayout,
+    PicturePanel,
+    dashes,
+    image,
+    line,
+    set_segments,
+)
+from pmdviz.export.options import RaceLook, traced
+from pmdviz.pictures import Picture
 from pmdviz.scenes import style
+from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import (
+    CLOCK_OF,
     Columns,
     Place,
     RaceScene,
     places,
+    spans,
     tile_dots,
     tile_images,
     tile_lines,
     tile_paths,
     tile_points,
     tiles_legend,
+    traces_picture,
 )
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
-from pmdviz.scenes.style import palette
-from pmdviz.scenes.tiling import Tiling
+from pmdviz.scenes.trace_columns import UNKNOWN, clock_end
 from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, PATH_PX, SAMPLE, cut
 
-MARKERS = {  # of the page -> of matplotlib
-    "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
-    "plus": "P",
-}  # fmt: skip
-MARK_PX = 7.0
+WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
+SHARE = 0.62  # of the width is for the tiles; the traces have what they leave
+
+
+class RacePicture(Drawing):
+    """The figure of a race, with axes for `histories`, all that there is to come, and words of `longest` letters."""
+
+    def __init__(self, look: RaceLook, first: RaceScene, histories: Sequence[Columns], longest: int) -> None:
+        super().__init__(look, longest)
+        tiling = Tiling.fitting(len(first.tiles), WIDE_PX)
+        room = self.paper.room(self.title_lines)
+        beside = self.paper.with_traces
+        part = room._replace(width=SHARE * room.width) if beside else room
+        self.tiles = TilesPanel(self.paper, part, tiling, first)
+        rest = room._replace(x=self.tiles.right, width=room.width - self.tiles.right)
+        self.traces: PicturePanel | None = None
+        if beside:
+            inks = {f"entrant-{k}": colour for k, colour in enumerate(style.entrant_colours(look.dark))}
+            make = partial(traces_of, look, histories, first)
+            self.traces = PicturePanel(self.paper, rest, make, first, inks, top=TOP)
+        self.panels = [self.tiles, *([self.traces] if self.traces else [])]
+
+
 LEGEND_LINES = 1.7  # height of the legend below the tiles, in its letters
 TITLE_SHARE, LARGE_SHARE = 0.068, 0.09  # most height of a title's letters, in tiles
 STATE_SHARE, NOTE_SHARE = 0.92, 0.8  # of the state's and the note's letters, in the title's
-BOLD, LETTER = 0.62, 0.56  # width of a letter, in its height
+BOLD = 0.62  # width of a letter in bold type, in its height
 BESIDE = 0.06  # between the sample of a line and the title, in tiles
 
 
@@ -115,25 +151,22 @@ class TilesPanel:
         order = {name: 3 + k for k, name in enumerate(LAYERS)}
         look: dict[str, Any] = {"alpha": self.paper.colours.dots, "linewidths": 0, "zorder": order["particles"]}
         self.dots = [self.axes.scatter([], [], s=[], color=colours["particles"], **look) for colours in own]
-        self.paths = PathLines(self.axes, self.paper.colours, PATH_PX, order["paths"])
+        self.paths = LineCollection([], linewidths=PATH_PX, zorder=order["paths"])
+        self.axes.add_collection(self.paths, autolim=False)
         self.exact = line(self.axes, "exact", own[0]["exact"], LINE_PX, zorder=order["exact"])
         self.approximate = [
             line(self.axes, "approximate", each["approximate"], LINE_PX, zorder=order["approximate"]) for each in own
         ]
         return {
             "particles": self.dots,
-            "paths": [self.paths.artist],
+            "paths": [self.paths],
             "exact": [self.exact],
             "approximate": self.approximate,
         }
 
     def _image(self, ends: tuple[str, str]) -> Any:
-        x, y = self.axes.get_xlim(), self.axes.get_ylim()
-        made = self.axes.imshow(
-            np.full((1, 1), np.nan), cmap=ListedColormap(palette(self.paper.look.dark, ends)), vmin=0, vmax=1,
-            origin="lower", interpolation="nearest", aspect="auto", zorder=1,
-        )  # fmt: skip
-        self.axes.set(xlim=x, ylim=y)
+        made = image(self.axes, self.paper.look.dark, ends)
+        self.axes.set(xlim=self.tiling.ranges[0], ylim=self.tiling.ranges[1])
         return made
 
     def _text(self, x: float, y: float, words: str, px: float, **more: Any) -> Any:
@@ -150,7 +183,7 @@ class TilesPanel:
             data = tile_dots([tile.particles], [place])
             dots.set_offsets(np.column_stack([data["x"], data["y"]]))
             dots.set_sizes(data["size"] ** 2)
-        self.paths.show(tile_paths([tile.paths for tile in tiles], at))
+        set_segments(self.paths, tile_paths([tile.paths for tile in tiles], at), self.paper.colours)
         self._show_rest(scene, at)
         letters = int(self.unit / (LETTER * NOTE_SHARE * self.px))
         for tile, state, note in zip(scene.tiles, self.states, self.notes, strict=True):
@@ -171,3 +204,17 @@ class TilesPanel:
 
 def _draw_line(drawn: Any, data: Columns) -> None:
     drawn.set_data(data["x"], data["y"])
+
+
+TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines
+
+
+def traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScene, scene: RaceScene) -> Picture:
+    """The chosen metric of all against the chosen clock, on the axes of the whole race."""
+    recipe, metric = first.recipe, traced(first.recipe, look.traces)
+    clock = look.clock or CLOCK_OF[recipe.budget_unit]
+    end = clock_end(clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit)
+    limits = spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
+    made = traces_picture([tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name])
+    unknown = all(np.isnan(history[metric.name]).all() for history in histories)
+    return made._replace(middle=UNKNOWN.format(metric.title) if unknown else "")

@@ -1,0 +1,404 @@
+"""A picture drawn again and again with matplotlib: what stands still is drawn once, what moves with every frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap, to_rgba_array
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from pmdviz.export.options import NO_TRACES, Look
+from pmdviz.pictures import Mark, Picture, tick_words
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import dot_opacity
+from pmdviz.scenes.style import PATH_COLOURS, Theme, palette
+
+MARKERS = {  # of the page -> of matplotlib
+    "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
+    "plus": "P", "asterisk": "x",
+}  # fmt: skip
+FONT = "DejaVu Sans"  # comes with matplotlib: the same film on every machine
+BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes, larger ones in proportion
+TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
+LINE = 1.5  # a line of the title, in its own size
+ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), (0.95, 0.85)  # sizes of a legend's letters, as shares of the usual one
+BELOW = (0.75, 0.65)  # further ones
+WIDE = 1.5  # width over height from which the traces stand beside the stage
+DOT_IN_LEGEND = 5.5  # px
+
+
+# A film's large type has its legends in two lines; the square stays one.
+LARGE_BORDERS = {**style.PRESENTER_BORDERS, "top": 52, "right": 28}
+
+
+class Box(NamedTuple):
+    """A rectangle in design px, y upwards."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class FigureLayout:
+    """An empty picture of the size that was asked for; lengths in design px (1 px = `scale` real ones)."""
+
+    def __init__(self, look: Look) -> None:
+        self.look, self.colours = look, style.theme(look.dark)
+        self.scale = min(look.width, look.height) / BASE
+        self.width, self.height = look.width / self.scale, look.height / self.scale
+        self.text_px = style.PRESENTER_PX if look.large_type else style.TEXT_PX
+        self.title_px = TITLE_LARGE_PX if look.large_type else TITLE_PX
+        self.borders = LARGE_BORDERS if look.large_type else style.BORDERS
+        self.with_traces = look.traces != NO_TRACES and look.width >= WIDE * look.height
+        self.figure = Figure(figsize=(self.width / 72, self.height / 72), dpi=72 * self.scale)
+        self.figure.patch.set(facecolor=self.colours.paper, alpha=0.0 if look.transparent else 1.0)
+
+    def room(self, title_lines: int) -> Box:
+        """All that is below the title."""
+        below = self.height - math.ceil((title_lines * LINE + 0.4) * self.title_px)  # whole px: lines stay crisp
+        return Box(0.0, 0.0, self.width, below)
+
+    def layout(self, title_lines: int) -> tuple[Box, Box | None]:
+        """The outer boxes of the stage (a square) and of the traces beside it."""
+        below = self.room(title_lines).height
+        side = min(below, self.width)
+        left = 0.0 if self.with_traces else (self.width - side) / 2
+        stage = Box(left, below - side, side, side)
+        traces = Box(side, below - side, self.width - side, side) if self.with_traces else None
+        return stage, traces
+
+    def axes(self, box: Box, **borders: float) -> Axes:
+        """Axes inside the borders of a box (the usual ones but for those given), in the theme's colours."""
+        b = {**self.borders, **borders}
+        width, height = box.width - b["left"] - b["right"], box.height - b["bottom"] - b["top"]
+        corner = (box.x + b["left"]) / self.width, (box.y + b["bottom"]) / self.height
+        axes = self.figure.add_axes((*corner, width / self.width, height / self.height))
+        self._dress(axes)
+        return axes
+
+    def _dress(self, axes: Axes) -> None:
+        colours = self.colours
+        axes.set_facecolor("none")
+        axes.set_axisbelow(True)
+        axes.grid(True, which="major", color=colours.grid, linewidth=1)
+        axes.tick_params(
+            which="major", direction="out", length=4, width=1, pad=4, color=colours.muted, labelcolor=colours.muted,
+            labelsize=self.text_px, labelfontfamily=FONT,
+        )  # fmt: skip
+        for side, spine in axes.spines.items():
+            spine.set(color=colours.muted if side in ("left", "bottom") else colours.grid, linewidth=1)
+
+    def label(self, axes: Axes, x: str, y: str) -> None:
+        """The words along the axes."""
+        font = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.text, "labelpad": 5}
+        axes.set_xlabel(x, **font)
+        axes.set_ylabel(y, **font)
+
+    def text(self, axes: Axes, x: float, y: float, words: str, **more: Any) -> Any:
+        """Words on axes, in the small size and the muted colour unless said otherwise."""
+        usual = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.muted}
+        return axes.text(x, y, words, **{**usual, **more})
+
+    def bare_axes(self, box: Box, x: tuple[float, float], y: tuple[float, float]) -> Axes:
+        """Axes that fill a box, with nothing to be seen of them."""
+        place = (box.x / self.width, box.y / self.height, box.width / self.width, box.height / self.height)
+        axes = self.figure.add_axes(place)
+        axes.set(xlim=x, ylim=y)
+        axes.axis("off")
+        return axes
+
+    def layer_handle(self, name: str, colours: Mapping[str, str] | None = None) -> Line2D:
+        """What stands for a layer in a legend; `colours` of the layers are the stage's where none are given."""
+        colours = self.colours.layers if colours is None else colours
+        colour, width = colours["ink" if name in ("others", "paths") else name], style.LINE_WIDTH
+        if name not in ("particles", "others"):
+            return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
+        look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}
+        return Line2D([], [], linestyle="none", color=colour, **look)
+
+    def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
+        """A legend above the axes, or below: in one line, a little smaller if need be, else in two.
+
+        Below there is room for one line alone, which may be smaller still.
+        """
+        room = axes.bbox.width + 2 * self.borders["right"] * self.scale
+        for size in (*ONE_LINE, *BELOW) if below else ONE_LINE:
+            made = self._legend(axes, handles, labels, len(labels), size, below)
+            if made.get_window_extent().width <= room:
+                return made
+        for size in TWO_LINES:
+            made = self._legend(axes, handles, labels, -(-len(labels) // 2), size, below)
+            if made.get_window_extent().width <= room:
+                break
+        return made
+
+    def _legend(
+        self, axes: Axes, handles: list[Any], labels: list[str], columns: int, share: float, below: bool
+    ) -> Any:
+        px = share * self.text_px
+        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+        if below:
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+        return axes.legend(
+            handles, labels, **place, ncols=columns, frameon=False,
+            prop={"family": FONT, "size": px}, labelcolor=self.colours.text,
+            borderpad=0.1, borderaxespad=0.15, labelspacing=0.1, handletextpad=0.4,
+            handlelength=style.LEGEND["glyph_width"] / px, columnspacing=style.LEGEND["spacing"] / px,
+        )  # fmt: skip
+
+
+def dash(name: Any, width: float) -> Any:
+    """A dash, or the style table's of a layer, for a line of `width`; matplotlib counts in line widths, they in px."""
+    pattern = style.DASHES.get(name, name) if isinstance(name, str) else name
+    return "solid" if pattern == "solid" else dashes(pattern, width)
+
+
+def dashes(pattern: Sequence[float], width: float) -> Any:
+    """A pattern in px as dashes of a line of `width`; an empty one is solid."""
+    return (0, tuple(part / width for part in pattern)) if pattern else "solid"
+
+
+def line(axes: Axes, name: Any, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:
+    """An empty line with a dash, or with that of a layer."""
+    (made,) = axes.plot(
+        [], [], color=colour, linewidth=width, linestyle=dash(name, width), dash_capstyle="butt",
+        solid_capstyle="butt", solid_joinstyle="bevel", dash_joinstyle="bevel", **more,
+    )  # fmt: skip
+    return made
+
+
+def set_ticks(axis: Any, ticks: Sequence[float]) -> None:
+    """Put round numbers, in words without exponents, at `ticks` and nowhere else."""
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(FixedLocator([]))
+    axis.set_major_formatter(FuncFormatter(lambda value, position: tick_words(value)))
+
+
+def image(axes: Axes, dark: bool, ends: tuple[str, str]) -> Any:
+    """An empty image of cells, in the colours of two layers."""
+    colours = ListedColormap(palette(dark, ends))
+    look: dict[str, Any] = {"vmin": 0, "vmax": 1, "origin": "lower", "interpolation": "nearest", "aspect": "auto"}
+    return axes.imshow(np.full((1, 1), np.nan), cmap=colours, zorder=1, **look)
+
+
+def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: Theme) -> None:
+    """The paths of a method: segments of one artist, each of its own colour and opacity."""
+    ends = np.stack([paths[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
+    artist.set_segments(ends.reshape(-1, 2, 2))
+    inks = to_rgba_array([colours.layers[name] for name in PATH_COLOURS])[paths["kind"].astype(int)]
+    inks[:, 3] = paths["alpha"]
+    artist.set_color(inks)
+
+
+LETTER = 0.56  # mean width of a letter of the title, in its size
+MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among what is drawn
+
+
+class PicturePanel:
+    """The pictures of scenes on one pair of axes: artists made once, whose data follow the marks.
+
+    `make` makes the picture of a scene; its axes are those of the first. `inks` are colours of further roles.
+    """
+
+    def __init__(
+        self,
+        paper: FigureLayout,
+        box: Box,
+        make: Callable[[Any], Picture],
+        first: Any,
+        inks: Mapping[str, str] | None = None,
+        **borders: float,
+    ) -> None:
+        self.paper, self.box, self.make, picture = paper, box, make, make(first)
+        self.inks = {**paper.colours.layers, "muted": paper.colours.muted, **(inks or {})}
+        label, letter = picture.x.label, LETTER * paper.text_px
+        if " (" in label and len(label) * letter > box.width - paper.borders["left"] + paper.borders["right"]:
+            label = label.replace(" (", "\n(")
+            borders["bottom"] = paper.borders["bottom"] + LINE * paper.text_px
+        self.axes = axes = paper.axes(box, **borders)
+        axes.set(xscale="log" if picture.x.log else "linear", yscale="log" if picture.y.log else "linear")
+        self.spans = {"xlim": (picture.x.low, picture.x.high), "ylim": (picture.y.low, picture.y.high)}
+        axes.set(**self.spans)
+        paper.label(axes, label, picture.y.label)
+        across = picture.x.ticks
+        longest = max((len(tick_words(tick)) for tick in across), default=0) + 1
+        room = axes.bbox.width / paper.scale / (longest * letter)
+        set_ticks(axes.xaxis, across[:: math.ceil(len(across) / max(room, 1)) or 1])
+        set_ticks(axes.yaxis, picture.y.ticks)
+        self.artists: dict[str, Any] = {}
+        place: dict[str, Any] = {"transform": axes.transAxes, "zorder": 9}
+        self.middle = paper.text(axes, 0.5, 0.5, "", ha="center", wrap=True, **place)
+        self.corner = paper.text(axes, 0.99, 0.99, "", ha="right", va="top", **place)
+        px = paper.scale / axes.bbox.width
+        self.note = paper.text(axes, 8 * px, 6 * px, "", color=paper.colours.text, **place)
+        self._named: Mapping[str, str] = {}
+
+    @property
+    def moving(self) -> list[Any]:
+        """What is drawn with every frame, from the lowest up."""
+        drawn = [part for each in self.artists.values() for part in (each if isinstance(each, list) else [each])]
+        return [*sorted(drawn, key=lambda artist: artist.get_zorder()), self.middle, self.corner, self.note]
+
+    def show(self, scene: Any) -> bool:
+        """Draw a scene; returns whether there is something new, or another legend: all is then drawn anew."""
+        picture = self.make(scene)
+        new = [key for key in picture.marks if key not in self.artists]
+        for place, (key, mark) in enumerate(picture.marks.items()):
+            if key in new:
+                self.artists[key] = self._artist(mark, 3 + place / 100)
+            self._update(self.artists[key], mark)
+        for artist, words in ((self.middle, picture.middle), (self.corner, picture.corner), (self.note, picture.note)):
+            artist.set_text(words)
+        if picture.legend != self._named:
+            self._named = picture.legend
+            self._draw_legend(picture)
+            return True
+        return bool(new)
+
+    def _artist(self, mark: Mark, zorder: float) -> Any:
+        colour, axes, look = self.inks.get(mark.role, ""), self.axes, mark.look
+        match mark.kind:
+            case "line":
+                return line(axes, look["dash"], colour, look.get("width", style.LINE_WIDTH), zorder=zorder)
+            case "dots":
+                return axes.scatter([], [], s=[], color=colour, linewidths=0, zorder=zorder)
+            case "signs":
+                on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {"clip_on": False}
+                marker: dict[str, Any] = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
+                return axes.plot([], [], color=colour, zorder=zorder, **marker, **on)[0]
+            case "segments":
+                artist = LineCollection([], linewidths=style.PATH_WIDTH, zorder=zorder)
+                axes.add_collection(artist, autolim=False)
+                return artist
+            case "image":
+                return image(axes, self.paper.look.dark, mark.columns["ends"])
+            case _:
+                return []  # a text for each place, made as they are needed
+
+    def _words(self, mark: Mark) -> Any:
+        """A text at a place, or beside it."""
+        look: dict[str, Any] = {"fontsize": WORDS_PX, "ha": "center", "va": "center", "xytext": (0, 0)}
+        if mark.look.get("beside"):
+            look = {"fontsize": self.paper.text_px, "va": "bottom", "xytext": (6, 3)}
+        font = {"fontfamily": FONT, "color": self.inks[mark.role], "zorder": 8}
+        return self.axes.annotate("", (0, 0), textcoords="offset points", **look, **font)
+
+    def _update(self, artist: Any, mark: Mark) -> None:
+        columns, look = mark.columns, mark.look
+        match mark.kind:
+            case "line" | "signs":
+                artist.set_data(columns[look.get("x", "x")], columns[look.get("y", "y")])
+            case "dots":
+                artist.set_offsets(np.column_stack([columns["x"], columns["y"]]))
+                artist.set_sizes(np.asarray(columns.get("size", look.get("size"))).reshape(-1) ** 2)
+                artist.set_alpha(dot_opacity(self.paper.colours.dots, look["drawn"]) if "drawn" in look else None)
+            case "segments":
+                set_segments(artist, columns, self.paper.colours)
+            case "image":
+                artist.set_data(np.ma.masked_equal(columns["values"], 0.5))  # nothing, not paper: axes stay
+                artist.set_extent((*columns["x"], *columns["y"]))
+                self.axes.set(**self.spans)
+            case _:
+                artist += [self._words(mark) for _ in columns["text"][len(artist) :]]
+                for part in artist[len(columns["text"]) :]:
+                    part.set_text("")
+                for part, *place, words in zip(artist, columns["x"], columns["y"], columns["text"], strict=False):
+                    part.xy = place
+                    part.set_text(words)
+
+    def _draw_legend(self, picture: Picture) -> None:
+        """All entries, less those of the last signs that have no room: large type has none for all."""
+        keys = [key for key in picture.legend if key in picture.marks]
+        signs = sum(picture.marks[key].kind == "signs" for key in keys)
+        for dropped in range(signs + 1) if keys else ():
+            kept = keys[: len(keys) - dropped]
+            handles = [self._handle(picture.marks[key]) for key in kept]
+            box = self.paper.legend(self.axes, handles, [picture.legend[key] for key in kept]).get_window_extent()
+            if box.x0 >= self.box.x * self.paper.scale and box.x1 <= self.axes.figure.bbox.x1:
+                return
+
+    def _handle(self, mark: Mark) -> Line2D:
+        """What stands for a mark in the legend."""
+        colour, width = (
+            self.inks["ink" if mark.kind == "segments" else mark.role],
+            mark.look.get("width", style.LINE_WIDTH),
+        )
+        if mark.kind == "dots":
+            return self.paper.layer_handle("particles", {"particles": colour})
+        if mark.kind == "signs":
+            sign = {"marker": MARKERS[mark.look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
+            return Line2D([], [], color=colour, **sign)
+        return Line2D([], [], color=colour, linewidth=width, linestyle=dash(mark.look["dash"], width))
+
+
+VECTOR = {"svg.hashsalt": "pmdviz", "svg.fonttype": "none", "pdf.fonttype": 42}
+
+
+class Drawing:
+    """A film's figure: the state in words above its panels, which the kinds of film add."""
+
+    def __init__(self, look: Look, longest: int) -> None:
+        self.paper = paper = FigureLayout(look)
+        self.figure, self.canvas = paper.figure, FigureCanvasAgg(paper.figure)
+        self._letters = int(0.96 * paper.width / (LETTER * paper.title_px))
+        self.title_lines = 1 if longest <= self._letters else 2
+        font = {"fontsize": paper.title_px, "fontfamily": FONT, "color": paper.colours.text, "linespacing": 1.2}
+        top = 1 - 0.35 * paper.title_px / paper.height
+        self.title = self.figure.text(0.5, top, "", ha="center", va="top", **font)
+        self.panels: list[Any] = []  # each shows a scene and says whether all is to be drawn anew
+        self._ground: Any = None
+
+    @property
+    def moving(self) -> list[Any]:
+        """All that is drawn with every frame."""
+        return [self.title, *(artist for panel in self.panels for artist in panel.moving)]
+
+    def _take(self, scene: Any) -> None:
+        if any([panel.show(scene) for panel in self.panels]):
+            self._ground = None
+        self.title.set_text(folded(scene.words) if self.title_lines == 2 else scene.words)
+
+    def draw(self, scene: Any) -> np.ndarray:
+        """The scene as pixels (height, width, 4), uint8 RGBA; valid until the next call."""
+        self._take(scene)
+        if self._ground is None:
+            self._animate(True)
+            self.canvas.draw()
+            self._ground = self.canvas.copy_from_bbox(self.figure.bbox)
+        self.canvas.restore_region(self._ground)
+        for artist in self.moving:
+            artist.draw(self.canvas.renderer)
+        return np.asarray(self.canvas.buffer_rgba())
+
+    def save(self, scene: Any, path: Path, form: str) -> None:
+        """The scene as a file of a format that matplotlib writes; the same scene gives the same bytes."""
+        self._take(scene)
+        self._animate(False)
+        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+        with rc_context(VECTOR):
+            self.figure.savefig(path, format=form, metadata=undated, facecolor=self.figure.get_facecolor())
+        self._ground = None
+
+    def _animate(self, on: bool) -> None:
+        for artist in self.moving:
+            artist.set_animated(on)
+
+
+def folded(words: str) -> str:
+    """Words in two lines, broken at the comma nearest their middle."""
+    commas = [k for k in range(len(words)) if words.startswith(", ", k)]
+    if not commas:
+        return words
+    at = min(commas, key=lambda k: abs(k - len(words) / 2))
+    return f"{words[: at + 1]}\n{words[at + 2 :]}"

@@ -1,1 +1,0 @@
-"""Frames of a run drawn with matplotlib."""

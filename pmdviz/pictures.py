@@ -1,0 +1,114 @@
+"""A picture is a value: axes, marks and words as plain arrays and names, which every renderer draws alike.
+
+Scenes make pictures and know no renderer; a renderer (Bokeh, matplotlib) builds its figure once, and then draws any
+picture of the same shape. Ticks and the numbers beside them are computed here, and only here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+COUNT, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # of a linear axis; Bokeh chooses alike where the reader may zoom
+LOG_STEPS = ((0.7, (1, 1.5, 2, 3, 4, 5, 7)), (2.5, (1, 2, 5)), (3.5, (1, 3)), (math.inf, (1,)))  # decades, and in each
+MOST = 12  # on a logarithmic axis
+CLOSE = 1e-9  # rounding of an end, which is a tick nevertheless
+HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Axis(NamedTuple):
+    """One axis of a picture, in the units of its label."""
+
+    label: str
+    low: float
+    high: float
+    log: bool = False
+    numbered: bool = True  # whether the numbers along it mean something
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round numbers along the axis."""
+        return ticks(self.low, self.high, self.log) if self.numbered else []
+
+
+class Mark(NamedTuple):
+    """One layer of a picture.
+
+    Attributes
+    ----------
+    kind : str
+        line (x, y with NaN gaps), dots (x, y, and size, a diameter in px), signs (x, y: one marker each), segments
+        (x0, y0, x1, y1, alpha, kind), image (values, x, y, ends) or words (x, y, text).
+    role : str
+        What it is of, which has one colour in all renderers: a layer of `scenes.style`, "muted", or an entrant.
+    columns : mapping
+        The arrays that its kind names; where several marks share them, `look` says which are "x" and "y".
+    look : mapping
+        The dash and the width of a line, the marker of signs, and on which "edge" they lie, the size of dots.
+    """
+
+    kind: str
+    role: str
+    columns: Mapping[str, Any]
+    look: Mapping[str, Any] = MappingProxyType({})
+
+
+class Picture(NamedTuple):
+    """Axes, the marks by their keys from the lowest up, the legend's words by the same keys, and other words.
+
+    These are in the middle, in the upper right corner, and as a note in the lower left one.
+    """
+
+    x: Axis
+    y: Axis
+    marks: Mapping[str, Mark]
+    legend: Mapping[str, str]
+    middle: str = ""
+    corner: str = ""
+    note: str = ""
+
+
+def nice(value: float, up: bool = True) -> float:
+    """The nearest of 1, 2, 5 x 10^k at or above `value` (or at or below it)."""
+    if not value > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    steps = [power * step for step in (1, 2, 5, 10)]
+    if up:
+        return next(step for step in steps if step >= value * (1 - CLOSE))
+    return next(step for step in reversed(steps) if step <= value * (1 + CLOSE))
+
+
+def ticks(low: float, high: float, log: bool = False) -> list[float]:
+    """Round numbers in [low, high]; on a logarithmic axis the finer ones over few decades, powers of ten over many."""
+    if log:
+        decades, first = math.log10(high / low), math.floor(math.log10(low))
+        steps = next(steps for most, steps in LOG_STEPS if decades <= most)
+        powers = (10.0**power for power in range(first, math.ceil(math.log10(high)) + 1))
+        every = (step * power for power in powers for step in steps)
+        found = [tick for tick in every if low * (1 - CLOSE) <= tick <= high * (1 + CLOSE)]
+        if len(found) > 1:
+            return found[:: -(-len(found) // MOST)]
+        step = 10.0 ** math.floor(math.log10(high - low))
+    else:
+        power = 10.0 ** math.floor(math.log10((high - low) / COUNT))
+        step = min((mantissa * power for mantissa in MANTISSAS), key=lambda each: abs(COUNT - (high - low) / each))
+    numbers = range(math.ceil(low / step - CLOSE), math.floor(high / step + CLOSE) + 1)
+    return [float(f"{k * step:.12g}") for k in numbers]
+
+
+def tick_words(value: float) -> str:
+    """A number beside a tick: "1,500", "−0.05", "10⁻⁵"."""
+    value = float(f"{round(value, 12):.3e}")  # four digits
+    if value == 0 or 1e-4 <= abs(value) < 1e7:
+        return _short(value)
+    power = math.floor(math.log10(abs(value)))
+    lead = _short(round(value / 10.0**power, 3))
+    return f"{'' if lead == '1' else f'{lead}·'}10{str(power).translate(HIGH)}"
+
+
+def _short(value: float) -> str:
+    """Without zeros at its end."""
+    return f"{value:,.9f}".rstrip("0").rstrip(".").replace("-", "−")

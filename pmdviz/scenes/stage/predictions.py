@@ -1,0 +1,307 @@
+"""What a model predicts: functions of one input with bands, and where a classifier divides two classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.methods import Method
+from pmdviz.metrics.draws import once
+from pmdviz.metrics.predictive import points_of
+from pmdviz.scenes.columns import (
+    EMPTY_DOTS,
+    EMPTY_LINE,
+    MAX_DRAWN,
+    Image,
+    Segments,
+    StageColumns,
+    contour_line,
+    curve_columns,
+    drawn_rows,
+    joined,
+    plain_dots,
+    segment_columns,
+)
+from pmdviz.scenes.stage import Pair, Ranges, Scene
+from pmdviz.streams import stream
+from pmdviz.targets import Target
+
+POINTS = 161  # inputs at which the band is drawn
+BAND_DRAWS = 1000  # draws of the exact posterior that it is made from
+SDS = 2.0
+BAND_MARGIN = 0.04  # of the data's extent, to every side
+DOT = 5.0  # px
+DATA = 500  # dots: more would hide the band
+
+
+Line = dict[str, np.ndarray]
+
+
+class BandScene(Scene):
+    """Mean ± 2 sd of E(y | x, θ) over q and exactly; the function that the data are of; inducing inputs as a rug.
+
+    Any target that predicts a number from one input has it. Exact is the posterior of θ, or where the target has one
+    the process of all data that θ is a sparse approximation of (`process_at`).
+    """
+
+    name = "band"
+    title = "Function"
+    order = 4
+    legend = {
+        "prior": "true function",
+        "exact": "exact mean ± 2 sd",
+        "approximate": "approximate mean ± 2 sd",
+        "particles": "inducing inputs",
+        "others": "data",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To regressions of one input."""
+        return target.predicts == "number" and len(target.input_names) == 1
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Where the data are."""
+        x, y = target.inputs(target.data_rows)[:, 0], target.outcomes(target.data_rows)
+        return _widened(x), _widened(y)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The input's name."""
+        return target.input_names[0], "y"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Two bands, the true function, data and rug."""
+        target = frame.target
+        seen = target.inputs(target.data_rows)[:, 0]
+        x = np.linspace(seen.min(), seen.max(), POINTS)
+        rows = target.data_rows[drawn_rows(np.full(target.num_data, 1 / target.num_data), min(limit, DATA))]
+        others = curve_columns(target.inputs(rows)[:, 0], target.outcomes(rows))
+        return StageColumns(
+            once(target, "band", lambda: _exact(target, x)),
+            band(x, *moments_under_q(frame, x)),
+            _rug(frame),
+            others=others,
+            prior=true_line(target, x),
+        )
+
+
+def _widened(values: np.ndarray) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    side = BAND_MARGIN * (high - low) or 1.0
+    return low - side, high + side
+
+
+def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd over draws."""
+    values = target.row_mean(draws, target.rows_at(x[:, None]))
+    return values.mean(axis=0), values.std(axis=0)
+
+
+def moments_under_q(frame: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd of E(y | x, theta) over the points that stand for q, at inputs x (n,)."""
+    target, (points, average) = frame.target, points_of(frame)
+    values = target.row_mean(points, target.rows_at(x[:, None]))
+    mean = average(values)
+    return mean, np.sqrt(average((values - mean) ** 2))
+
+
+def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
+    """Mean, and the mean less and plus two sds, with gaps of NaN."""
+    return joined(curve_columns(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
+
+
+def _exact(target: Target, x: np.ndarray) -> Line:
+    process = target.process_at(x[:, None]) if hasattr(target, "process_at") else None
+    if process is not None:
+        return band(x, *process)
+    if target.reference() is None:
+        return EMPTY_LINE
+    return band(x, *_moments(target, target.reference().sample(stream("pictures"), BAND_DRAWS), x))
+
+
+def true_line(target: Target, x: np.ndarray) -> Line:
+    """The function that the data are of, where it is known."""
+    return curve_columns(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
+
+
+def _rug(frame: Any) -> dict[str, np.ndarray]:
+    """The heaviest particle's inducing inputs, where the state has such."""
+    given = getattr(frame.state, "conditionals", None)
+    if given is None:
+        return EMPTY_DOTS
+    x = frame.target.inducing_inputs(given.particles[int(np.argmax(frame.weights))])[:, 0]
+    low = _widened(frame.target.outcomes(frame.target.data_rows))[0]
+    return plain_dots(x, np.full(len(x), low), DOT)
+
+
+# What a net predicts from one input, noise included, and beside it the function of the mean particle.
+
+
+class PredictiveBandScene(BandScene):
+    """Mean ± 2 sd of y over q, with the noise; E(y | x, mean of θ) as a curve of its own; the data.
+
+    The curve of the mean of θ is what a method sees that puts the mean particle in place of the others. Where
+    particles are nets whose hidden units stand in different orders it is far from the mean of their curves.
+    """
+
+    name = "predictive_band"
+    title = "Predictions"
+    order = 3
+    legend = {
+        "prior": "true function",
+        "approximate": "predicted y, mean ± 2 sd",
+        "paths": "function of the mean of θ",
+        "others": "data",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To regressions of one input with a noise variance of their own."""
+        return super().applies(target, method) and "noise_variance" in target.offers
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """The band with noise, the curve of the mean, the true function and data."""
+        drawn, target = super().columns(frame, pair, limit), frame.target
+        seen = target.inputs(target.data_rows)[:, 0]
+        x = np.linspace(seen.min(), seen.max(), POINTS)
+        points, average = points_of(frame)
+        mean, sd = moments_under_q(frame, x)
+        noise = float(average(target.noise_variance(points)))
+        curve = target.row_mean(average(points)[None], target.rows_at(x[:, None]))[0]
+        way = np.column_stack([x, curve])
+        paths = segment_columns([Segments(np.stack([way[:-1], way[1:]], axis=1), 0)])
+        return drawn._replace(approximate=band(x, mean, np.sqrt(sd**2 + noise)), paths=paths)
+
+
+# Where a classifier divides two classes: lines over the data and the predictive probability.
+
+LINES, DRAWS = 25, 200  # draws of q that have a line, and that the probability is the mean over
+LATENT_DRAWS = 8  # both of a Gaussian process, whose chances cost more
+SIDE, LATENT_SIDE = 48, 32  # cells of the picture, a side
+MARGIN = 1.15  # of the data's largest coordinate
+
+Lines = dict[str, np.ndarray]
+
+
+class DecisionLinesScene(Scene):
+    """In the plane of two inputs: where P(y = 1 | x, theta) = 1/2 for draws of q, over the mean of P over q.
+
+    Of more than two inputs the others are 0. Any target that predicts a class and names its inputs has it.
+    """
+
+    name = "decision_lines"
+    title = "Decision lines"
+    order = 5
+    legend = {
+        "exact": "line of the exact mean",
+        "approximate": f"lines of {LINES} draws",
+        "particles": "data of class 1",
+        "others": "data of class 0",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To classifiers of two inputs or more."""
+        return target.predicts == "class" and len(target.input_names) > 1
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """A square that holds the data."""
+        return _square(target.inputs(target.data_rows))
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The inputs' names."""
+        first, second, *others = target.input_names
+        return first, f"{second} ({len(others)} other inputs at 0)" if others else second
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Lines, data, and the predictive probability."""
+        target, (span, _) = frame.target, self.ranges(frame.target, pair, np.nan)
+        axis, points = _plane(span, SIDE, len(target.input_names))
+        rows = target.rows_at(points)
+        chances = target.row_mean(_some(frame.draws, DRAWS), rows).reshape(-1, SIDE, SIDE)
+        reference = target.reference()
+        mean = None if reference is None else target.row_mean(reference.mean[None], rows).reshape(-1, SIDE, SIDE)
+        data = target.data_rows[drawn_rows(np.full(target.num_data, 1 / target.num_data), limit)]
+        dots = target.inputs(data), target.outcomes(data) > 0.5
+        return _classes(span, axis, mean, _some(chances, LINES), chances.mean(axis=0), dots)
+
+
+class ClassMapScene(Scene):
+    """In the plane of two features: P(y = 1) as a mean over draws of q, and the lines where each draw has 1/2.
+
+    More features are at their means. Any target with `chances`, `features` and `classes` has it.
+    """
+
+    name = "class_map"
+    title = "Classes"
+    order = 5
+    legend = {
+        "exact": "line of the reference's mean",
+        "approximate": f"lines of {LATENT_DRAWS} draws",
+        "particles": "rows of class 1",
+        "others": "rows of class 0",
+    }
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To classifiers whose latent function is integrated out, of two features or more."""
+        return hasattr(target, "chances") and len(target.feature_names) > 1
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """A square that holds the rows."""
+        return _square(target.features)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The features' names."""
+        first, second, *others = target.feature_names
+        rest = f" ({len(others)} other features at their means)" if others else ""
+        return f"{first}, in sds", f"{second}, in sds{rest}"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Lines, rows, and the chance of class 1."""
+        target, (span, _) = frame.target, self.ranges(frame.target, pair, np.nan)
+        axis, points = _plane(span, LATENT_SIDE, len(target.feature_names))
+        thetas = np.concatenate([_some(frame.draws, LATENT_DRAWS), target.reference().mean[None]])
+        chances = target.chances(thetas, points).reshape(-1, LATENT_SIDE, LATENT_SIDE)
+        dots = target.features, target.classes > 0
+        return _classes(span, axis, chances[-1:], chances[:-1], chances[:-1].mean(axis=0), dots)
+
+
+def _square(inputs: np.ndarray) -> Ranges:
+    """Ends of both axes, which hold the first two inputs of all rows."""
+    reach = MARGIN * float(np.abs(inputs[:, :2]).max())
+    return (-reach, reach), (-reach, reach)
+
+
+def _plane(span: tuple[float, float], side: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """The middles of cells along an axis, and inputs (side^2, dim) at all cells, row by row from the bottom."""
+    axis = span[0] + (span[1] - span[0]) * (np.arange(side) + 0.5) / side
+    points = np.zeros((side * side, dim))
+    points[:, 0], points[:, 1] = np.tile(axis, side), np.repeat(axis, side)
+    return axis, points
+
+
+def _some(rows: np.ndarray, number: int) -> np.ndarray:
+    """So many of the rows, evenly spread: draws stand in the order of their parents, neighbours beside each other."""
+    return rows[np.linspace(0, len(rows) - 1, number).astype(np.int64)]
+
+
+def _classes(
+    span: tuple[float, float],
+    axis: np.ndarray,
+    exact: np.ndarray | None,
+    lines: np.ndarray,
+    mean: np.ndarray,
+    data: tuple[np.ndarray, np.ndarray],
+) -> StageColumns:
+    """The picture of chances (n, side, side) of the exact mean and of draws, their mean, and inputs with a class."""
+    x, one = data
+    return StageColumns(
+        EMPTY_LINE if exact is None else lines_at_half(axis, exact),
+        lines_at_half(axis, lines),
+        plain_dots(x[one, 0], x[one, 1], DOT),
+        image=Image(mean.astype(np.float32), span, span),
+        others=curve_columns(x[~one, 0], x[~one, 1]),
+    )
+
+
+def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
+    """Where each of the surfaces (n, side, side) is 1/2, with gaps of NaN."""
+    return joined(contour_line(axis, axis, surface, np.array([0.5])) for surface in chances)
