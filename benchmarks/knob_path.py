@@ -38,7 +38,7 @@ from pmdviz.densities import density, shaped
 from pmdviz.engine.frame import Frame
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import Lab
-from pmdviz.lab.loop.background import DaemonPool
+from pmdviz.lab.loop.task import DaemonPool
 from pmdviz.scenes.stage import posterior
 
 HOME = Path(pmdviz.__file__).parent

@@ -59,6 +59,13 @@ def words_of(error: BaseException) -> str:
         return ""
 
 
+def failed_step_words(error: Exception) -> str:
+    """What happened in a step, in words; which theta and which batch where the target said so."""
+    if isinstance(error, TargetError):
+        return str(error)
+    return f"the step failed with {type(error).__name__}: {error}"
+
+
 def check_function(what: str, value: object) -> None:
     """Raise InputError unless `value` can be called or is None."""
     if value is not None and not callable(value):

@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import param
 
 from pmdviz.data.files import SUFFIXES_IN_WORDS, names_file, pinned
 from pmdviz.errors import InputError, shown, unknown
@@ -30,7 +30,7 @@ ACTS = {
 
 @dataclass(frozen=True)
 class KnobSpec:
-    """What is known of one knob; `default_by` and `only_if` name the other knobs that they depend on."""
+    """A knob as it is declared; `default_by` and `only_if` name the other knobs that it depends on."""
 
     name: str
     kind: str  # whole, real, choice, flag, source or formula
@@ -40,16 +40,20 @@ class KnobSpec:
     soft_bounds: tuple[float, float] | None  # a slider's range, inside the bounds
     choices: tuple[str, ...]
     label: str
-    unit: str
     help: str
-    acts: str
-    log: bool
-    only_if: Mapping[str, tuple] | None  # other knob -> values of it with which this one matters; one match is enough
-    default_by: tuple[str, Mapping[Any, Any]] | None
+    unit: str = ""
+    acts: str = "next step"
+    log: bool = False
+    # Other knob -> values of it with which this one matters; one match is enough.
+    only_if: Mapping[str, tuple] | None = None
+    default_by: tuple[str, Mapping[Any, Any]] | None = None
     words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
     basic: bool = False  # always in sight; a page folds the others away
     examples: Mapping[str, str] = field(default_factory=dict)  # the formula that each of the choices stands for
     more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        object.__setattr__(self, "name", name)
 
     def said(self, value: Any) -> str:
         """A value as a page shows it: a choice in its words."""
@@ -190,44 +194,30 @@ _PARSERS = {
 }
 
 
-_USUAL = {
-    "unit": "",
-    "acts": "next step",
-    "log": False,
-    "only_if": None,
-    "default_by": None,
-    "basic": False,
-    "more": None,
-}
+def _declared(
+    kind: str,
+    default: Any,
+    *,
+    doc: str,
+    choices: Mapping[str, str] | None = None,
+    bounds: tuple[float | None, float | None] | None = None,
+    inclusive_bounds: tuple[bool, bool] = (True, True),
+    softbounds: tuple[float, float] | None = None,
+    only_if: tuple[str, Any] | Mapping[str, Any] | None = None,
+    **rest: Any,
+) -> Any:
+    """A knob in a class of `Knobs`; `choices` says them all: identifier -> the words that a person reads."""
+    words = dict(choices or {})
+    given = ("", kind, default, bounds, inclusive_bounds, softbounds, tuple(words))
+    return KnobSpec(*given, help=" ".join(doc.split()), only_if=_conditions(only_if), words=words, **rest)
 
 
-def _knob_type(base: type, kind: str) -> type:
-    """A `param` type that carries what a knob has besides, and is constant once made.
-
-    `choices` of a `Choice`, `Source` or `Typed` says them all: identifier -> the words that a person reads. `examples`
-    of a `Typed` says what each of them stands for.
-    """
-
-    def __init__(self, default, *, choices=None, examples=None, **rest):
-        own = {name: rest.pop(name, usual) for name, usual in _USUAL.items()}
-        objects = {} if choices is None else {"objects": [*choices]}
-        if own["more"] is not None or examples is not None:
-            rest["check_on_set"] = False
-        base.__init__(self, default=default, constant=True, **objects, **rest)
-        self.words, self.examples = dict(choices or {}), dict(examples or {})
-        for name, value in own.items():
-            setattr(self, name, value)
-
-    names = {"__slots__": [*_USUAL, "words", "examples"], "__init__": __init__, "kind": kind}
-    return type(kind.capitalize(), (base,), names)
-
-
-Whole = _knob_type(param.Integer, "whole")
-Real = _knob_type(param.Number, "real")
-Choice = _knob_type(param.Selector, "choice")
-Flag = _knob_type(param.Boolean, "flag")
-Source = _knob_type(param.Selector, "source")  # data by a name, or from a person's file (`data.files`)
-Typed = _knob_type(param.Selector, "formula")  # a formula (`formulas`) by the name of an example, or its text
+Whole = partial(_declared, "whole")
+Real = partial(_declared, "real")
+Choice = partial(_declared, "choice")
+Flag = partial(_declared, "flag")
+Source = partial(_declared, "source")  # data by a name, or from a person's file (`data.files`)
+Typed = partial(_declared, "formula")  # a formula (`formulas`) by the name of an example, or its text
 A_FILE = "a file"  # in `only_if`: the path of any
 
 
@@ -244,41 +234,26 @@ def _among(value: Any, allowed: tuple) -> bool:
     return value in allowed or (A_FILE in allowed and names_file(value))
 
 
-def _spec(name: str, p: Any) -> KnobSpec:
-    return KnobSpec(
-        name=name,
-        kind=p.kind,
-        default=p.default,
-        bounds=getattr(p, "bounds", None) if p.kind in ("whole", "real") else None,
-        inclusive=getattr(p, "inclusive_bounds", (True, True)),
-        soft_bounds=getattr(p, "softbounds", None),
-        choices=tuple(p.objects) if p.kind in ("choice", "source", "formula") else (),
-        label=p.label,
-        unit=p.unit,
-        help=" ".join((p.doc or "").split()),
-        acts=p.acts,
-        log=p.log,
-        only_if=_conditions(p.only_if),
-        default_by=p.default_by,
-        words=p.words,
-        basic=p.basic,
-        examples=p.examples,
-        more=p.more,
-    )
-
-
-class Knobs(param.Parameterized):
+class Knobs:
     """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag`, `Source`, `Typed`."""
 
     kind_words = "knob"  # "option" for a target's
+    _specs: ClassVar[dict[str, KnobSpec]] = {}
+
+    def __init_subclass__(cls) -> None:
+        names = [name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, KnobSpec)]
+        cls._specs = {name: getattr(cls, name) for name in dict.fromkeys(names)}
+
+    def __init__(self, /, **values: Any) -> None:
+        """Knobs with these values, all of which were checked; the others have their defaults."""
+        vars(self).update({name: spec.default for name, spec in self._specs.items()} | values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise TypeError("knobs never change: `replaced` makes others")
 
     @classmethod
     def specs(cls) -> dict[str, KnobSpec]:
         """Every knob in the order of declaration: a class's own first, then those of its bases."""
-        if "_specs" not in cls.__dict__:
-            # Of copies: another thread may put `_specs` into one of these classes meanwhile.
-            order = [name for base in cls.__mro__ for name in base.__dict__.copy() if name in cls.param]
-            cls._specs = {name: _spec(name, cls.param[name]) for name in dict.fromkeys(order) if name != "name"}
         return cls._specs
 
     @classmethod
@@ -292,23 +267,12 @@ class Knobs(param.Parameterized):
     @classmethod
     def defaults(cls) -> Self:
         """The knobs that nobody has changed; nothing is checked."""
-        if "_usual" not in cls.__dict__:
-            cls._usual = cls._made({name: spec.default for name, spec in cls.specs().items()})
-        return cls._usual
+        return cls()
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
         """The defaults with `values`, as they come from outside, in their place. Raises InputError."""
         return cls.defaults().replaced(**values) if values else cls.defaults()
-
-    @classmethod
-    def _made(cls, full: Mapping[str, Any]) -> Self:
-        """Knobs with these values. `param` takes its time over each one that it is given: the defaults are there."""
-        specs = cls.specs()
-        usual = {name: specs[name].default for name in full}
-        made = cls(**{k: v for k, v in full.items() if type(v) is not type(usual[k]) or v != usual[k]})
-        made.__dict__["_values"] = dict(full)
-        return made
 
     def check(self) -> None:
         """Raise InputError where values do not fit one another; for subclasses."""
@@ -332,21 +296,22 @@ class Knobs(param.Parameterized):
         for name, spec in self.specs().items():
             if spec.default_by and name not in values and full[spec.default_by[0]] != before[spec.default_by[0]]:
                 full[name] = spec.default_given(full)
-        made = self._made(full)
+        made = type(self)(**full)
         made.check()
         return made
 
     def as_dict(self) -> dict[str, Any]:
         """Name -> value, in the order of declaration."""
-        if "_values" not in self.__dict__:  # they never change, and `param` takes its time over each
-            self.__dict__["_values"] = {name: getattr(self, name) for name in self.specs()}
-        return dict(self.__dict__["_values"])
+        return dict(vars(self))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.as_dict() == other.as_dict()
+        return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.as_dict().items()))
+        return hash(tuple(vars(self).items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
 def _explained(spec: KnobSpec) -> str:

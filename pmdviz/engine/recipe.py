@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from types import EllipsisType
@@ -28,16 +28,15 @@ from pmdviz.engine.recipe_parts import (
     most_changes,
     named_target,
     pack,
-    resolved_target,
-    shared_target,
     suited,
     unfold,
 )
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.kernels.groups import DEFAULT, in_dimensions, knob_groups
 from pmdviz.kernels.machine import machine
+from pmdviz.knobs import Knobs
 from pmdviz.methods import Method, find_method
-from pmdviz.targets import Target
+from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
@@ -58,7 +57,7 @@ KEYS = (
 )
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
@@ -70,16 +69,16 @@ class Recipe:
     """
 
     target: str
-    target_options: dict[str, Any]
     method: str
-    knobs: dict[str, Any]
+    _options: Knobs  # of the target
+    _start: Knobs  # of the method, at iteration 0
     seed: int
     budget: int | None
     budget_unit: str
     changes: tuple[Change, ...]
-    custom: CustomTarget | None = field(repr=False)
-    tables: tuple[Table, ...] = field(repr=False)  # a person's own, which the target's options name
-    made_with: dict[str, str] = field(repr=False)
+    custom: CustomTarget | None
+    tables: tuple[Table, ...]  # a person's own, which the target's options name
+    made_with: dict[str, str]
 
     def __init__(
         self,
@@ -95,16 +94,16 @@ class Recipe:
         made_with: Mapping[str, str] | None = None,
         **knobs: Any,
     ) -> None:
-        made, way = resolved_target(target, target_options or {}), find_method(method)
+        made, way = get_target(target, mapping("target_options", target_options or {})), find_method(method)
         start = way.Knobs.checked(knobs)
         start = suited(start, knobs, way.fitted(start, made))
         way.check_pair(made, start)
         unit = checked_unit(budget_unit, made)
         values = {
             "target": made.name,
-            "target_options": made.options.as_dict(),
             "method": method,
-            "knobs": start.as_dict(),
+            "_options": made.options,
+            "_start": start,
             "seed": checked_whole("seed", seed, 0, MAX_SEED),
             "budget": _usual_budget(way, made, start, unit) if budget is ... else _checked_budget(budget),
             "budget_unit": unit,
@@ -113,8 +112,21 @@ class Recipe:
             "tables": made.tables,
             "made_with": versions() if made_with is None else checked_versions(made_with),
         }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(values)
+
+    @property
+    def target_options(self) -> dict[str, Any]:
+        """The options of the target as plain values."""
+        return self._options.as_dict()
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """The knobs at iteration 0 as plain values."""
+        return self._start.as_dict()
+
+    def __repr__(self) -> str:
+        names = ("target", "target_options", "method", "knobs", "seed", "budget", "budget_unit", "changes")
+        return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self._identity() == other._identity()
@@ -168,7 +180,7 @@ class Recipe:
         The knobs must have been checked, as those in force were.
         """
         seed = self.seed if seed is None else seed
-        return self._unchecked_copy(knobs=knobs.as_dict(), changes=(), seed=seed, made_with=versions())
+        return self._unchecked_copy(_start=knobs, changes=(), seed=seed, made_with=versions())
 
     def limited(self, budget: int | None) -> Recipe:
         """The recipe with another budget, which must be a whole number above 0 or None."""
@@ -187,7 +199,7 @@ class Recipe:
 
     def make_target(self) -> Target:
         """The target; built-in ones are shared between recipes, as they never change."""
-        return self.custom or shared_target(self.target, tuple(self.target_options.items()))
+        return self.custom or shared_target(self.target, self._options)
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
@@ -209,15 +221,15 @@ class Recipe:
 
     def start_knobs(self) -> Any:
         """The knobs at iteration 0."""
-        return self.make_method().Knobs(**self.knobs)
+        return self._start
 
     def knobs_at(self, iteration: int) -> Any:
         """The knobs in force after the changes made at `iteration` and before."""
-        return self.make_method().Knobs(**self.values_at(iteration))
+        return type(self._start)(**self.values_at(iteration))
 
     def values_at(self, iteration: int) -> dict[str, Any]:
         """Their plain values, which cost a tenth."""
-        values = dict(self.knobs)
+        values = self.knobs
         for _, change in self.changes[: bisect_right(self.changes, iteration, key=_iteration)]:
             values.update(change)
         return values
@@ -352,7 +364,8 @@ def given_knobs(recipe: Recipe) -> dict[str, Any]:
     """The starting knobs that differ from what they would be if nothing were said."""
     way = recipe.make_method()
     usual, specs = way.fitted(way.Knobs.defaults(), recipe.make_target()).as_dict(), way.Knobs.specs()
-    return {name: v for name, v in recipe.knobs.items() if v != specs[name].default_beside(recipe.knobs, usual)}
+    knobs = recipe.knobs
+    return {name: v for name, v in knobs.items() if v != specs[name].default_beside(knobs, usual)}
 
 
 def as_python(recipe: Recipe, iterations: int | None = None) -> str:

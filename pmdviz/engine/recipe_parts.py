@@ -11,14 +11,12 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-from pmdviz.data.tables import tables_in
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method
-from pmdviz.targets import Target, find_target, make_target
+from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.offered import choice_of, offered
 
@@ -27,7 +25,6 @@ MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
 MAX_CHANGES = 10_000
-LARGE_TABLES = 500_000  # bytes of a person's own numbers
 MOST_DATA = 2_000  # bytes of a person's own tables in a link
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 _most_changes = MAX_CHANGES  # in this process
@@ -38,20 +35,6 @@ Change = tuple[int, dict[str, Any]]
 def fresh_seed(now: int) -> int:
     """Another seed than `now`, by chance."""
     return (now + 1 + secrets.randbelow(SPOKEN_SEEDS - 1)) % SPOKEN_SEEDS
-
-
-def shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
-    """The built-in target with these options: one for all recipes, as it never changes."""
-    large = sum(table.rows.nbytes for table in tables_in(dict(options).values())) > LARGE_TABLES
-    return (large_targets if large else small_targets)(name, options)
-
-
-def _made(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
-    return make_target(name, **dict(options))
-
-
-# A cached target keeps the table that it was made of: of visitors' large ones few are kept without a recipe.
-small_targets, large_targets = lru_cache(maxsize=32)(_made), lru_cache(maxsize=4)(_made)
 
 
 def keep_changes(most: int) -> None:
@@ -77,22 +60,6 @@ def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
         return start
     kept = {name: getattr(start, name) for name in unfit(start, fitted) & {*given}}
     return fitted.changed(kept) if kept else fitted
-
-
-def resolved_target(target: str | Target, options: Mapping[str, Any]) -> Target:
-    """The target that a name with options, or a target that is made, stands for. Raises InputError."""
-    if isinstance(target, str):
-        target = offered().get(target, target)
-    if isinstance(target, CustomTarget) and not options:
-        return target
-    if isinstance(target, str):
-        checked = find_target(target).checked_options(mapping("target_options", options))
-        return shared_target(target, tuple(checked.as_dict().items()))
-    if not isinstance(target, Target):
-        raise InputError(f"target must be a name or a target; given: {shown(target)}")
-    if options:
-        raise InputError("target_options go with the name of a built-in target; a target that is made has its own")
-    return shared_target(target.name, tuple(target.options.as_dict().items()))
 
 
 def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
@@ -279,13 +246,13 @@ def unfold(text: str) -> Mapping[str, Any]:
         raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")
     if number != str(FORMAT):
         raise other_format("link", int(number[:18]))
-    broken = InputError("the link was cut short or changed on the way; open it again from where you got it")
+    broken = "the link was cut short or changed on the way; open it again from where you got it"
     try:
         squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
         unfolder = zlib.decompressobj(-15)
         unfolded = unfolder.decompress(squeezed, LARGEST)
     except (binascii.Error, ValueError, zlib.error) as error:
-        raise broken from error
+        raise InputError(broken) from error
     if not unfolder.eof or unfolder.unused_data:
-        raise broken
+        raise InputError(broken)
     return mapping("what a link says", json_value(unfolded))

@@ -136,7 +136,7 @@ class Run:
         --------
         >>> run.export("posterior.gif", size="960x540", fps=20, theme="dark")
         """
-        from pmdviz.export import export  # a higher level, and Bokeh with it
+        from pmdviz.export import export  # a higher level, and matplotlib with it
 
         return export(self, path, **options)
 

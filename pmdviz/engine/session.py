@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.batches import BatchStream, StreamMark, copied
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.history import MEMORY_CAP, Ancestry, Checkpoint, Checkpoints, History, after_step, is_due, next_due
+from pmdviz.engine.history import Ancestry, History, after_step, is_due, next_due
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
 from pmdviz.engine.run import Run
@@ -18,6 +18,147 @@ from pmdviz.errors import InputError, shown
 from pmdviz.knobs import ACTS, Knobs
 from pmdviz.methods import Method, StepBlock
 from pmdviz.targets import Target
+
+# Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.
+
+
+def copied(rng: np.random.Generator) -> np.random.Generator:
+    """Another generator that gives from now on what this one will give."""
+    twin = np.random.default_rng()
+    twin.bit_generator.state = rng.bit_generator.state
+    return twin
+
+
+class StreamMark(NamedTuple):
+    """A moment of a `BatchStream`."""
+
+    rng_state: Mapping[str, Any]
+    epoch_state: Mapping[str, Any] | None  # the generator before the current permutation was drawn
+    position: int
+
+
+class BatchStream:
+    """Rows of successive batches, from one random generator.
+
+    `epochs`: permutations of all rows, one after the other, cut into batches; a batch may reach over the end of a
+    pass. `replacement`: independent uniform draws, as in Dai et al. 2016. `whole`: all rows in their order, no copy.
+    """
+
+    def __init__(self, rng: np.random.Generator, num_data: int) -> None:
+        self._rng, self._num_data = rng, num_data
+        self._epoch_state: Mapping[str, Any] | None = None
+        self._permutation = np.empty(0, dtype=np.uint32)
+        self._position = 0
+
+    def draw(self, size: int, batches: str) -> np.ndarray | slice:
+        """Row numbers (size,) of the next batch, which may be empty, or the slice of all rows."""
+        if batches == "whole":
+            return slice(None)
+        if batches == "replacement":
+            return self._rng.integers(self._num_data, size=size)
+        parts = [self._permutation[:0]] if size == 0 else []
+        while size > 0:
+            if self._position == len(self._permutation):
+                self._epoch_state = self._rng.bit_generator.state
+                self._permutation, self._position = self._shuffled(), 0
+            part = self._permutation[self._position : self._position + size]
+            self._position += len(part)
+            size -= len(part)
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _shuffled(self) -> np.ndarray:
+        """All row numbers in random order: `rng.permutation(N)` in half the memory."""
+        numbers = np.arange(self._num_data, dtype=np.uint32 if self._num_data < 2**32 else np.int64)
+        self._rng.shuffle(numbers)
+        return numbers
+
+    def copy(self) -> BatchStream:
+        """Another stream that goes on from here by itself."""
+        twin = BatchStream(copied(self._rng), self._num_data)
+        twin._epoch_state, twin._permutation, twin._position = self._epoch_state, self._permutation, self._position
+        return twin
+
+    def mark(self) -> StreamMark:
+        """The present moment."""
+        return StreamMark(self._rng.bit_generator.state, self._epoch_state, self._position)
+
+    def restore(self, mark: StreamMark) -> None:
+        """Go back to `mark`."""
+        self._permutation, self._epoch_state = np.empty(0, dtype=np.uint32), mark.epoch_state
+        if mark.epoch_state is not None:
+            self._rng.bit_generator.state = mark.epoch_state
+            self._permutation = self._shuffled()
+        self._rng.bit_generator.state, self._position = mark.rng_state, mark.position
+
+
+# Kept moments of a run: places to come back to, thinned to a memory cap.
+
+MEMORY_CAP = 64 * 2**20  # bytes of kept frames
+FEWEST = 4
+
+
+class Checkpoint(NamedTuple):
+    """A kept frame and the random streams behind it."""
+
+    frame: Frame
+    rng_state: Mapping[str, Any]
+    mark: StreamMark
+
+
+class Checkpoints:
+    """Checkpoints by iteration, in rising order; past `memory_cap` bytes every second one but the last is dropped."""
+
+    def __init__(self, memory_cap: int = MEMORY_CAP) -> None:
+        self._memory_cap, self.num_bytes = memory_cap, 0
+        self._kept: dict[int, Checkpoint] = {}
+
+    def copy(self) -> Checkpoints:
+        """Others that keep the same moments, in the same memory."""
+        twin = Checkpoints(self._memory_cap)
+        twin._kept, twin.num_bytes = {**self._kept}, self.num_bytes
+        return twin
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The kept frames, the earliest first."""
+        return [checkpoint.frame for checkpoint in self._kept.values()]
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Keep it as the last one, in place of one of the same iteration."""
+        last = checkpoint.frame.iteration
+        self.forget(last)
+        self._kept[last] = checkpoint
+        self.num_bytes += checkpoint.frame.num_bytes
+        if self.num_bytes > self._memory_cap:
+            self._halve()
+
+    def shrink(self, memory_cap: int) -> None:
+        """Let go what is more than `memory_cap` bytes, but for a few; what is kept later may be more again."""
+        while self.num_bytes > memory_cap and len(self._kept) > FEWEST:
+            self._halve()
+
+    def _halve(self) -> None:
+        last = next(reversed(self._kept))
+        if len(self._kept) > FEWEST:
+            for at in [at for k, at in enumerate(self._kept) if k % 2 and at != last]:
+                self.forget(at)
+
+    def forget(self, at: int) -> None:
+        """Let the one of iteration `at` go, if there is one."""
+        checkpoint = self._kept.pop(at, None)
+        self.num_bytes -= checkpoint.frame.num_bytes if checkpoint else 0
+
+    def at(self, iteration: int) -> int:
+        """The iteration of the last one at or before `iteration`."""
+        return max(at for at in self._kept if at <= iteration)
+
+    def nearest(self, iteration: int) -> Checkpoint:
+        """The last one at or before `iteration`; those after it are let go."""
+        at = self.at(iteration)
+        for later in [k for k in self._kept if k > at]:
+            self.forget(later)
+        return self._kept[at]
 
 
 class Session:

@@ -12,7 +12,6 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.base import (
@@ -30,7 +29,7 @@ from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.draws import NUM_DRAWS
-from pmdviz.targets import Target, find_target
+from pmdviz.targets import Target, find_target, get_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.reference.exact import DrawsReference
 
@@ -151,7 +150,7 @@ class Family(NamedTuple):
 
 def _built_in(title: str, name: str, options: Mapping[str, Any]) -> Family:
     def make(dim: int, num_data: int, seed: int) -> Target:
-        return resolved_target(name, {**options, "dim": dim, "num_data": num_data, "data_seed": seed})
+        return get_target(name, {**options, "dim": dim, "num_data": num_data, "data_seed": seed})
 
     return Family(title, find_target(name).declared | {"reals"}, make)
 

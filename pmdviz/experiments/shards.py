@@ -11,7 +11,6 @@ import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.aggregation.models import MODELS, Mixture, Model, fit_by_bic
@@ -36,7 +35,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import Divergences, picture
 from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
 from pmdviz.streams import stream
-from pmdviz.targets import Target
+from pmdviz.targets import Target, get_target
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.linear import Linear
@@ -283,7 +282,7 @@ class FullTarget(NamedTuple):
 
 def _built_in(title: str, error: str, name: str, **options: Any) -> FullTarget:
     def make(num_data: int, seed: int) -> Target:
-        return resolved_target(name, {**options, "num_data": num_data, "data_seed": seed})
+        return get_target(name, {**options, "num_data": num_data, "data_seed": seed})
 
     return FullTarget(title, error, make)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -167,9 +169,34 @@ def of_q(frame: Measurable) -> float:
     return 0.0
 
 
-def applicable(target: Target, method: Method) -> list[Metric]:
+Found = TypeVar("Found")
+
+
+def of_pair(find: Callable[[Target, Method], Found]) -> Callable[[Target, Method], Found]:
+    """`find`, which looks at a target and a method once and keeps what it has found as long as the target lives."""
+    kept: WeakKeyDictionary[Target, dict[Method, Found]] = WeakKeyDictionary()
+
+    @wraps(find)
+    def found(target: Target, method: Method) -> Found:
+        of_target = kept.setdefault(target, {})
+        if method not in of_target:
+            of_target[method] = find(target, method)
+        return of_target[method]
+
+    return found
+
+
+@of_pair
+def applicable(target: Target, method: Method) -> tuple[Metric, ...]:
     """The metrics available for the pair."""
-    return [metric for metric in METRICS.values() if metric.applies(target, method)]
+    return tuple(metric for metric in METRICS.values() if metric.applies(target, method))
+
+
+@of_pair
+def traced_names(target: Target, method: Method) -> tuple[str, ...]:
+    """Names of the metrics that a row of the history has."""
+    pair = target, method
+    return tuple(one.name for one in METRICS.values() if one.always or (one.applies(*pair) and one.traced(*pair)))
 
 
 def planar(target: Target, method: Method) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,23 +48,8 @@ class Group(NamedTuple):
     most: float = np.inf  # that a value on a linear axis can be
 
 
-class Groups(Mapping[str, Group]):
-    """The axes of all metrics and of all numbers that methods tell of their steps, by key.
-
-    Read off the tables whenever it is asked: what is added to them later is there too.
-    """
-
-    def __getitem__(self, key: str) -> Group:
-        return self._all()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def _all(self) -> dict[str, Group]:
-        return _groups(tuple(METRICS), tuple(METHODS))
+class Groups(dict[str, Group]):
+    """The axes of all metrics and of all numbers that methods tell of their steps, by key."""
 
     def of(self, target: Any, method: Method) -> dict[str, Group]:
         """Those available for a target and a method."""
@@ -74,15 +58,15 @@ class Groups(Mapping[str, Group]):
         return {key: group for key, group in self.items() if names & set(group.metrics)}
 
 
-@lru_cache(4)
-def _groups(metrics: tuple[str, ...], methods: tuple[str, ...]) -> dict[str, Group]:
+def _groups() -> Groups:
     axes: dict[str, list[Metric]] = {}
-    for name in metrics:
-        if METRICS[name].axis:
-            axes.setdefault(METRICS[name].axis, []).append(METRICS[name])
-    found = {key: _of_metrics(those) for key, those in axes.items()}
-    scalars = {scalar.name: scalar for name in methods for scalar in METHODS[name].scalars}
-    return found | {f"step_{name}": _of_scalar(scalar) for name, scalar in scalars.items()}
+    for metric in METRICS.values():
+        if metric.axis:
+            axes.setdefault(metric.axis, []).append(metric)
+    found = Groups({key: _of_metrics(those) for key, those in axes.items()})
+    scalars = {scalar.name: scalar for method in METHODS.values() for scalar in method.scalars}
+    found.update({f"step_{name}": _of_scalar(scalar) for name, scalar in scalars.items()})
+    return found
 
 
 def _of_metrics(those: list[Metric]) -> Group:
@@ -102,7 +86,7 @@ def _of_scalar(scalar: Scalar) -> Group:
     return Group(title, label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")}, {}, np.inf)
 
 
-GROUPS = Groups()
+GROUPS = _groups()
 
 
 def first_group(known: Mapping[str, Group]) -> str:
@@ -113,14 +97,13 @@ def first_group(known: Mapping[str, Group]) -> str:
     return next(judging, next(iter(known)))
 
 
-def columns_drawn() -> tuple[str, ...]:
-    """The columns of a history that traces may show."""
-    return tuple(dict.fromkeys(name for group in GROUPS.values() for name in group.metrics))
+COLUMNS = tuple(dict.fromkeys(name for group in GROUPS.values() for name in group.metrics))  # that traces may show
+ALWAYS_DUE = frozenset(name for name in COLUMNS if name not in METRICS or METRICS[name].drawn)
 
 
 def columns_due(group: Group) -> frozenset[str]:
     """The columns that a drawn frame has a value for while `group` is shown: others would cost and not be seen."""
-    return frozenset(n for n in columns_drawn() if n not in METRICS or METRICS[n].drawn or n in group.metrics)
+    return ALWAYS_DUE.union(group.metrics)
 
 
 def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarray:
@@ -302,7 +285,7 @@ def with_present(history: Mapping[str, np.ndarray], frame: Any) -> Mapping[str, 
     """History columns that end with the present frame, so that the traces move with every frame."""
     if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
         return history
-    names = [*CLOCKS, *(name for name in columns_drawn() if name in history)]
+    names = [*CLOCKS, *(name for name in COLUMNS if name in history)]
     return {name: np.append(history[name], value_of(frame, name)) for name in names}
 
 

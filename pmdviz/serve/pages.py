@@ -33,9 +33,9 @@ from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.background import pool_for
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.task import pool_for
 from pmdviz.lab.pages.lessons import LessonsPage
 from pmdviz.lab.pages.methods import MethodsPage
 from pmdviz.lab.panels.lesson.guide import BESIDE, Guide

@@ -13,8 +13,8 @@ from panel.custom import JSComponent
 from panel.io.state import set_curdoc
 
 from pmdviz.lab import css
-from pmdviz.lab.loop.jobs import log_failure
 from pmdviz.lab.loop.locked import handed, locked
+from pmdviz.lab.loop.task import log_failure
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
 PARTS = ("foot", "controls", "view")  # of a page, in the order in which they are built: the pictures come last

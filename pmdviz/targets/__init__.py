@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
-from pmdviz.errors import unknown
+from pmdviz.data.tables import tables_in
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
+from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.offered import offered as offered_targets
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
+
+LARGE_TABLES = 500_000  # bytes of a person's own numbers
 
 
 def find_target(name: str) -> type[Target]:
@@ -24,4 +33,32 @@ def make_target(name: str, /, **options: object) -> Target:
     return find_target(name)(**options)
 
 
-__all__ = ["TARGETS", "Target", "find_target", "make_target"]
+def get_target(target: str | Target, options: Mapping[str, Any] | None = None) -> Target:
+    """The target that a name with options, or a target that is made, stands for. Raises InputError."""
+    if isinstance(target, str):
+        target = offered_targets().get(target, target)
+    if isinstance(target, CustomTarget) and not options:
+        return target
+    if isinstance(target, str):
+        return shared_target(target, find_target(target).checked_options(options or {}))
+    if not isinstance(target, Target):
+        raise InputError(f"target must be a name or a target; given: {shown(target)}")
+    if options:
+        raise InputError("target_options go with the name of a built-in target; a target that is made has its own")
+    return shared_target(target.name, target.options)
+
+
+def shared_target(name: str, options: Knobs) -> Target:
+    """The built-in target with these options: one for all recipes, as it never changes."""
+    large = sum(table.rows.nbytes for table in tables_in(options.as_dict().values())) > LARGE_TABLES
+    return (large_targets if large else small_targets)(name, options)
+
+
+def _made(name: str, options: Knobs) -> Target:
+    return make_target(name, **options.as_dict())
+
+
+# A cached target keeps the table that it was made of: of visitors' large ones few are kept without a recipe.
+small_targets, large_targets = lru_cache(maxsize=32)(_made), lru_cache(maxsize=4)(_made)
+
+__all__ = ["TARGETS", "Target", "find_target", "get_target", "make_target", "shared_target"]

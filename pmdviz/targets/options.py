@@ -24,7 +24,7 @@ def data_points(default: int, most: int = 100_000) -> Whole:
 def data_source(built_in: Mapping[str, str], doc: str) -> Source:
     """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
     first = next(iter(built_in))
-    return Source(first, choices=built_in, check_on_set=False, label="Data from", acts="restart", doc=doc)
+    return Source(first, choices=built_in, label="Data from", acts="restart", doc=doc)
 
 
 def own_data(form: TableForm, **simulated: str) -> Source:

@@ -7,7 +7,7 @@ import pytest
 
 import pmdviz
 from pmdviz.densities.density import GaussianMixture, KernelDensity
-from pmdviz.engine.judging import caveat_of, find
+from pmdviz.engine.frame import caveat_of, find
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics import shift

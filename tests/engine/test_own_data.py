@@ -10,11 +10,12 @@ import pytest
 from pmdviz.data import files as data_files
 from pmdviz.data.tables import held, hold
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import LARGE_TABLES, MOST_DATA, large_targets, small_targets
+from pmdviz.engine.recipe_parts import MOST_DATA
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import results
+from pmdviz.targets import LARGE_TABLES, large_targets, small_targets
 from tests.support.engine import digest
 
 

@@ -1,4 +1,3 @@
-import asyncio
 import csv
 import html
 import importlib.util
@@ -19,8 +18,9 @@ from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.work import Work
+from pmdviz.lab.loop.work import ExportTask
 from pmdviz.lab.panels.export import RACE, RUN, ExportPanel
+from tests.lab.threads import until
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def gone(folder, seconds=60):
 
 def test_a_film_that_would_take_too_long_stops_after_its_first_frames(run, monkeypatch):
     monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "1")
-    monkeypatch.setattr(export, "SURE", 2)
-    work = Work("film.gif", {"width": 1600, "height": 1600, "frames": 16})
+    monkeypatch.setattr(export, "EXPORT_SURE", 2)
+    work = ExportTask("film.gif", {"width": 1600, "height": 1600, "frames": 16})
     work.make(run)
     await_end(work, 120)
     with pytest.raises(InputError, match="1 s is the most here: choose fewer frames"):
@@ -54,14 +54,14 @@ def test_a_film_that_would_take_too_long_stops_after_its_first_frames(run, monke
 
 
 def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing(run):
-    work = Work("film.gif", {"width": 160, "height": 160, "frames": 3})
+    work = ExportTask("film.gif", {"width": 160, "height": 160, "frames": 3})
     assert not work.over and work.words().startswith("Waiting")
     work.make(run)
     await_end(work)
     assert work.result() == work.path and work.path.read_bytes().startswith(b"GIF89a")
     work.clear()
     assert not work.path.parent.exists()
-    queued, early, late = (Work("film.gif", {"frames": 4}) for _ in range(3))
+    queued, early, late = (ExportTask("film.gif", {"frames": 4}) for _ in range(3))
     early.cancel()
     early.make(run)  # the session's thread may come to it after the person has cancelled
     late.make(run)
@@ -127,7 +127,7 @@ async def test_an_export_from_the_panel():
     panel._begin()
     assert panel.make.disabled and panel.stop_it.visible
     assert asked[-1](runner).frame.iteration == last.frame.iteration
-    await asyncio.gather(*panel._tasks)
+    await until(lambda: not panel._slot.running)
     assert panel.download.visible and panel.download.filename == "pmdviz.csv" and not panel.make.disabled
     path = panel.download.callback()
     panel.download._sync_data(path)
@@ -138,12 +138,12 @@ async def test_an_export_from_the_panel():
     panel._begin()
     panel.download._sync_data(panel._file())  # the click came when the next one had just begun
     panel._cancel()
-    await asyncio.gather(*panel._tasks)
+    await until(lambda: not panel._slot.running)
     assert panel.download.visible and panel._file() == path and path.exists()
     panel.kind.value = ".json"
     panel._begin()
     asked[-1](runner)
-    await asyncio.gather(*panel._tasks)
+    await until(lambda: not panel._slot.running)
     panel._cancel()
     assert panel.download.filename == "pmdviz.json" and panel._file().exists() and not path.exists()
     panel.stop()
@@ -167,7 +167,7 @@ async def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
             panel.form.controls["width"].receive({"value": "320"})
         panel._begin()
         assert asked[-1](runner).iteration == snapshot.iteration
-        await asyncio.gather(*panel._tasks)
+        await until(lambda: not panel._slot.running)
         assert panel.download.filename == f"pmdviz-race{suffix}"
         shutil.copy(panel._file(), tmp_path)
     assert panel.options() == {"width": 320}

@@ -5,10 +5,9 @@ import pytest
 import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, failed_step_words
 from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link
-from pmdviz.lab.panels.cards import error_words
 from pmdviz.views import figures
 from tests.lab.threads import playing_lab, until
 
@@ -24,7 +23,7 @@ def test_what_can_be_read_and_what_is_refused():
         Lab(bandwidth=-1)
     with pytest.raises(InputError):
         lab.set(bandwidth=0)
-    assert error_words(ValueError("broken")) == "the step failed with ValueError: broken"
+    assert failed_step_words(ValueError("broken")) == "the step failed with ValueError: broken"
 
 
 def test_without_an_event_loop_every_setting_acts_at_once():

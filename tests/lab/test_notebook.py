@@ -18,9 +18,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.lab.notebook import notebook
-from pmdviz.lab.notebook.still import PNG, Still
-from pmdviz.lab.notebook.widget import VERSION, scripts, self_contained
+from pmdviz.lab import notebook
+from pmdviz.lab.notebook import PNG, Still
+from pmdviz.lab.notebook_widget import VERSION, scripts, self_contained
 from tests.lab.threads import until
 
 FOREIGN = re.compile(r"https?://[^\"'\\ )]+")

@@ -27,7 +27,7 @@ async def raced(recipe=RACE):
 
 def at_rest(page):
     """Whether no step is under way, of the loop's or of an entrant's own thread."""
-    return not page.live.at_work and all(turn.done() for turn, _, _ in page.live.runner._turns.values())
+    return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns.values())
 
 
 async def test_plays_to_the_end_and_continues():

@@ -15,7 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, record
 from pmdviz.lab.loop import recorded
-from pmdviz.lab.loop.pace import FAST
+from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
 from pmdviz.lab.loop.runner import STARTS_AGAIN, Runner
 from pmdviz.lab.pages.race import RacePage

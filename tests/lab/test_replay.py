@@ -9,11 +9,11 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import Link
-from pmdviz.lab.loop import replay
-from pmdviz.lab.loop.background import Again, DaemonPool
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop import runner as replay
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.replay import MAX_KEPT, replay_to
-from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.loop.runner import MAX_KEPT, Runner, replay_to
+from pmdviz.lab.loop.task import Again, DaemonPool
 
 RECIPE = Recipe("mixture", num_particles=60, budget=None, changes=((4, {"bandwidth": 0.4}), (8, {"eta": 3.0})))
 AT = 12
@@ -24,7 +24,7 @@ def alone(monkeypatch):
     """No replay of another test, no limit, and one iteration a turn."""
     monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", -1.0)
     monkeypatch.setattr(replay, "_replays", {})
-    monkeypatch.setattr(replay, "_most_seconds", math.inf)
+    monkeypatch.setattr(limits, "_most_replay_s", math.inf)
 
 
 def visitor(recipe=RECIPE, at=AT, digest=""):
@@ -123,12 +123,12 @@ def test_who_leaves_hands_the_replay_over(monkeypatch):
     assert sum(steps) == AT
 
 
-def test_a_link_beyond_what_can_be_replayed_says_so():
+def test_a_link_beyond_what_can_be_replayed_says_so(monkeypatch):
     recipe = RECIPE.limited(500)
     pair = visitor(recipe, at=4000, digest="0" * 12)
     assert arrived(*pair)[0].done
     assert pair[1].sentence == "The link asks for iteration 4,000, but its run ends at iteration 5."
-    replay.keep_seconds(60)
+    monkeypatch.setattr(limits, "_most_replay_s", 60)
     pair = visitor(at=10**9, digest="0" * 12)
     snapshot, turns = arrived(*pair)
     assert snapshot.frame.iteration == 0 and turns == 1

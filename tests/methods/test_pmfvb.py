@@ -8,7 +8,7 @@ from scipy import stats
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.loop.forecast import step_seconds
+from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.methods import METHODS
 from pmdviz.methods.mean_field.pmfvb import BOUND_EVERY, WINDOW, lower_bound
 from pmdviz.methods.mean_field.pmfvb_nn import blocks, noise_draws

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pmdviz.lab.loop.pace import FAST
+from pmdviz.lab.loop.live import FAST
 from tests.support.wire import PATIENCE_S, Wire, objects
 
 DRAW_S = 0.03  # what a browser needs from a frame to its acknowledgement

@@ -9,12 +9,11 @@ import pytest
 import pmdviz
 from pmdviz.cli.main import main
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import read
 from pmdviz.serve import server
-from pmdviz.targets import offered
+from pmdviz.targets import get_target, offered
 from tests.support.tables import looped
 
 MODULE = """
@@ -69,7 +68,7 @@ def heights(place):
 
 def test_it_is_loaded_by_its_place_once_and_found_by_its_name(heights):
     assert os.environ[offered.VARIABLE] == "own_models:target"
-    assert resolved_target("heights", {}) is heights is offered.offered()["heights"]
+    assert get_target("heights", {}) is heights is offered.offered()["heights"]
     assert "heights" in offered.titles() and offered.names() == {"heights": "heights"}
     assert pmdviz.run(target="heights", num_particles=50, budget=600).final.metrics["tv"] < 0.5
     with pytest.raises(InputError, match="target_options go with the name of a built-in target"):

@@ -32,7 +32,6 @@ from pmdviz.engine.recipe_parts import (
     mapping,
     named_target,
     pack,
-    resolved_target,
     unfold,
 )
 from pmdviz.errors import InputError, shown
@@ -41,7 +40,7 @@ from pmdviz.knobs import Knobs, KnobSpec, whole_number
 from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
-from pmdviz.targets import Target
+from pmdviz.targets import Target, get_target
 from pmdviz.targets.custom import CustomTarget
 
 # What a race counts against its budget: observations used, or evaluations of the likelihood and its gradient.
@@ -116,7 +115,7 @@ class RaceRecipe:
         clock: str | EllipsisType = ...,
     ) -> RaceRecipe:
         """The recipe of a race as `pmdviz.race` takes it. Raises InputError for anything that cannot be used."""
-        made = resolved_target(target, target_options or {})
+        made = get_target(target, mapping("target_options", target_options or {}))
         found, numbers = entrants(methods), checked_seeds(seeds)
         points = checked_whole("points", points, 0, MAX_POINTS)
         unit = checked_unit(clock, made, "clock")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.grid import Grid
-from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.measures import ERRORS

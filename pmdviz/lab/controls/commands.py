@@ -11,8 +11,7 @@ import panel as pn
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.controls.setup import next_recipe
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import Live
-from pmdviz.lab.loop.pace import Pace
+from pmdviz.lab.loop.live import Live, Pace
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot

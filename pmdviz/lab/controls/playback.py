@@ -8,8 +8,8 @@ from typing import Any
 import panel as pn
 
 from pmdviz.lab import css
+from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.pace import PACES, SLOW, Pace, menu
 
 BUTTONS = {  # label -> act; Play is also Pause, and at the end of the budget Replay
     "Restart": "restart",

@@ -9,7 +9,6 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
@@ -20,7 +19,7 @@ from pmdviz.lab.controls.setup import ProblemControls, fitting_methods, refused,
 from pmdviz.lab.loop.locked import handed
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
-from pmdviz.targets import Target
+from pmdviz.targets import Target, get_target
 from pmdviz.targets.offered import choice_of
 from pmdviz.views.race_tiles import MOST
 
@@ -140,11 +139,11 @@ class RaceSetup(ProblemControls):
 
     def _option(self, name: str, value: Any) -> None:
         target = self.recipe.target
-        self._ask(target=resolved_target(target.name, {**target.options.as_dict(), name: value}))
+        self._ask(target=get_target(target.name, {**target.options.as_dict(), name: value}))
 
     def _on_target(self, event: Any) -> None:
         """Those who cannot run on another target stay out; knobs that were given stay."""
-        target = resolved_target(event.new, {})
+        target = get_target(event.new, {})
         fitting, recipe = fitting_methods(target).values(), self.recipe
         stay = [one for one in recipe.entrants if one.method in fitting]
         parts: dict[str, Any] = {"target": target}

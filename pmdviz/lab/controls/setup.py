@@ -10,7 +10,6 @@ from typing import Any
 import panel as pn
 
 from pmdviz.engine.recipe import MAX_SEED, Recipe
-from pmdviz.engine.recipe_parts import resolved_target
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, unknown
 from pmdviz.knobs import Knobs, KnobSpec
@@ -25,7 +24,7 @@ from pmdviz.lab.panels.diagnosis import DiagnosisPanel
 from pmdviz.methods import METHODS, Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.scenes.words import marked
-from pmdviz.targets import TARGETS, Target
+from pmdviz.targets import TARGETS, Target, get_target
 from pmdviz.targets.offered import titles
 
 # The recipe of a run that takes the place of another one: what was turned stays, as far as it fits.
@@ -36,7 +35,7 @@ MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 
 def _that_fits(method: str, target: Target | str) -> str:
     """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
-    made = resolved_target(target, {}) if isinstance(target, str) else target
+    made = get_target(target)
     fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
     if method in fitting:
         return method
@@ -111,12 +110,8 @@ SEED = KnobSpec(
     None,
     (),
     "Seed of the run",
-    "",
     "Random numbers of the run; the data have a seed of their own.",
-    "restart",
-    False,
-    None,
-    None,
+    acts="restart",
 )
 
 

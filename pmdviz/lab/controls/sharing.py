@@ -23,12 +23,11 @@ from pmdviz.lab import css, links
 from pmdviz.lab.controls.playback import SMALL, small_button
 from pmdviz.lab.css import static
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.background import Again
 from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.pace import Throttle
-from pmdviz.lab.loop.replay import Replay, replay_to
-from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.loop.runner import Replay, Runner, Snapshot, replay_to
+from pmdviz.lab.loop.task import Again
 from pmdviz.presets.experiments import find_experiment_preset
 from pmdviz.scenes.words import duration
 

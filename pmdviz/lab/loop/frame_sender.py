@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,6 @@ from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
 from pmdviz.lab.css import EXPLAIN, static
-from pmdviz.lab.panels.status import fields_html
 from pmdviz.scenes.columns import pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
@@ -95,11 +94,14 @@ class FrameSender:
     """Sends columns of the `packed` sources and the fields of the status panel.
 
     Until the page is there they go into the document itself. From `live` on they take the short way, which leaves the
-    sources and the text of this side as they were in the document; the browser has the present.
+    sources and the text of this side as they were in the document; the browser has the present. `html` makes the status
+    panel's text of its fields.
     """
 
-    def __init__(self, ack: Acknowledge, packed: Sequence[Any], status: Any) -> None:
-        self._ack, self._packed, self._status = ack, list(packed), status
+    def __init__(
+        self, ack: Acknowledge, packed: Sequence[Any], status: Any, html: Callable[[Mapping[str, Any]], str]
+    ) -> None:
+        self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
         self._live, self._open = False, 0
 
@@ -112,7 +114,7 @@ class FrameSender:
         if self._live:
             self._ack.words = json.dumps(fields)
         else:
-            self._status.text = fields_html(fields)
+            self._status.text = self._html(fields)
 
     def put(self, source: Any, data: dict[str, np.ndarray]) -> None:
         """Give a source its columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -15,26 +16,97 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.base import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
-from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, most_within, step_seconds
-from pmdviz.lab.loop.replay import DEFAULT_SECONDS, keep_seconds
 from pmdviz.limits import limit
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.scenes.words import duration
 from pmdviz.targets import Target
+
+# How long a step is going to take, from the work that the knobs declare: only to predict, never to measure.
+
+# Pairs a CPU second, on the mixture and one core of an AMD EPYC; a target of one's own may cost anything.
+KERNELS_PER_SECOND = 1.2e9
+LIKELIHOODS_PER_SECOND = 2.0e9
+GRADIENTS_PER_SECOND = 1.2e9
+
+COUNTS = ("num_particles", "most_particles")  # knobs that are numbers of particles
+
+
+def most_asked(knobs: Any) -> tuple[int, str]:
+    """The largest number of particles that a run may come to have, and the knob that says so."""
+    values = knobs.as_dict()
+    asked = [(values[name], name) for name in COUNTS if name in values and knobs.matters(name, values)]
+    return max(asked, default=(0, COUNTS[0]))
+
+
+def step_seconds(knobs: MethodKnobs, on: Target | int = 1) -> float:
+    """CPU seconds of the longest step on a target, or with so many data in one."""
+    work = knobs.work(on) if isinstance(on, int) else knobs.work_on(on)
+    return (
+        work.kernels / KERNELS_PER_SECOND
+        + work.likelihoods / LIKELIHOODS_PER_SECOND
+        + work.gradients / GRADIENTS_PER_SECOND
+    )
+
+
+def heaviest(knobs: MethodKnobs, on: Target | int) -> tuple[str, int]:
+    """The knob that makes the longest step so long, and its value; `num_data` and N where it is the data alone.
+
+    It is the one at whose least value the step is shortest.
+    """
+    values, seconds = knobs.as_dict(), step_seconds(knobs, on)
+    whole = [n for n, spec in knobs.specs().items() if spec.kind == "whole" and knobs.matters(n, values)]
+    least = {n: step_seconds(_with(knobs, n, knobs.specs()[n].bounds[0]), on) for n in whole}
+    name = min(least, key=lambda n: least[n], default="")
+    if name and least[name] < seconds / 2:
+        return name, values[name]
+    most, name = most_asked(knobs)  # two numbers of particles alike: neither alone shortens it much
+    return (name, most) if most else ("num_data", on if isinstance(on, int) else on.num_data)
+
+
+def label_of(knobs: MethodKnobs, name: str) -> str:
+    """What a page calls that which `heaviest` names."""
+    specs = knobs.specs()
+    return specs[name].label if name in specs else "Data points N"
+
+
+def most_within(seconds: float, knobs: MethodKnobs, name: str, on: Target | int = 1) -> int:
+    """The largest value of a whole knob with which the longest step takes at most `seconds`, or its least value."""
+    low, high = knobs.specs()[name].bounds
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = step_seconds(_with(knobs, name, middle), on) <= seconds
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _with(knobs: MethodKnobs, name: str, value: int) -> MethodKnobs:
+    return knobs.replaced(**{name: value})
+
+
+# The limits.
 
 PARTICLES = "num_particles"
 DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
 DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some hundred
+DEFAULT_REPLAY_S = 60  # of computing that a server spends on one replay
+_most_replay_s = math.inf
 
 
 def enforce() -> None:
     """Put into force what holds for the whole process: no files, changes of a recipe, replays of links, finest grid."""
+    global _most_replay_s
     forbid_reading()
     forbid_insisting()
     keep_changes(limit("max_changes") or DEFAULT_CHANGES)
-    keep_seconds(limit("max_replay_s") or DEFAULT_SECONDS)
+    _most_replay_s = limit("max_replay_s") or DEFAULT_REPLAY_S
     side = limit("max_grid")
     if side is not None:
         keep_sides(side)
+
+
+def most_replay_s() -> float:
+    """The most seconds of computing that the replay of a link may take."""
+    return _most_replay_s
 
 
 def upload_bytes() -> int:

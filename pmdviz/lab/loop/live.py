@@ -5,28 +5,166 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from panel.io.state import set_curdoc
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import knob_groups
-from pmdviz.kernels.pool import Cancelled, CancelToken
+from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs
-from pmdviz.lab.loop.background import pool_for, timed
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
-from pmdviz.lab.loop.pace import FAST, Beat, Pace
 from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.loop.task import Again, Task, log_failure, pool_for, running_loop
+
+# How fast a run is shown: which iteration belongs to which second of playing. It changes nothing that is computed.
+
+FIRST_S = 0.5  # seconds from one iteration to the next at the very start of a slow one
+GENTLE = 6  # iterations after which it goes twice as fast as at first
+
+
+class Pace(NamedTuple):
+    """A schedule of iterations, of a race a schedule of rounds.
+
+    Attributes
+    ----------
+    name : str
+        Its key in a menu.
+    per_second : float
+        Iterations a second; infinite where the next frame comes as soon as the last one has been drawn.
+    a_frame : int
+        Iterations of one frame: where there is a rate those that a slow browser may leave out at once, else all.
+    slow_start : bool
+        Whether playing time grows like the logarithm of the iteration, until every frame that can be drawn comes.
+    """
+
+    name: str
+    per_second: float = math.inf
+    a_frame: int = 1
+    slow_start: bool = False
+
+    def seconds(self, iteration: int) -> float:
+        """Seconds of playing from iteration 0 until this one is shown."""
+        if self.slow_start:
+            return FIRST_S * GENTLE * math.log1p(iteration / GENTLE)
+        return iteration / self.per_second
+
+    def words(self, count: Callable[[int], str]) -> str:
+        """What a menu says; `count` says a number of iterations: "3 iterations" a second."""
+        if self.slow_start:
+            return "slow at first"
+        if math.isfinite(self.per_second):
+            return f"{count(int(self.per_second))} a second"
+        return "as fast as it goes" if self.a_frame == 1 else f"{count(self.a_frame)} a frame"
+
+
+SLOW, FAST = Pace("slow", slow_start=True), Pace("fast")
+RATES = Pace("1", 1), Pace("3", 3), Pace("10", 10, a_frame=3), Pace("30", 30, a_frame=8)
+PACES = {pace.name: pace for pace in (SLOW, *RATES, FAST, *(Pace(f"x{n}", a_frame=n) for n in (5, 20, 50)))}
+
+
+def menu(count: Callable[[int], str]) -> dict[str, str]:
+    """Words -> name of every pace; the usual one comes first."""
+    return {pace.words(count): name for name, pace in PACES.items()}
+
+
+class Beat:
+    """When the next iterations of a run that plays are due. The first is due at once.
+
+    Time that went by in a long step, or out of sight, is not made up for beyond one frame.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self._due, self._begun = 0.0, False
+
+    def wait(self, now: float) -> float:
+        """Seconds until something is due."""
+        return max(0.0, self._due - now) if self._begun else 0.0
+
+    def take(self, now: float, iteration: int) -> int:
+        """How many iterations are due of a run that stands at `iteration`; they count as made."""
+        due, taken, pause = (self._due if self._begun else now), 0, 0.0
+        while taken < self.pace.a_frame and due <= now:
+            taken += 1
+            pause = self.pace.seconds(iteration + taken + 1) - self.pace.seconds(iteration + taken)
+            due += pause
+        if taken:  # after a long step the next two do not come in one breath
+            due = max(due, now + pause / (2 * self.pace.a_frame))
+        self._due, self._begun = due, True
+        return taken
+
+
+class Throttle:
+    """What is done with every change at rest, and at most once in so many seconds while a run plays."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, -math.inf
+
+    def is_due(self, now: float, playing: bool) -> bool:
+        """Whether it is due; it counts as done then."""
+        if playing and now - self._last < self._seconds:
+            return False
+        self._last = now
+        return True
+
+
+# What the loop is given and what it draws on.
+
+
+class Screen(Protocol):
+    """What the loop draws on; all methods are called on the event loop."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw a snapshot."""
+
+    def busy(self, what: str, seconds: float, share: float) -> None:
+        """Say what lasts, for how long already, and which share of its present part is done."""
+
+    def waiting(self, what: str, seconds: float) -> None:
+        """Say that it waits for kernels, for about so many seconds."""
+
+    def cancelled(self, what: str) -> None:
+        """Say that it was cancelled; the last picture stays."""
+
+    def failed(self, error: Exception) -> None:
+        """Say what went wrong in a step; the last picture stays."""
+
+    def refused(self, what: str, error: InputError) -> None:
+        """Say why a value could not be used."""
+
+    def play_changed(self, playing: bool) -> None:
+        """Show whether it plays."""
+
+
+class Job(NamedTuple):
+    """Something to do with the runner in a worker thread; one that sets knobs has their values, and their class."""
+
+    what: str
+    act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot] | Again]
+    kind: type[Knobs] | None = None
+    values: Mapping[str, Any] = {}
+
+
+def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A message to a tab that has just been closed is no error; Panel leaves that exception in its task."""
+    if not isinstance(context.get("exception"), (WebSocketClosedError, StreamClosedError)):
+        loop.default_exception_handler(context)
+
+
+# The loop.
 
 IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
 WATCHDOG_S = 2.0
@@ -54,7 +192,7 @@ class Live:
         self._seen = True  # whether the page is the one that is shown, of those that the app has
         self._took = 0.0  # CPU seconds of the last job
         self._sent = ack.sent  # frames; a browser can write what the model says
-        self._watch: CancelToken | None = None  # of a job that lasts
+        self._step: Task | None = None  # the job that a thread does
         self._missing: Collection[str] = ()  # groups of kernels that the first job waits for
         self._catching_up: Future | None = None  # the live run, on its way to where the recorded one is
         self._task: asyncio.Task | None = None
@@ -102,7 +240,7 @@ class Live:
 
     def _on_loop(self, act: Callable[[], Any]) -> None:
         """Do it on the loop, from any thread: asyncio's events are not for other threads."""
-        if self._loop is None or self._loop.is_closed() or self._loop is _running_loop():
+        if self._loop is None or self._loop.is_closed() or self._loop is running_loop():
             act()
         else:
             self._loop.call_soon_threadsafe(act)
@@ -120,8 +258,8 @@ class Live:
         self._begun = self.playing = False
         if self.runner is not None:
             self.runner.wanted.clear()
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._step is not None:
+            self._step.token.cancel()
         for event in (self._wake, self._drawn, self._ready):
             event.set()
 
@@ -160,11 +298,11 @@ class Live:
             self._missing = ()
             self.screen.cancelled(self._jobs.popleft().what)
             return True
-        if self._watch is None or self.runner is None:  # before the first picture there is nothing to go back to
+        if self._step is None or self.runner is None:  # before the first picture there is nothing to go back to
             return False
         if self.playing:
             self.play(False)
-        self._watch.cancel()
+        self._step.token.cancel()
         return True
 
     @property
@@ -180,7 +318,7 @@ class Live:
     @property
     def at_work(self) -> bool:
         """Whether a job is under way or waits."""
-        return self._watch is not None or bool(self._jobs)
+        return self._step is not None or bool(self._jobs)
 
     def do(self, what: str, act: Callable[[Runner], Any], newest_only: bool = False) -> None:
         """Queue an act on the runner; with `newest_only` it takes the place of one alike that waits just before it."""
@@ -288,19 +426,18 @@ class Live:
 
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
-        self._watch = watch = CancelToken()
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(pool_for(self._foretold()), timed, job.act, self.runner, watch)
-        waited = 0.0
-        while not work.done():
+        runner = self.runner
+        self._step = step = Task().begin(pool_for(self._foretold()), lambda tell: job.act(runner))
+        finished, waited = asyncio.wrap_future(step.finished), 0.0
+        while not step.over:
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so
-            await asyncio.wait({work}, timeout=pause)
+            await asyncio.wait({finished}, timeout=pause)
             waited += pause
-            if not work.done() and self._is_here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
-                await locked(self.screen.busy, job.what, waited, watch.share, doc=self._doc)
-        self._watch = None
+            if not step.over and self._is_here and (step.token.seconds > BUSY_S / 2 or waited >= TURN_S):
+                await locked(self.screen.busy, job.what, waited, step.token.share, doc=self._doc)
+        self._step = None
         try:
-            result, self._took = work.result()
+            result = step.future.result()
         except InputError as error:
             await locked(self.screen.refused, job.what, error, doc=self._doc)
         except Cancelled:
@@ -315,6 +452,7 @@ class Live:
             self.playing = False
             await locked(self.screen.failed, error, doc=self._doc)
         else:
+            self._took = step.cpu_seconds
             return self._accept(result)
         return None
 
@@ -368,10 +506,3 @@ class Live:
             self.ack.recorded = self._is_recorded
         self._sent += 1
         self.ack.sent = self._sent
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

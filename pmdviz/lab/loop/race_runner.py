@@ -5,21 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe_parts import MAX_BUDGET
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, failed_step_words
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.runs import mode_masses, row
-from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
+from pmdviz.kernels.pool import Cancelled, cancellable
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.background import pool_for
-from pmdviz.lab.loop.forecast import step_seconds
-from pmdviz.lab.panels.cards import error_words
+from pmdviz.lab.loop.limits import step_seconds
+from pmdviz.lab.loop.task import Task, pool_for
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, weighted
 from pmdviz.scenes.stage import SceneChoice
 
@@ -42,7 +42,7 @@ class RaceRunner:
         self.race = Race(limits.check_race(recipe), metrics_every=MAX_BUDGET)
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
-        self._turns: dict[int, tuple[Future, CancelToken, float]] = {}
+        self._turns: dict[int, Task] = {}  # of the entrants whose steps are under way
         self._measured: dict[int, tuple[float, list[float] | None]] = {}
         self._standings = [Standing(self.race, k, choice) for k in range(len(self.race.sessions))]
         self._shown = [self._tile(k) for k in range(len(self._standings))]
@@ -59,9 +59,9 @@ class RaceRunner:
 
     def snapshot(self) -> RaceScene:
         """The present moment."""
-        tiles, now = self._tiles, time.monotonic()
-        for k, (_, watch, at) in self._turns.items():  # those whose step is under way after the others' are drawn
-            tiles[k] = tiles[k]._replace(waited=now - at, share=watch.share)
+        tiles = self._tiles
+        for k, task in self._turns.items():
+            tiles[k] = tiles[k]._replace(waited=task.seconds, share=task.token.share)
         return race_scene(self.race, tiles, self.weighted, self.choice)
 
     @property
@@ -82,7 +82,7 @@ class RaceRunner:
             if k not in self._turns and self.race.may_step(k):
                 self._begin(k)
         if self._turns:
-            wait([future for future, _, _ in self._turns.values()], timeout=PATIENCE_S)
+            wait([task.future for task in self._turns.values()], timeout=PATIENCE_S)
             self._gather()
         if self._turns:  # a slow one: the others go on to the bound
             self.race.raise_level(rows)
@@ -104,8 +104,8 @@ class RaceRunner:
 
     def cancel(self) -> None:
         """Stop every step that is under way, from any thread; the entrants stay at their last frames."""
-        for _, watch, _ in list(self._turns.values()):
-            watch.cancel()
+        for task in list(self._turns.values()):
+            task.token.cancel()
 
     def extend(self, more: int) -> RaceScene:
         """Give everybody more to spend."""
@@ -126,32 +126,31 @@ class RaceRunner:
         return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, _stands_at(tiles))
 
     def _begin(self, k: int) -> None:
-        session, watch = self.race.sessions[k], CancelToken()
-        foretold = step_seconds(session.knobs, session.target)
-        self._turns[k] = pool_for(foretold).submit(self._turn, k, watch), watch, time.monotonic()
+        session = self.race.sessions[k]
+        pool = pool_for(step_seconds(session.knobs, session.target))
+        self._turns[k] = Task().begin(pool, lambda tell: self._turn(k))
 
-    def _turn(self, k: int, watch: CancelToken) -> tuple[Tile, Frame]:
+    def _turn(self, k: int) -> tuple[Tile, Frame]:
         """Entrant k's iterations of this frame, and what there is to show of it then."""
-        with cancellable(watch):
-            began = time.perf_counter()
-            while self.race.may_step(k):
-                try:
-                    self.race.step(k)
-                except Cancelled:
-                    raise
-                except Exception as error:  # a target's own function may raise anything
-                    self.race.fail(k, error_words(error))
-                if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
-                    break
-        return self._tile(k)  # a step that is done is shown, whoever no longer wants the next
+        began = time.perf_counter()
+        while self.race.may_step(k):
+            try:
+                self.race.step(k)
+            except Cancelled:
+                raise
+            except Exception as error:  # a target's own function may raise anything
+                self.race.fail(k, failed_step_words(error))
+            if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
+                break
+        with cancellable(None):  # a step that is done is shown, also after Cancel
+            return self._tile(k)
 
     def _gather(self) -> None:
-        for k, (future, _, _) in list(self._turns.items()):
-            if future.done():
+        for k, task in list(self._turns.items()):
+            if task.future.done():
                 del self._turns[k]
-                if isinstance(future.exception(), Cancelled):
-                    continue
-                self._shown[k] = future.result()
+                with suppress(Cancelled):
+                    self._shown[k] = task.future.result()
 
     def _tile(self, k: int) -> tuple[Tile, Frame]:
         """What there is to show of entrant k now, and the frame that it is made of."""

@@ -20,11 +20,10 @@ from numpy.polynomial import chebyshev
 from pmdviz.densities.density import normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import ShapedDensity
-from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.history import Ancestry, Checkpoints, History
+from pmdviz.engine.history import Ancestry, History
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import Session
+from pmdviz.engine.session import BatchStream, Checkpoints, Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT
 from pmdviz.methods import StepBlock, StepInfo

@@ -2,29 +2,80 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import History
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
-from pmdviz.engine.session import Frame, Session, extended
+from pmdviz.engine.session import MEMORY_CAP, Session, extended
+from pmdviz.kernels.pool import CancelToken, current_token
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.forecast import step_seconds
-from pmdviz.lab.loop.inside import InsideWatch
-from pmdviz.lab.loop.page_trace import Points
-from pmdviz.lab.loop.past import GhostMoment, Past
+from pmdviz.lab.loop.limits import step_seconds
+from pmdviz.lab.loop.past import GhostMoment, Past, Points
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
+from pmdviz.lab.loop.task import Again
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
+from pmdviz.scenes.inside import inside
 from pmdviz.scenes.lesson_words import diagnosis_of
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
+
+# What a run's last step is made of, told a few times a second while somebody looks.
+
+INSIDE_S = 0.5  # while it plays: the stage comes first, and nobody reads numbers that change more often
+INSIDE_REST = 10.0  # times as long as it took, where that is more
+
+
+class InsideWatch:
+    """Knows the frame before the last step, and says what the step did as JSON."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self._before: Frame | None = None
+        self._state: Any = None  # that the step led to: frames of other knobs have the same one
+        self._due = 0.0
+
+    def passed(self, before: Frame, after: Frame) -> None:
+        """A step led from one frame to the other."""
+        if self.on:
+            self._before, self._state = before, after.state
+
+    def told(self, session: Session, scene: Scene, pair: Pair, columns: StageColumns, playing: bool) -> str:
+        """JSON of the step that led to the present frame; "" where nobody looks, or while it plays not yet again."""
+        began = time.monotonic()
+        if not self.on or (playing and began < self._due):
+            return ""
+        before, after = self._step(session)
+        drawn = columns if after is session.frame else None
+        text = json.dumps(inside(before, after, scene, pair, columns=drawn).payload(), separators=(",", ":"))
+        now = time.monotonic()
+        self._due = now + max(INSIDE_S, INSIDE_REST * (now - began))
+        return text
+
+    def _step(self, session: Session) -> tuple[Frame, Frame]:
+        """The frames before and after the last step; where they are not at hand it is done again by a copy."""
+        now = session.frame
+        if now.iteration == 0:
+            return now, now
+        whole = now.info is not None and now.method.update_of(now.info) is not None
+        if not (whole and self._before is not None and self._state is now.state):
+            twin = session.copy()
+            self._before, self._state = twin.seek(now.iteration - 1), now.state
+            now = now if whole else twin.advance(1)
+        return self._before, now
+
+
+# What is drawn of a moment, and the runner that makes it.
 
 STARTS_AGAIN = "Live from iteration 0: this processor rounds differently from the one that recorded the first frames."
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
@@ -300,6 +351,8 @@ class Runner:
         return self.travel(lambda past: past.limit(extended(budget, budget, spent)))
 
 
+# The move of the dots from one frame to the next.
+
 SHORTEST_S, LONGEST_S = 0.08, 0.5  # a quicker move is not seen as one, a slower one looks tired
 SHARE = 0.8  # of the time until the next frame: then the dots rest for a moment where they are
 
@@ -326,3 +379,102 @@ def origins(before: Frame, after: Frame) -> np.ndarray | None:
 def glide_ms(pause_s: float) -> int:
     """Milliseconds that a move takes with so many seconds until the next frame; 0 where it could not be seen."""
     return 0 if pause_s < SHORTEST_S else round(1000 * min(LONGEST_S, SHARE * pause_s))
+
+
+# The way to the iteration of a link: computed once for all who open the same link, in turns, and not without end.
+#
+# Whoever of them has a turn takes the replay a tenth of a second further, so that it goes on as long as one of them is
+# there; then each gets a copy of the session, whose frames never change and are shared.
+
+MAX_KEPT = 8  # replays that later visitors may find
+SURE_S = 1.0  # of computing, after which the pace so far is that of the whole; its first steps are measured more often
+DOUBT = 10  # how many times too long it must seem before that
+
+_replays_lock = threading.Lock()
+_replays: dict[tuple[str, int], Replay] = {}  # the one that was asked for last comes last
+
+
+def replay_to(iteration: int, runner: Runner) -> Replay:
+    """The replay of the recipe of `runner`, which stands at iteration 0: one that others wait for, or a new one."""
+    recipe = runner.session.recipe
+    if recipe.custom is not None:  # what its functions give is nobody else's
+        return Replay(iteration, runner)
+    key = recipe.to_json(), iteration
+    with _replays_lock:
+        found = _replays[key] = _replays.pop(key, None) or Replay(iteration, runner)
+        _let_go()
+    return found
+
+
+def _let_go() -> None:
+    """Forget the oldest beyond the bounds in number and memory; who waits for one still has it."""
+    kept = list(_replays)
+    total = sum(replay.num_bytes for replay in _replays.values())
+    while len(kept) > 1 and (len(kept) > MAX_KEPT or total > MEMORY_CAP):
+        total -= _replays.pop(kept.pop(0)).num_bytes
+
+
+class Replay:
+    """A run on its way to `iteration`, from where `runner` stands."""
+
+    def __init__(self, iteration: int, runner: Runner) -> None:
+        self.iteration = iteration
+        self._runner = Runner(runner.session.copy(), choice=runner.choice)
+        self._guard = threading.Lock()
+        self._turn: Future | None = None  # somebody's that is under way
+        self._used = 0.0  # seconds of computing
+        self._arrived = False
+        self.foretold = 0.0  # seconds of computing that all of it takes, by the pace so far
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the kept frames."""
+        return self._runner.session.num_bytes
+
+    @property
+    def share(self) -> float:
+        """Which share of the way is done, in [0, 1]: to the iteration, or to the end of the budget before it."""
+        frame, budget = self._runner.session.frame, self._runner.session.recipe.budget
+        return min(1.0, max(frame.iteration / self.iteration, frame.visited / budget if budget else 0.0))
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it has been given up."""
+        return not self._arrived and self.foretold > limits.most_replay_s() * (1 if self._used > SURE_S else DOUBT)
+
+    def bring(self, runner: Runner) -> Again | None:
+        """Take the way one turn further, or wait for another's turn; at its end bring `runner` there, and None.
+
+        A replay that is given up leaves `runner` where it is. Raises Cancelled for the caller alone.
+        """
+        watch = current_token() or CancelToken()
+        watch.check(self.share)
+        turn: Future = Future()
+        with self._guard:
+            if self._turn is not None:
+                return Again(after=self._turn)
+            if not (self._arrived or self.too_long):
+                self._turn = turn
+        if self._turn is turn:
+            self._take(turn)
+            watch.check(self.share)  # of the whole way: kernels have told how far their own part is
+            return Again()
+        if self._arrived:
+            runner.take(self._runner)
+        return None
+
+    def _take(self, turn: Future) -> None:
+        began = time.thread_time()
+        try:
+            arrived = self._runner.go(self.iteration)
+            if arrived:
+                self._runner.snapshot()  # what is drawn of the frame is computed once for all
+            self._arrived = arrived
+        finally:
+            self._used += time.thread_time() - began
+            self.foretold = self._used / max(self.share, 1e-12)
+            with self._guard:
+                self._turn = None
+            turn.set_result(None)
+            with _replays_lock:
+                _let_go()

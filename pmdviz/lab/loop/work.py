@@ -1,8 +1,7 @@
-"""Work beside the live loop: independent draws, exports, experiments, tests of fit, other seeds."""
+"""The tasks of a page: independent draws, tests of fit, other seeds, experiments, exports."""
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
 import html
@@ -17,101 +16,32 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from bokeh.document import Document
-
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import InputError
 from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.goodness_of_fit.testing import FitResult, tested
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
-from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.seeds import SeedRuns, other_seeds, run_seed
 from pmdviz.export import export
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.groups import DEFAULT, FIT_GROUPS
 from pmdviz.kernels.pool import Cancelled
-from pmdviz.lab.loop.background import (
-    GIVES_WAY,
-    POLL_S,
-    Again,
-    Background,
-    DaemonPool,
-    OneAtATime,
-    Slices,
-    Tell,
-    pool_for,
-)
-from pmdviz.lab.loop.forecast import step_seconds
-from pmdviz.lab.loop.jobs import log_failure
-from pmdviz.lab.loop.locked import locked
+from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.recorded import as_live
+from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Slices, Task, TaskSlot, Tell
 from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
 from pmdviz.scenes.words import count, duration
-from pmdviz.targets import Target
 
 log = logging.getLogger(__name__)
 
-
-class Asked(NamedTuple):
-    """What is to be done by a thread, and who is told what came out of it."""
-
-    act: Callable[[], Any]
-    tell: Callable[[Any], None]
-
-
-class Newest:
-    """`ask` on the event loop; `tell` and `failed` are called there, with the document's lock.
-
-    `seconds` says how many CPU seconds a piece is expected to take: a long one is in nobody's way.
-    """
-
-    def __init__(self, seconds: float, failed: Callable[[str], None]) -> None:
-        self._seconds, self._failed = seconds, failed
-        self._waits: Asked | None = None
-        self._task: asyncio.Task | None = None
-        self._doc: Document | None = None
-
-    def start(self, doc: Document | None) -> None:
-        """Draw in this document from now on."""
-        self._doc = doc
-
-    def ask(self, act: Callable[[], Any], tell: Callable[[Any], None]) -> None:
-        """Have `act()` done by a thread and `tell` told of what it gives, unless something newer is asked for first."""
-        self._waits = Asked(act, tell)
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._work())
-            self._task.add_done_callback(log_failure)
-
-    def forget(self) -> None:
-        """Nobody wants what waits or is under way."""
-        self._waits = None
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    async def _work(self) -> None:
-        while (asked := self._waits) is not None:
-            self._waits = None
-            try:
-                made = await asyncio.get_running_loop().run_in_executor(pool_for(self._seconds), asked.act)
-            except (InputError, TargetError) as error:
-                await locked(self._failed, getattr(error, "on_page", str(error)), doc=self._doc)
-            except Exception as error:  # such as too little memory
-                log.info("a piece of work stopped", exc_info=True)
-                await locked(self._failed, f"It stopped: {error}", doc=self._doc)
-            else:
-                await locked(asked.tell, made, doc=self._doc)
-
-
-# A goodness-of-fit test of a run's sample, in the background: nothing of a page waits for it.
+# A goodness-of-fit test of a run's sample.
 
 FIT_TELL_S = 0.5
 ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
-_pool = Slices("pmdviz-fit")
-
-log = logging.getLogger(__name__)
+_fit_pool = Slices("pmdviz-fit")
 
 
 class FitOutcome(NamedTuple):
@@ -122,8 +52,8 @@ class FitOutcome(NamedTuple):
     refusal: str
 
 
-class FitWork(OneAtATime):
-    """At most one test at a time for a lab; `tell` is called when it is over, and every half second until then."""
+class FitWork(TaskSlot):
+    """One test at a time for a lab; `tell` is called when it is over, and every half second until then."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__(tell, FIT_TELL_S)
@@ -131,45 +61,33 @@ class FitWork(OneAtATime):
         self.outcome: FitOutcome | None = None  # None: none yet, under way, or cancelled
 
     def ask(self, frame: Frame, test: str) -> None:
-        """Have the sample of a frame tested by the test of that name; one under way is let go of."""
-        self.let_go()
+        """Have the sample of a frame tested by the test of that name, and cancel the one under way."""
         self.frame, self.outcome = frame, None
-        act = partial(_compiled_test, frame, test)
-        self.follow(Background().begin(_pool, act))
+        self.begin(_fit_pool, lambda tell: _compiled_test(frame, test), self._ended)
 
     def forget(self) -> None:
-        """Let go of the one under way, and of what came out of the last."""
+        """Let go of the test under way, and of what came out of the last."""
         self.let_go()
         self.frame = self.outcome = None
 
-    def ended(self, work: Background) -> None:
-        """Keep what came out; nothing where it was cancelled."""
-        try:
-            self.outcome = FitOutcome(self.frame, work.result(), "")
-        except Cancelled:
-            self.outcome = None
-        except InputError as error:
-            self.outcome = FitOutcome(self.frame, None, error.on_page)
-        except TargetError as error:
-            self.outcome = FitOutcome(self.frame, None, str(error))
-        except Exception as error:  # a target's own function may raise anything
-            log.info("a test of fit stopped", exc_info=True)
-            self.outcome = FitOutcome(self.frame, None, f"It stopped: {error}")
+    def _ended(self, task: Task) -> None:
+        found = task.outcome()
+        self.outcome = None if found.cancelled else FitOutcome(self.frame, found.result, found.words)
 
 
-def _compiled_test(frame: Frame, test: str, tell: Callable[..., object]) -> FitResult:
+def _compiled_test(frame: Frame, test: str) -> FitResult:
     compiler.wait((DEFAULT, *FIT_GROUPS))
     return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
 
 
-# The floor of a lab's run, computed in the background: what independent draws would get is never waited for.
+# The floor of a lab's run: what as many independent draws would get.
 
 FLOOR_TELL_S = 0.5
-_pool_floor = Slices("pmdviz-floor")
+_floor_pool = Slices("pmdviz-floor")
 
 
-class FloorWork(OneAtATime):
-    """At most one floor at a time for a lab: another target or another m lets go of the one under way."""
+class FloorWork(TaskSlot):
+    """One floor at a time for a lab: another target or another m lets go of the one under way."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__(tell, FLOOR_TELL_S)
@@ -178,37 +96,40 @@ class FloorWork(OneAtATime):
     @property
     def cancelled(self) -> bool:
         """Whether the one last asked for was cancelled."""
-        return self._work is not None and self._work.watch.cancelled
+        return self.task is not None and self.task.cancelled
 
     @property
     def words(self) -> str:
         """How far it is."""
-        if self._work is not None and not self.running:
+        if self.task is not None and not self.running:
             return "not computed" if self.cancelled else "unavailable"
         return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
 
     @property
     def sets_done(self) -> int:
         """How many sets of independent draws have been measured."""
-        return self._work.done if self._work is not None else 0
+        return self.task.done if self.task is not None else 0
 
     @property
     def seconds(self) -> float:
         """For how long it has been computed."""
-        return self._work.seconds if self.running else 0.0
+        return self.task.seconds if self.running else 0.0
 
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
-        m = frame.num_draws
-        key = (frame.target.key, m, *frame.drawn_as.values())
+        m, drawn_as = frame.num_draws, frame.drawn_as
+        key = (frame.target.key, m, *drawn_as.values())
         if key == self._key:
             return
         self.forget()
-        if m is None or frame.metric("tv") is None:
+        if m is None or frame.metric("tv") is None or known_floor(frame.target, m, **drawn_as) is not None:
             return
-        if known_floor(frame.target, m, **frame.drawn_as) is None:
-            self._key = key
-            self.follow(_computed(frame.target, m, frame.drawn_as))
+        self._key = key
+
+        def act(tell: Tell) -> Any:
+            return floor(frame.target, m, lambda sets: tell(sets, NUM_SETS), **drawn_as)
+
+        self.begin(_floor_pool, act, lambda task: None)
 
     def forget(self) -> None:
         """Let go of the one under way, and ask again for the next frame."""
@@ -216,22 +137,16 @@ class FloorWork(OneAtATime):
         self._key = ()
 
 
-def _computed(target: Target, m: int, drawn_as: dict[str, Any]) -> Background:
-    return Background().begin(_pool_floor, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), **drawn_as))
-
-
-# A run's recipe with other seeds, in the background: a seed a turn, so that several pages take turns.
+# A run's recipe with other seeds.
 
 LUCK_TELL_S = 0.3
 FINE = 10_000  # parts in which a share is told
 SURE = 10  # iterations after which the pace so far is that of the whole
-_pool_luck = DaemonPool(1, "pmdviz-luck", GIVES_WAY)
-
-log = logging.getLogger(__name__)
+_luck_pool = Slices("pmdviz-luck")
 
 
-class LuckWork(OneAtATime):
-    """At most one series of runs at a time for a lab; `tell` is called on the way and when it is over."""
+class LuckWork(TaskSlot):
+    """One series of runs at a time for a lab; `tell` is called on the way and when it is over."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__(tell, LUCK_TELL_S)
@@ -241,21 +156,15 @@ class LuckWork(OneAtATime):
         self.words = ""  # why there are none
 
     def ask(self, recipe: Recipe, frame: Frame, number: int) -> None:
-        """Run `recipe`, of which `frame` is a moment, with so many other seeds; one under way is let go of.
+        """Run `recipe`, of which `frame` is a moment, with so many other seeds, and cancel those under way.
 
         An endless run goes as far as it has come. Raises InputError for what would take too long, or has no end.
         """
         bounded = ending(recipe, frame)
         check_time(bounded, frame, number)
         self.forget()
-        self.recipe, self.number, seeds, made = recipe, number, other_seeds(recipe.seed, number), []
-
-        def turn(tell: Tell) -> SeedRuns | Again:
-            done = len(made)
-            made.append(_told(bounded, seeds[done], lambda share: tell(round(FINE * (done + share)), FINE * number)))
-            return SeedRuns(made) if len(made) == number else Again()
-
-        self.follow(Background().begin(_pool_luck, turn))
+        self.recipe, self.number = recipe, number
+        self.begin(_luck_pool, partial(_with_other_seeds, bounded, number), self._ended)
 
     def forget(self) -> None:
         """Let go of the one under way, and of what came out of the last."""
@@ -263,22 +172,18 @@ class LuckWork(OneAtATime):
         self.recipe = self.runs = None
         self.words = ""
 
-    def ended(self, work: Background) -> None:
-        """Keep the runs, or say why there are none."""
-        try:
-            self.runs = work.result()
-        except Cancelled:
-            self.words = "Cancelled: no other seeds."
-        except InputError as error:
-            self.words = error.on_page
-        except Exception as error:  # a target's own function may raise anything
-            log.info("other seeds stopped", exc_info=True)
-            self.words = f"The other seeds stopped with {type(error).__name__}: {error}"
+    def _ended(self, task: Task) -> None:
+        found = task.outcome("The other seeds stopped with {kind}: {error}")
+        self.runs = found.result
+        self.words = "Cancelled: no other seeds." if found.cancelled else found.words
 
 
-def _told(recipe: Recipe, seed: int, tell: Callable[[float], None]) -> SeedRun:
-    tell(0.0)
-    return run_seed(recipe, seed, tell)
+def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
+    made = []
+    for done, seed in enumerate(other_seeds(recipe.seed, number)):
+        tell(FINE * done, FINE * number)
+        made.append(run_seed(recipe, seed, lambda share, done=done: tell(round(FINE * (done + share)), FINE * number)))
+    return SeedRuns(made)
 
 
 def ending(recipe: Recipe, frame: Frame) -> Recipe:
@@ -306,23 +211,21 @@ def run_seconds(recipe: Recipe, frame: Frame) -> float:
     return step_seconds(frame.knobs, frame.target) * recipe.budget / max(1, each)
 
 
-# What the Theory page measures, in the background: one piece of work at a time on a server, in worker processes.
+# What the Theory page measures: one task at a time on a server, in worker processes.
 
 LOOK_EVERY_S = 0.4
-BACK_S = 3.0  # a cancelled thread is waited for so long
+BACK_S = 3.0  # a cancelled thread is waited for so long: it may have more to show
 WAITING = "Waiting: this server does one measurement after the other"
-_pool_theory = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
-
-log = logging.getLogger(__name__)
+_theory_pool = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
 
 
-class Measurement(Background):
-    """One piece of work under way; `act(tell)` does it, `unit` says what it counts."""
+class Measurement(Task):
+    """A task of the Theory page; `act(tell)` does it, `unit` says what it counts."""
 
     def __init__(self, act: Callable[[Tell], Any], unit: str) -> None:
         super().__init__()
         self._unit = unit
-        self.begin(_pool_theory, act)
+        self.begin(_theory_pool, act)
 
     @property
     def short(self) -> str:
@@ -334,33 +237,11 @@ class Measurement(Background):
         """How far it is."""
         return f"{self.short} {self._unit}" if self.total else WAITING
 
-
-class Outcome(NamedTuple):
-    """The result, and in words why there is none, and the error that says it."""
-
-    result: Any
-    words: str = ""
-    error: BaseException | None = None
-
-
-def outcome(work: Measurement) -> Outcome:
-    """What came of a piece of work that is over."""
-    try:
-        return Outcome(work.result())
-    except Cancelled as error:
-        return Outcome(None, "Cancelled; what was measured stays.", error)
-    except InputError as error:
-        return Outcome(None, sentence(error.on_page), error)
-    except Exception as error:  # a library of the workers may fail in its own way
-        log.warning("a measurement stopped", exc_info=True)
-        return Outcome(None, f"It stopped: {error}", error)
-
-
-async def returned(work: Measurement) -> None:
-    """Wait until the thread of a cancelled piece of work is back, but not for long: it may have more to show."""
-    end = time.monotonic() + BACK_S
-    while work.running and time.monotonic() < end:
-        await asyncio.sleep(POLL_S)
+    def outcome(self, stopped: str = "It stopped: {error}") -> Outcome:
+        """The result, or a sentence that says why there is none."""
+        found = super().outcome(stopped)
+        words = "Cancelled; what was measured stays." if found.cancelled else found.words
+        return found._replace(words=sentence(words) if words else "")
 
 
 def sentence(words: str) -> str:
@@ -373,12 +254,10 @@ def status(words: str) -> str:
     return f'<span role="status" class="pmdviz-theory-status">{html.escape(words)}</span>'
 
 
-# One experiment of the Theory page under way: what it has found so far, drawn in the thread that measures.
+# One experiment of the Theory page: what it has found so far, drawn in the thread that measures.
 
 WORKERS = 2
 SHARE = 4.0  # so many times what pictures took goes by before the next ones
-
-log = logging.getLogger(__name__)
 
 
 class Found(NamedTuple):
@@ -410,9 +289,16 @@ class ExperimentWork:
             tell(done, total)
             self._draw_if_due()
 
-        name, knobs, way = self.experiment.name, self.knobs.as_dict(), {"workers": WORKERS, "niceness": GIVES_WAY}
         try:
-            result = run_experiment(name, knobs, progress=told, on_row=self.rows.append, insist=self.insist, **way)
+            result = run_experiment(
+                self.experiment.name,
+                self.knobs.as_dict(),
+                workers=WORKERS,
+                niceness=GIVES_WAY,
+                progress=told,
+                on_row=self.rows.append,
+                insist=self.insist,
+            )
         except BaseException:
             with contextlib.suppress(Exception):  # the reason to stop is the one that is said
                 self._draw(self.result)
@@ -521,13 +407,13 @@ def _delete(folder: Path) -> None:
             return
 
 
-# A file being made for one visitor: in the background, into a folder that goes with it, to be cancelled.
+# A file being made for one visitor, into a folder that goes with it.
 
 EXPORT_SURE = 5  # frames after which the pace so far is that of all
-_pool_export = Slices("pmdviz-export")  # behind everybody's steps
+_export_pool = Slices("pmdviz-export")
 
 
-class Work(Background):
+class ExportTask(Task):
     """One export: `make` by the thread that holds the session, everything else from anywhere."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
@@ -542,9 +428,11 @@ class Work(Background):
 
     def make(self, what: Run | RaceResult) -> None:
         """Have the file made from a run or a race, when those before it are done."""
-        self.begin(
-            _pool_export, lambda tell: export(what, self.path, progress=self._within_limit(tell), **self._options)
-        )
+
+        def act(tell: Tell) -> Path:
+            return export(what, self.path, progress=self._within_limit(tell), **self._options)
+
+        self.begin(_export_pool, act)
 
     def _within_limit(self, tell: Tell) -> Tell:
         """`tell`; it raises InputError where the pace of the first frames says that all of them take too long."""
@@ -575,7 +463,7 @@ class Work(Background):
 
     def ended(self) -> None:
         """A thread that was cancelled may have written until now."""
-        if self.watch.cancelled:
+        if self.cancelled:
             self.clear()
 
     def clear(self) -> None:

@@ -14,8 +14,8 @@ from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.frame_sender import make_acknowledge
-from pmdviz.lab.loop.jobs import log_failure
 from pmdviz.lab.loop.locked import handed, locked
+from pmdviz.lab.loop.task import log_failure
 from pmdviz.scenes.geometry import MOST_STEPS, MOVED, Geometry, GeometryKnobs, sentences, start_at
 from pmdviz.scenes.words import typeset
 from pmdviz.views.geometry import DensityView, KLView, TriangleView

@@ -19,13 +19,12 @@ from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import OPENING, RecipeFile, Sharing
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import BUSY_S
+from pmdviz.lab.loop.live import BUSY_S, SLOW
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.notebook.still import can_draw, still_png
+from pmdviz.lab.notebook import can_draw, still_png
 from pmdviz.lab.pages.opening import take
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.cards import Notice, Trouble

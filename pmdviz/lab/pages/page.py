@@ -12,7 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab import css
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.notebook.notebook import InNotebook
+from pmdviz.lab.notebook import InNotebook
 from pmdviz.lab.panels.cards import Busy, live_words, words_of_job
 from pmdviz.scenes.words import marked
 

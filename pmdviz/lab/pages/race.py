@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import EllipsisType
 from typing import Any
 
 import panel as pn
 
 from pmdviz.engine.recipe_parts import fresh_seed
-from pmdviz.errors import InputError
-from pmdviz.experiments.race import RaceRecipe
+from pmdviz.engine.run import Run
+from pmdviz.errors import InputError, failed_step_words
+from pmdviz.experiments.race import RaceRecipe, RaceResult
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.sharing import RaceSharing
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.live import SLOW, Pace
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
 from pmdviz.lab.loop.work import FloorWork
+from pmdviz.lab.notebook import can_draw, race_png
 from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panels.cards import error_words
 from pmdviz.lab.panels.export import RACE, ExportPanel
 from pmdviz.lab.panels.race_bands import Bands
-from pmdviz.lab.panels.race_screen import RaceScreen
+from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
+from pmdviz.targets import Target
+from pmdviz.views.race_tiles import MOST
 
 BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
 SETTLE_S = 0.3  # so often a paused race looks who has come back
@@ -140,7 +145,7 @@ class RacePage(LivePage):
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
         self.playback.playing(False)
-        self._say(error_words(error))
+        self._say(failed_step_words(error))
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence stands beside its control, or in the status."""
@@ -220,7 +225,7 @@ class RacePage(LivePage):
         elif self.recipe.budget is None:
             self.bands.words = "Bands need a budget: an endless race has no end over which to average"
         elif self.recipe.entrants:
-            self.bands.begin(self.recipe, seeds)
+            self.bands.race(self.recipe, seeds)
         self._tell_bands()
 
     def _tell_bands(self) -> None:
@@ -248,3 +253,70 @@ def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunn
     require(*(group for one in recipe.recipes for group in one.kernel_groups))
     runner = RaceRunner(recipe, choice)
     return runner, runner.snapshot()
+
+
+class Race(RacePage):
+    """Several methods on one budget, live and in lock step; the last line of a notebook cell shows it.
+
+    Parameters
+    ----------
+    methods : list of entrants
+        As `pmdviz.race` takes them: "pmd", "pmd:warm_start=true" or ("pmd", {"warm_start": True}); at most 8.
+    target : str or Target
+    target_options : mapping, optional
+        Options of a built-in target.
+    seed : int
+        One seed for all; the bands below the pictures race over several.
+    budget : int or None
+        What each may spend, by default as in `pmdviz.race`; None is endless.
+    clock : "data" or "evaluations"
+        What the budget counts.
+
+    Raises InputError for anything that cannot be used.
+    """
+
+    def __init__(
+        self,
+        methods: str | Sequence[Any] = DEFAULT_ENTRANTS,
+        target: str | Target = "mixture",
+        *,
+        target_options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        budget: int | None | EllipsisType = ...,
+        clock: str | EllipsisType = ...,
+    ) -> None:
+        recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
+        if (given := len(recipe.entrants)) > MOST:
+            raise InputError(f"a live race has at most {MOST} methods; given: {given} (pmdviz.race takes more)")
+        super().__init__(limits.check_race(recipe))
+
+    @property
+    def result(self) -> RaceResult:
+        """The race so far, to be read or exported: `race.result.export("race.gif")`. Raises InputError for nobody."""
+        self._present()
+        return self.live.runner.result()
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The entrants' runs so far, by their labels, such as "pmd:warm_start=true"."""
+        self._present()
+        race = self.live.runner.race
+        return {one.label: session.run for one, session in zip(race.recipe.entrants, race.sessions, strict=True)}
+
+    def _told(self) -> Mapping[str, Any]:
+        return {"iteration": self._last.iteration}
+
+    def _present(self) -> RaceScene:
+        if self.live.runner is None:
+            self.live.runner = RaceRunner(self.recipe)
+        return self.live.runner.snapshot()
+
+    def _words(self, scene: RaceScene) -> str:
+        return status_fields(scene)["pmdviz-status"]
+
+    def _draw(self, scene: RaceScene) -> bytes | None:
+        return race_png(scene, self._dark) if scene.tiles and can_draw() else None
+
+    def __repr__(self) -> str:
+        labels = ", ".join(one.label for one in self.recipe.entrants)
+        return f"<Race: {labels or 'nobody'} on {self.recipe.target.name}>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,10 +19,10 @@ from pmdviz.lab import css
 from pmdviz.lab.controls.playback import small_button
 from pmdviz.lab.controls.sharing import read
 from pmdviz.lab.links import NOTHING, Asked
-from pmdviz.lab.loop.background import GIVES_WAY, follow
 from pmdviz.lab.loop.frame_sender import make_acknowledge
-from pmdviz.lab.loop.locked import handed, locked
-from pmdviz.lab.loop.work import LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement, outcome, returned, status
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot
+from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement, status
 from pmdviz.lab.panels.cards import Section, WorkLine, contents
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.scenes.words import number, typeset
@@ -197,9 +196,10 @@ class TheoryPage:
         self.gate: Callable[[str], bool] = lambda name: True  # whether an experiment may begin now
         self.on_show: Callable[[Any], None] = lambda result: None  # hears of an experiment's result
         self.work: Measurement | None = None
-        self._doc: Any = None
+        self._slot = TaskSlot(self._look, LOOK_EVERY_S, patience_s=BACK_S)
+        self._line: WorkLine | None = None  # of the work under way
+        self._draw: Look = lambda: None  # what that work has found so far
         self._rows: list[dict[str, Any]] = []
-        self._tasks: set[asyncio.Task] = set()
         self._make_controls()
         sheets = [css.static("pictures.css")], [css.TEXT, css.static("picture_head.css")]
         self.sweep_view, self.recurrence_view = PicturesView(*sheets), PicturesView(*sheets)
@@ -280,7 +280,7 @@ class TheoryPage:
 
     def start(self, doc: Any) -> None:
         """Begin; nothing is computed before a button is pressed."""
-        self._doc = doc
+        self._slot.doc = doc
         self.ack.keyboard = True
 
     def take(self, asked: Asked) -> None:
@@ -313,36 +313,34 @@ class TheoryPage:
 
         `end` says what came out; `stopped` is told why nothing did.
         """
-        self.work = work
+        self.work, self._line, self._draw = work, line, look
         for button in self.buttons.values():
             button.disabled = True
         line.show(True)
-        self._progress(work, line)
-        task = asyncio.get_running_loop().create_task(self._follow(work, line, look, end, stopped))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._progress()
+        self._slot.follow(work, lambda task: self._show_end(task, end, stopped))
 
-    async def _follow(self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped) -> None:
-        await follow(work, lambda: (self._progress(work, line), look()), LOOK_EVERY_S, self._doc)
-        await returned(work)
-        await locked(self._show_end, work, line, look, end, stopped, doc=self._doc)
-
-    def _show_end(self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped) -> None:
+    def _show_end(self, task: Task, end: End, stopped: Stopped) -> None:
         if not self._rows:
             self._show_nothing(EMPTY_WORDS)
-        found = outcome(work)
-        look()
-        line.say(found.words or end(found.result))
+        found = task.outcome()
+        self._draw()
+        self._line.say(found.words or end(found.result))
         if found.error is not None:
             stopped(found.error)
         for button in self.buttons.values():
             button.disabled = False
-        line.show(False)
+        self._line.show(False)
         self.on_note("")
 
-    def _progress(self, work: Measurement, line: WorkLine) -> None:
-        line.say(work.words)
-        self.on_note(work.short)
+    def _look(self) -> None:
+        if self._slot.running:
+            self._progress()
+            self._draw()
+
+    def _progress(self) -> None:
+        self._line.say(self.work.words)
+        self.on_note(self.work.short)
 
     def _cancel(self) -> None:
         if self.work is not None:

@@ -10,7 +10,7 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from pmdviz.errors import TargetError
+from pmdviz.errors import failed_step_words
 from pmdviz.lab import css
 from pmdviz.lab.controls.playback import small_button
 from pmdviz.lab.loop.locked import handed
@@ -119,13 +119,6 @@ class Notice(Card):
 # What a person sees when a step failed: the sentence beside the stage, with three ways out.
 
 
-def error_words(error: Exception) -> str:
-    """What happened, in words; which theta and which batch where the target said so."""
-    if isinstance(error, TargetError):
-        return str(error)
-    return f"the step failed with {type(error).__name__}: {error}"
-
-
 class Trouble(Card):
     """A card over the stage, hidden while all is well."""
 
@@ -139,7 +132,7 @@ class Trouble(Card):
 
     def show(self, error: Exception) -> None:
         """Say what went wrong."""
-        words = html.escape(error_words(error))
+        words = html.escape(failed_step_words(error))
         self.text.object = (
             f'<div role="alert"><b>The run stopped.</b> The last good frame is still shown. {words}</div>'
         )

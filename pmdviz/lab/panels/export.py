@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,25 +10,22 @@ from typing import Any, NamedTuple
 import panel as pn
 
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writers import install_command
-from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.controls.playback import SMALL, small_button
-from pmdviz.lab.loop.background import follow
-from pmdviz.lab.loop.locked import handed, in_a_while, locked
-from pmdviz.lab.loop.work import Work
+from pmdviz.lab.loop.locked import handed, in_a_while
+from pmdviz.lab.loop.task import Task, TaskSlot
+from pmdviz.lab.loop.work import ExportTask
 from pmdviz.lab.panel_internals import LabelledSelect
 
 LOOK_EVERY_S = 0.25
 FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
 OWN = "own size"
-
-log = logging.getLogger(__name__)
 
 
 class Subject(NamedTuple):
@@ -57,16 +52,16 @@ class ExportPanel:
     """
 
     def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
-        self._ask, self._doc, self.subject = ask, None, subject
+        self._ask, self.subject = ask, subject
         self._usual = subject.looks.defaults()
-        self.work: Work | None = None
-        self._ready: Work | None = None  # whose file is ready; it stays until the next one is there
+        self.work: ExportTask | None = None
+        self._slot = TaskSlot(self._look, LOOK_EVERY_S)
+        self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=header, collapsed=True, name=f"{subject.name}-exports", **look)
         self.view.param.watch(handed(self._on_open), "collapsed")
-        self._tasks: set[asyncio.Task] = set()
 
     def _on_open(self, event: Any) -> None:
         if not event.new and not len(self.view):
@@ -130,22 +125,20 @@ class ExportPanel:
     def _begin(self) -> None:
         if self.work is not None and not self.work.over:
             return
-        work = Work(f"{self.subject.name}{self.kind.value}", self.options())
+        work = ExportTask(f"{self.subject.name}{self.kind.value}", self.options())
         try:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
             work.clear()
             self._refuse(error.on_page)
             return
-        self.work, self._doc = work, pn.state.curdoc
+        self.work, self._slot.doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
         self._say(work.words())
         self._ask(lambda runner: self._take(runner, work))
-        task = asyncio.get_running_loop().create_task(self._follow(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._slot.follow(work, self._show_end)
 
-    def _take(self, runner: Any, work: Work) -> Any:
+    def _take(self, runner: Any, work: ExportTask) -> Any:
         """Runs between two steps: the run or race as it stands goes to the export's own thread."""
         try:
             work.make(self.subject.of(runner))
@@ -153,33 +146,24 @@ class ExportPanel:
             work.fail(error)
         return runner.snapshot()
 
-    async def _follow(self, work: Work) -> None:
-        """Say how far it is until it has ended, and how it ended."""
-        await follow(work, lambda: self._say(work.words()), LOOK_EVERY_S, self._doc)
-        await locked(self._show_end, work, doc=self._doc)
+    def _look(self) -> None:
+        """Say how far it is."""
+        if self._slot.running:
+            self._say(self.work.words())
 
-    def _show_end(self, work: Work) -> None:
+    def _show_end(self, task: Task) -> None:
         self.make.disabled, self.stop_it.visible = False, False
-        self._say(self._ended(work))
-
-    def _ended(self, work: Work) -> str:
-        try:
-            path = work.result()
-        except Cancelled:
-            return "Cancelled: no file was made."
-        except (InputError, TargetError) as error:
-            words = str(error)
-        except Exception as error:  # a target's own function may raise anything
-            log.info("an export stopped", exc_info=True)
-            words = f"It stopped: {error}"
-        else:
+        work, found = self.work, task.outcome()
+        if found.cancelled:
+            self._say("Cancelled: no file was made.")
+        elif found.error is None:
             self._offer(work)
-            return f"{path.name} is ready."
-        work.clear()
-        self._withdraw()
-        return words
+            self._say(f"{found.result.name} is ready.")
+        else:
+            work.clear()
+            self._refuse(found.words)
 
-    def _offer(self, work: Work) -> None:
+    def _offer(self, work: ExportTask) -> None:
         """The new file in place of the one before."""
         if self._ready is not None:
             self._ready.clear()
@@ -201,7 +185,7 @@ class ExportPanel:
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
-        in_a_while(FREE_AFTER_S, self._doc, self._free)
+        in_a_while(FREE_AFTER_S, self._slot.doc, self._free)
         return self._ready.path
 
     def _free(self) -> None:

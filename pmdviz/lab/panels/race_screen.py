@@ -19,8 +19,8 @@ from pmdviz.lab.controls.playback import PlaybackBar, small_button
 from pmdviz.lab.controls.setup import PictureControls
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
+from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.pace import Throttle
 from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
@@ -259,7 +259,7 @@ class RaceScreen:
         self.legend.css_classes = ["pmdviz-race-legend"]
         packed = [*self.tiles.moving, *self.traces.sources]
         self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge")
-        self.sender = FrameSender(self.ack, packed, self.status)
+        self.sender = FrameSender(self.ack, packed, self.status, fields_html)
         self.tiles.put = self.traces.put = self.sender.put
         self._pace, self.extra, self.width = Throttle(WORDS_S), "", UNKNOWN_PX
         self._scene: Scene | None = None

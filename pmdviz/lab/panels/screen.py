@@ -16,8 +16,8 @@ from pmdviz.lab.controls.playback import PlaybackBar, small_button
 from pmdviz.lab.controls.setup import PictureControls
 from pmdviz.lab.controls.sharing import Actions
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
+from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.pace import Throttle
 from pmdviz.lab.loop.runner import Snapshot, glide_ms
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panels.cards import Card
@@ -169,7 +169,7 @@ class Screen:
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
         self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status, marks=self.traces.marks)
-        self.sender = FrameSender(self.ack, packed, self.status)
+        self.sender = FrameSender(self.ack, packed, self.status, fields_html)
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)

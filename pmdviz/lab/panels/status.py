@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
+from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
 from pmdviz.scenes.words import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,15 +12,14 @@ from panel.custom import Child, JSComponent
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError
-from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
-from pmdviz.lab.loop.background import Background, OneAtATime, pool_for
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.locked import soon
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.task import Task, TaskSlot, pool_for
 from pmdviz.lessons.lesson import CONFIDENCES, Ask
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
@@ -349,50 +347,32 @@ class Script:
 
 # What a run says of a lesson's step, found in a thread: a density on a grid is not for the event loop.
 
-TELL_S = 60.0  # nobody asks how far it is
 FAILED = "this run could not be judged; the server's log says why"
 
-log = logging.getLogger(__name__)
-Asked = tuple[Hashable, Callable[[], Judgement]]
 
-
-class JudgeWork(OneAtATime):
-    """At most one judgement at a time; what is asked meanwhile comes next, the newest alone.
+class JudgeWork(TaskSlot):
+    """One judgement at a time; of what is asked meanwhile the newest comes next.
 
     `accept(key, judgement)` is called on the event loop.
     """
 
     def __init__(self, accept: Callable[[Hashable, Judgement], None]) -> None:
-        super().__init__(self._go_on, TELL_S)
+        super().__init__(queues=True)
         self._accept = accept
-        self._key: Hashable = None
-        self._waiting: Asked | None = None
+        self._key: Hashable = None  # what was asked last
 
     def ask(self, key: Hashable, act: Callable[[], Judgement]) -> None:
-        """Judge what `key` stands for, unless it was the last to be judged."""
-        if self.running:
-            self._waiting = key, act
-        elif key != self._key:
+        """Judge what `key` stands for, unless it was the last that was asked."""
+        if key != self._key:
             self._key = key
-            self.follow(Background().begin(pool_for(0.0), lambda tell: act()))
+            self.begin(pool_for(0.0), lambda tell: act(), lambda task: self._ended(key, task))
 
     def forget(self) -> None:
         """Nothing that was asked is of interest any more."""
         self.let_go()
-        self._key = self._waiting = None
+        self._key = None
 
-    def ended(self, work: Background) -> None:
-        """Hand on what was found."""
-        try:
-            found: Any = work.result()
-        except Cancelled:
-            return
-        except Exception:  # of a target's own function
-            log.info("a lesson's step could not be judged", exc_info=True)
-            found = Judgement(trouble=FAILED)
-        self._accept(self._key, found)
-
-    def _go_on(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None and not self.running:
-            self.ask(*waiting)
+    def _ended(self, key: Hashable, task: Task) -> None:
+        found = task.outcome()
+        if not found.cancelled:
+            self._accept(key, found.result if found.error is None else Judgement(trouble=FAILED))

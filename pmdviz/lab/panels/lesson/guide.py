@@ -12,7 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab import links
 from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.pace import Throttle
+from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.panels.lesson.card import (
     NEXT_CLOSED,
     JudgeWork,

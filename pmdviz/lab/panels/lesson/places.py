@@ -9,7 +9,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.expressions import Scope
 from pmdviz.lab.controls.sharing import of_preset
 from pmdviz.lab.links import Asked, Link
-from pmdviz.lab.loop.pace import FAST
+from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lessons.lesson import Lesson, NoScope, RaceScope, Step
 from pmdviz.lessons.playing import begun_with

@@ -19,7 +19,7 @@ from pmdviz.lab import css
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.locked import handed, soon
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work import Newest
+from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.table_form import (
     INPUT,
@@ -86,17 +86,17 @@ class OwnDataDialog:
         self._brought: Brought | None = None
         self._chosen: Chosen | None = None
         self._used: Table | None = None  # keeps the table held until the run does
-        self._work = Newest(READ_S, self._misfit)
+        self._work = TaskSlot(queues=True)
         self.view = OwnDataView(self._hear, most=min(limits.upload_bytes(), MOST_BYTES), visible=False)
         self.view.param.watch(handed(lambda event: self._arrived(event.new)), "upload")
 
     def start(self, doc: Any) -> None:
         """The page's document."""
-        self._work.start(doc)
+        self._work.doc = doc
 
     def stop(self) -> None:
         """The page is closed."""
-        self._work.forget()
+        self._work.let_go()
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: what its target takes, and that it has the table that was brought."""
@@ -179,7 +179,7 @@ class OwnDataDialog:
     def _ask(self, act: Callable[[], Any]) -> None:
         self._chosen = None
         self.view.busy = True
-        self._work.ask(act, self._told)
+        self._work.compute(pool_for(READ_S), act, self._told, self._misfit)
 
     # What came out
 
@@ -201,9 +201,11 @@ class OwnDataDialog:
         if found is None or form is None or brought is None or self._used is not None:
             return
         self.view.busy = True
-        self._work.ask(
+        self._work.compute(
+            pool_for(READ_S),
             lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form)),
             lambda table: self._start_run(table, form),
+            self._misfit,
         )
 
     def _start_run(self, table: Table, form: TableForm) -> None:
@@ -213,7 +215,7 @@ class OwnDataDialog:
 
     def _clear(self) -> None:
         """Let go of a table that nobody looks at."""
-        self._work.forget()
+        self._work.let_go()
         self._brought = self._chosen = None
         self.view.param.update(told=NOTHING, busy=False)
 

@@ -14,7 +14,7 @@ from pmdviz.knobs import real_number
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import soon
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work import Newest
+from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.lab.panels.own_data.dialog import OwnDataDialog
 from pmdviz.lab.panels.own_data.editing import EDITING, DataEditing
 from pmdviz.lab.panels.screen import Screen
@@ -60,16 +60,16 @@ class Handles:
         self._seen: tuple[Any, ...] = ()
         self._target: Target | None = None
         self.lines = LinesBelow(figure, "moved", "exact")
-        self._work = Newest(QUICK_S, lambda sentence: self.forget())
+        self._work = TaskSlot(queues=True)
         self.view = HandlesView(self._hear, stage=figure.id)
 
     def start(self, doc: Any) -> None:
         """The page's document."""
-        self._work.start(doc)
+        self._work.doc = doc
 
     def stop(self) -> None:
         """The page is closed."""
-        self._work.forget()
+        self._work.let_go()
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: another target has other handles, and another picture may have none."""
@@ -79,7 +79,7 @@ class Handles:
             return
         self._seen, self._target = seen, target
         there = snapshot.scene.shows_theta and snapshot.pair == PLANE
-        self._work.forget()
+        self._work.let_go()
         self.lines.show()
         flat, names = target.dim == 1, target.parameter_names
         self.view.param.update(
@@ -90,7 +90,7 @@ class Handles:
 
     def forget(self) -> None:
         """What was dragged goes back: nothing comes of it."""
-        self._work.forget()
+        self._work.let_go()
         self.lines.show()
         self.view.again += 1
 
@@ -114,7 +114,8 @@ class Handles:
 
     def _drag(self, at: int, x: float, y: float, serial: int) -> None:
         self._pause()
-        self._work.ask(partial(moved, self._target, at, x, y), partial(self._follow, serial))
+        act, told = partial(moved, self._target, at, x, y), partial(self._follow, serial)
+        self._work.compute(pool_for(QUICK_S), act, told, lambda words: self.forget())
 
     def _follow(self, serial: int, found: Moved) -> None:
         self.lines.show(found.lines)

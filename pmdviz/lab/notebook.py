@@ -1,12 +1,16 @@
-"""How a live page shows itself in a notebook: as the output of a cell, as a widget, inside Panel's own layouts."""
+"""How a live page shows itself in a notebook: as a cell's output, as a widget, in Panel's layouts, as a picture."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import html
 import importlib.util
+import io
 import sys
+import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import panel as pn
@@ -14,15 +18,134 @@ from bokeh.document import Document
 from panel.io.state import state
 
 from pmdviz.errors import InputError
+from pmdviz.export.films import Film
+from pmdviz.export.options import Look, RaceLook
 from pmdviz.kernels.compiling import compiler
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, panel_internals
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.notebook.still import Still
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, log_failure
+from pmdviz.scenes.race import RaceScene
 
 if TYPE_CHECKING:
-    from pmdviz.lab.notebook.widget import PageWidget
+    from pmdviz.lab.notebook_widget import PageWidget
 
+# The picture of a live page that a saved notebook keeps, drawn like exported ones.
+
+STILL_S = 2.0  # so often while it plays: a picture is some 60 kB, and the kernel has better things to do
+PNG = "image/png"
+
+_still_pool = DaemonPool(1, "pmdviz-still", GIVES_WAY)
+
+
+class Still:
+    """An output of its own under the live page, replaced through its display id: the live one is never touched.
+
+    Parameters
+    ----------
+    name : str
+        Of the live page; the browser hides the pictures of pages that it shows live.
+    draw : function of a snapshot
+        Gives PNG bytes, or None where the library that draws is not installed; runs in a thread.
+    """
+
+    def __init__(self, name: str, draw: Callable[[Any], bytes | None]) -> None:
+        self._name, self._draw = name, draw
+        self._handle: Any = None
+        self._wanted: tuple[Any, str] | None = None  # a snapshot, and it in words
+        self._last: Any = None  # the snapshot that was asked for last
+        self._at, self._busy = -STILL_S, False
+        self._now = asyncio.Event()  # it stands still: no need to wait
+
+    def begin(self, words: str, snapshot: Any = None) -> None:
+        """Put the output under the cell: a picture of `snapshot`, or words until there is one."""
+        from IPython.display import display
+
+        self._words = words
+        png = None if snapshot is None else self._draw(snapshot)
+        self._handle = display(self._bundle(words, png), raw=True, display_id=True)
+
+    def follow(self, snapshot: Any, words: str, playing: bool) -> None:
+        """Take the picture again where it has changed: at once when it stands still, now and then while it plays."""
+        (self._now.clear if playing else self._now.set)()
+        if self._handle is None or snapshot is self._last:
+            return
+        self._last, self._wanted = snapshot, (snapshot, words)
+        if not self._busy:
+            self._busy = True
+            asyncio.get_running_loop().create_task(self._take()).add_done_callback(log_failure)
+
+    def settle(self, words: str, snapshot: Any) -> None:
+        """Take the picture again here and now where the words have changed: no live page does."""
+        if self._handle is not None and words != self._words:
+            self._words = words
+            self._handle.update(self._bundle(words, self._draw(snapshot)), raw=True)
+
+    async def _take(self) -> None:
+        try:
+            while self._wanted is not None:
+                await self._pause(self._at + STILL_S - time.monotonic())
+                (snapshot, words), self._wanted = self._wanted, None
+                self._at = time.monotonic()
+                png = await asyncio.get_running_loop().run_in_executor(_still_pool, self._draw, snapshot)
+                self._handle.update(self._bundle(words, png), raw=True)
+        finally:
+            self._busy = False
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or until it stands still."""
+        try:
+            await asyncio.wait_for(self._now.wait(), max(0.0, seconds))
+        except TimeoutError:
+            pass
+
+    def _bundle(self, words: str, png: bytes | None) -> dict[str, str]:
+        """What each viewer can show of it; where there is a choice, browsers and nbconvert take the HTML."""
+        said = html.escape(words)
+        if png is None:
+            return {"text/plain": words, "text/html": f'<p data-pmdviz="{self._name}">{said}</p>'}
+        code = base64.b64encode(png).decode()
+        image = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{code}">'
+        return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{image}</div>', PNG: code}
+
+
+# Still pictures of the present frame of a lab or a race, drawn like exported ones.
+
+
+def can_draw() -> bool:
+    """Whether Matplotlib is there (extra `export`)."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
+    """Stage and traces of a snapshot, 960x540, as PNG."""
+    from pmdviz.export.run_picture import Picture
+
+    film = Film(snapshot.run, Look.checked(_theme(dark)), all_floors=False)
+    scene = film.last_scene()
+    return _png(Picture(film, scene), scene)
+
+
+def race_png(scene: RaceScene, dark: bool = False) -> bytes:
+    """Tiles and traces of a race, 960x540, as PNG."""
+    from pmdviz.export.race_picture import RacePicture
+
+    traces = [tile.trace for tile in scene.tiles]
+    return _png(RacePicture(RaceLook.checked(_theme(dark)), scene, traces, len(scene.words)), scene)
+
+
+def _theme(dark: bool) -> dict[str, str]:
+    return {"theme": "dark" if dark else "light"}
+
+
+def _png(picture: Any, scene: Any) -> bytes:
+    file = io.BytesIO()
+    picture.save(scene, file, "png")
+    return file.getvalue()
+
+
+# The page itself.
 
 GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
 ELSEWHERE = "In this editor Panel cannot hold a live lab: take ipywidgets, as in <code>HBox([lab.widget, ...])</code>."
@@ -70,7 +193,7 @@ class InNotebook:
         if self._widget is None:
             if importlib.util.find_spec("anywidget") is None:
                 raise InputError("a live page in a notebook needs anywidget: pip install 'pmdviz[notebook]'")
-            from pmdviz.lab.notebook.widget import PageWidget
+            from pmdviz.lab.notebook_widget import PageWidget
 
             compiler.begin()
             self._widget = PageWidget(self, *self._traits())

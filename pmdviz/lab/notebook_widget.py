@@ -29,6 +29,7 @@ from panel.io.state import set_curdoc
 
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.css import static
+from pmdviz.lab.loop.task import running_loop
 
 KINDS = {
     "whole": traitlets.CInt,
@@ -53,7 +54,7 @@ class PageWidget(anywidget.AnyWidget):
 
     def __init__(self, page: Any, knobs: Mapping[str, KnobSpec], values: Mapping[str, Any]) -> None:
         self._page = weakref.ref(page)  # ipywidgets keeps every widget for ever; a page that nobody has may go
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._view, self._doc, self._events, self._telling = "", None, [], False
         free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
         self.add_traits(**{name: KINDS[spec.kind](values[name]).tag(sync=True) for name, spec in free.items()})
@@ -66,7 +67,7 @@ class PageWidget(anywidget.AnyWidget):
         """Do it on the kernel's own event loop: JupyterLab may deliver messages of widgets in another thread."""
         if self._telling:
             return
-        if self._loop is None or self._loop is _running_loop():
+        if self._loop is None or self._loop is running_loop():
             act(*args)
         else:
             self._loop.call_soon_threadsafe(act, *args)
@@ -146,13 +147,6 @@ class PageWidget(anywidget.AnyWidget):
             text = self_contained(patch.content_json)
             content = {"what": "patch", "view": self._view, "patch": text, "refs": refs}
             self.send(content, [buffer.to_bytes() for buffer in patch.buffers])
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 # What a live page needs in a browser that has nothing of ours, out of the installed packages.

@@ -1,15 +1,17 @@
-"""Two lanes: quick work, and long work that gives way to it."""
+"""Tasks and their pools: one task at a time, quick work, and long work that gives way to it."""
 
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from pmdviz.kernels.pool import priority, run_blocks, set_threads
-from pmdviz.lab.loop import background as lanes
-from pmdviz.lab.loop.background import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, pool_for
+from pmdviz.lab.loop import task as lanes
+from pmdviz.lab.loop.task import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, TaskSlot, pool_for
+from tests.lab.threads import until
 
 
 def test_who_comes_first_is_served_first_and_errors_are_handed_on():
@@ -98,3 +100,47 @@ def test_long_work_goes_round_in_slices(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         shared.submit(lambda: 1 / 0).result(30)
     assert shared.submit(pow, 2, 3).result(30) == 8  # an error keeps nobody's turn
+
+
+async def test_a_new_task_takes_the_place_of_the_one_that_runs_or_waits_for_it():
+    pool, gate, ended = DaemonPool(2, "test"), threading.Event(), []
+
+    def act(name):
+        def work(tell):
+            while not gate.wait(0.01):
+                tell(1, 4)
+            return name
+
+        return work
+
+    told = []
+    slot = TaskSlot(lambda: told.append(slot.running), 0.02)
+    for name in ("first", "second"):
+        slot.begin(pool, act(name), lambda task: ended.append(task.outcome()))
+    await until(lambda: told and slot.share == 0.25)
+    gate.set()
+    await until(lambda: not slot.running)
+    assert [found.result for found in ended] == ["second"] and told[-1] is False
+    gate.clear()
+    queue, results = TaskSlot(queues=True), []
+    for name in ("first", "second", "third"):
+        queue.compute(pool, partial(act(name), lambda done, total: None), results.append, results.append)
+    gate.set()
+    await until(lambda: len(results) == 2)
+    assert results == ["first", "third"], "of those that wait the newest"
+
+
+async def test_what_became_of_a_task_is_a_result_or_words():
+    pool, gate = DaemonPool(2, "test"), threading.Event()
+    slot, ended = TaskSlot(), []
+    slot.begin(pool, lambda tell: 1 / 0, lambda task: ended.append(task.outcome("It stopped with {kind}: {error}")))
+    await until(lambda: ended)
+    assert ended[0].words == "It stopped with ZeroDivisionError: division by zero" and not ended[0].cancelled
+    slot.begin(pool, lambda tell: gate.wait(30), lambda task: ended.append(task.outcome()))
+    slot.cancel()
+    await until(lambda: len(ended) == 2)
+    assert ended[1].cancelled and ended[1].words == "" and not slot.running
+    slot.begin(pool, lambda tell: 1, lambda task: ended.append(task.outcome()))
+    slot.let_go()
+    gate.set()
+    assert pool.submit(pow, 2, 3).result(30) == 8 and len(ended) == 2, "nobody hears of what was let go"

@@ -1,1 +1,0 @@
-"""The lab as a widget of a notebook."""
