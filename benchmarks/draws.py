@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz import api
-from pmdviz.methods.shared.draws import DRAWS, from_prior
+from pmdviz.methods.particles import DRAWS, from_prior
 from pmdviz.metrics import perfect_draws
 
 TARGETS = {"mixture": {}, "mixture, N=400, sigma_x=1.5": {"num_data": 400, "sigma_x": 1.5}, "banana": {}}

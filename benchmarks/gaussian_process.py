@@ -18,7 +18,7 @@ from benchmarks.helpers.plain_gp import PlainStructuredPMD
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import pool
-from pmdviz.methods.shared.optimisers import decayed
+from pmdviz.methods.optimisers import decayed
 from pmdviz.targets import Target, make_target
 
 STEPS = (1, 5, 10, 20, 50, 80)

@@ -14,8 +14,7 @@ from pmdviz.densities.density import Density, GaussianMixture, KernelDensity
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.vi import elbo
-from pmdviz.methods.vi.mixture import NARROWEST, WIDEST
+from pmdviz.methods.vi.mixture import NARROWEST, WIDEST, Tempered, entropy_bound, maximised
 from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import Target, make_target
 
@@ -154,13 +153,13 @@ def mixture_optima(target: Target, starts: int) -> list[Optimum]:
 def _climbed(target: Target, seed: int) -> Optimum:
     method, start = METHODS["npv"], "spread" if seed % 2 == 0 else "prior"
     state = method.init(np.random.default_rng(seed), target, method.Knobs.checked({"start": start}))
-    near = elbo.Tempered(target, target.data, 1.0, state.origin)
+    near = Tempered(target, target.data, 1.0, state.origin)
     z, log_widths = state.means / target.scale, np.log(state.widths)
     for _ in range(ROUNDS):
-        z, log_widths = elbo.maximised(z, log_widths, near, 200, (NARROWEST, WIDEST))
+        z, log_widths = maximised(z, log_widths, near, 200, (NARROWEST, WIDEST))
     widths, K = np.exp(log_widths), len(z)
     _, traces = near.slopes_and_traces(z)
-    value = float((near.values(z) + 0.5 * widths**2 * traces).mean()) + elbo.entropy_bound(z, widths)[0]
+    value = float((near.values(z) + 0.5 * widths**2 * traces).mean()) + entropy_bound(z, widths)[0]
     means, factors = z * target.scale, widths[:, None, None] * np.diag(target.scale)
     density = GaussianMixture(means, np.full(K, -np.log(K)), factors)
     return Optimum(value, density, _tv(density, target), None)

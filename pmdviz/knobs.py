@@ -1,14 +1,21 @@
 """Knobs: values a person may turn, each declared once with bounds, label, unit, help and when it acts.
 
-The widget, the validation, the command line, a recipe's form and the docs all follow from the declaration.
+The widget, the validation, the command line, a recipe's form and the docs all follow from the declaration:
+
+    step_size = Real(0.1, "(0, 1]", (0.001, 1), "Step size γ", log=True, basic=True)
+
+An interval as text may leave its ends out. The help is in the docstring of the class, in a line `step_size: ...`
+whose further lines are indented.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -32,15 +39,15 @@ ACTS = {
 class KnobSpec:
     """A knob as it is declared; `default_by` and `only_if` name the other knobs that it depends on."""
 
-    name: str
     kind: str  # whole, real, choice, flag, source or formula
     default: Any
-    bounds: tuple[float | None, float | None] | None
-    inclusive: tuple[bool, bool]
-    soft_bounds: tuple[float, float] | None  # a slider's range, inside the bounds
-    choices: tuple[str, ...]
     label: str
-    help: str
+    bounds: tuple[float | None, float | None] | None = None
+    inclusive: tuple[bool, bool] = (True, True)
+    soft_bounds: tuple[float, float] | None = None  # a slider's range, inside the bounds
+    choices: tuple[str, ...] = ()
+    name: str = ""  # that of the attribute
+    help: str = ""  # a line of the class's docstring
     unit: str = ""
     acts: str = "next step"
     log: bool = False
@@ -51,9 +58,14 @@ class KnobSpec:
     basic: bool = False  # always in sight; a page folds the others away
     examples: Mapping[str, str] = field(default_factory=dict)  # the formula that each of the choices stands for
     more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
+    declared: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
+
+    def at(self, default: Any, **changes: Any) -> Any:
+        """The same knob at another default, with these changes."""
+        return _declared(self.kind, (), **{"doc": self.help} | dict(self.declared) | {"default": default} | changes)
 
     def said(self, value: Any) -> str:
         """A value as a page shows it: a choice in its words."""
@@ -194,30 +206,55 @@ _PARSERS = {
 }
 
 
-def _declared(
+NUMBER, CHOICES = ("default", "bounds", "softbounds", "label", "unit"), ("default", "choices", "label")
+
+
+def _declared(kind: str, order: tuple[str, ...], *given: Any, **named: Any) -> Any:
+    """A knob in a class of `Knobs`; positional arguments come in this order.
+
+    `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` says what each of them
+    stands for. `inclusive_bounds` says whether the ends are allowed.
+    """
+    declared = dict(zip(order, given, strict=False)) | named
+    return _made(kind, declared, **declared)
+
+
+def _made(
     kind: str,
-    default: Any,
+    declared: Mapping[str, Any],
     *,
-    doc: str,
     choices: Mapping[str, str] | None = None,
-    bounds: tuple[float | None, float | None] | None = None,
+    bounds: tuple[float | None, float | None] | str | None = None,
     inclusive_bounds: tuple[bool, bool] = (True, True),
     softbounds: tuple[float, float] | None = None,
     only_if: tuple[str, Any] | Mapping[str, Any] | None = None,
+    doc: str = "",
     **rest: Any,
-) -> Any:
-    """A knob in a class of `Knobs`; `choices` says them all: identifier -> the words that a person reads."""
+) -> KnobSpec:
+    if isinstance(bounds, str):
+        inclusive_bounds = bounds[0] == "[", bounds[-1] == "]"
+        bounds = ast.literal_eval(f"({bounds[1:-1]})")
     words = dict(choices or {})
-    given = ("", kind, default, bounds, inclusive_bounds, softbounds, tuple(words))
-    return KnobSpec(*given, help=" ".join(doc.split()), only_if=_conditions(only_if), words=words, **rest)
+    return KnobSpec(
+        kind=kind,
+        bounds=bounds,
+        inclusive=inclusive_bounds,
+        soft_bounds=softbounds,
+        choices=tuple(words),
+        words=words,
+        only_if=_conditions(only_if),
+        help=" ".join(doc.split()),
+        declared=declared,
+        **rest,
+    )
 
 
-Whole = partial(_declared, "whole")
-Real = partial(_declared, "real")
-Choice = partial(_declared, "choice")
-Flag = partial(_declared, "flag")
-Source = partial(_declared, "source")  # data by a name, or from a person's file (`data.files`)
-Typed = partial(_declared, "formula")  # a formula (`formulas`) by the name of an example, or its text
+Whole = partial(_declared, "whole", NUMBER)
+Real = partial(_declared, "real", NUMBER)
+Choice = partial(_declared, "choice", CHOICES)
+Flag = partial(_declared, "flag", ("default", "label"))
+Source = partial(_declared, "source", CHOICES)  # data by a name, or from a person's file (`data.files`)
+Typed = partial(_declared, "formula", CHOICES)  # a formula (`formulas`) by the name of an example, or its text
 A_FILE = "a file"  # in `only_if`: the path of any
 
 
@@ -234,6 +271,15 @@ def _among(value: Any, allowed: tuple) -> bool:
     return value in allowed or (A_FILE in allowed and names_file(value))
 
 
+FIELD = re.compile(r"^(\w+): (.+(?:\n {4}.+)*)", re.MULTILINE)
+
+
+def documented(owner: type) -> dict[str, str]:
+    """The lines `name: text` of a class's own docstring; longer texts go on in indented lines."""
+    found = FIELD.findall(inspect.cleandoc(owner.__dict__.get("__doc__") or ""))
+    return {name: " ".join(line.strip() for line in text.splitlines()) for name, text in found}
+
+
 class Knobs:
     """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag`, `Source`, `Typed`."""
 
@@ -241,6 +287,10 @@ class Knobs:
     _specs: ClassVar[dict[str, KnobSpec]] = {}
 
     def __init_subclass__(cls) -> None:
+        """The help of each knob is what the docstring says of it."""
+        for name, text in documented(cls).items():
+            if isinstance(declared := cls.__dict__.get(name), KnobSpec):
+                setattr(cls, name, replace(declared, help=text))
         names = [name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, KnobSpec)]
         cls._specs = {name: getattr(cls, name) for name in dict.fromkeys(names)}
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.mcmc.chain import judged_draws
-from pmdviz.methods.vi.gaussian_vb import sds
+from pmdviz.methods.mcmc import judged_draws
+from pmdviz.methods.vi.gaussian import sds
 
 Measured = dict[str, float]
 WITHIN = 0.01  # of the exact sd

@@ -17,7 +17,7 @@ from benchmarks.helpers.stein_rows import Measured
 from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics.draws import squared_distances
+from pmdviz.metrics.distances import squared_distances
 from pmdviz.metrics.stein import stein_matrix
 from pmdviz.targets import Target, make_target
 

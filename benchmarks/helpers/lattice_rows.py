@@ -16,7 +16,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics.draws import differing, reference_draws
+from pmdviz.metrics.distances import differing, reference_draws
 from pmdviz.targets import Target, make_target
 
 Measured = dict[str, float]

@@ -16,7 +16,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics.moments import sd_ratios
+from pmdviz.metrics.distances import sd_ratios
 from pmdviz.targets import Target
 
 Measured = dict[str, float]

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pmdviz.files import write_json
-from pmdviz.methods import Method
-from pmdviz.methods.families import by_family
+from pmdviz.methods import Method, by_family
 from pmdviz.methods.grammar import COLUMNS
 
 PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # where the rows of each table stand

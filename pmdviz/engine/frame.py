@@ -19,11 +19,10 @@ from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.base import STEP, traced_names
+from pmdviz.metrics.diagnostics import FEWEST_ESS, Shift, importance_shift
+from pmdviz.metrics.distances import NUM_DRAWS, kl_of_density
 from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, picture, total_variation
-from pmdviz.metrics.draws import NUM_DRAWS
-from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
-from pmdviz.metrics.shift import FEWEST_ESS, Shift, importance_shift
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.reference.exact import Reference

@@ -28,7 +28,7 @@ from pmdviz.experiments.base import (
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.metrics.draws import NUM_DRAWS
+from pmdviz.metrics.distances import NUM_DRAWS
 from pmdviz.targets import Target, find_target, get_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.reference.exact import DrawsReference

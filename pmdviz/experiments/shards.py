@@ -30,10 +30,10 @@ from pmdviz.experiments.base import (
 )
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.methods import METHODS
-from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.particles import SmoothingKnobs, smoothed
 from pmdviz.metrics import METRICS
+from pmdviz.metrics.distances import kl_of_moments, mean_error, sd_ratios
 from pmdviz.metrics.divergences import Divergences, picture
-from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
 from pmdviz.streams import stream
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.base import GaussianPrior

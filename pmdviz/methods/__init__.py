@@ -1,4 +1,4 @@
-"""Methods: the algorithms, in the folder of their family; a file put there appears in every menu."""
+"""Methods: the algorithms, in the file or folder of their family; a class put there appears in every menu."""
 
 from __future__ import annotations
 
@@ -15,6 +15,21 @@ for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
 for _name in sorted(METHODS):  # in menus by name, whatever folder they stand in
     METHODS[_name] = METHODS.pop(_name)
+
+
+FAMILIES = {  # file or folder -> the title under which tables list its methods, in their order
+    "pmd": "Particle Mirror Descent",
+    "importance": "Importance sampling",
+    "annealing": "Annealed importance sampling",
+    "smc": "Sequential Monte Carlo",
+    "stein": "Stein methods",
+    "mcmc": "Markov chain Monte Carlo",
+    "mean_field": "Mean fields of particles",
+    "vi": "Variational inference",
+    "gp": "Gaussian processes",
+    "ensembles": "Ensembles",
+}
+OTHER = "Other methods"  # of files elsewhere
 
 
 def find_method(name: str) -> Method:
@@ -35,4 +50,18 @@ def _at_its_defaults(target: str) -> Target:
     return make_target(target)
 
 
-__all__ = ["METHODS", "StepBlock", "Method", "StepInfo", "find_method", "usual_target"]
+def family_title(method: Method) -> str:
+    """The title of the family whose file or folder the method is in."""
+    folders = type(method).__module__.split(".")
+    return next((title for folder, title in FAMILIES.items() if folder in folders), OTHER)
+
+
+def by_family() -> dict[str, list[Method]]:
+    """Title -> its methods, the families in the order of FAMILIES."""
+    found: dict[str, list[Method]] = {title: [] for title in (*FAMILIES.values(), OTHER)}
+    for method in METHODS.values():
+        found[family_title(method)].append(method)
+    return {title: methods for title, methods in found.items() if methods}
+
+
+__all__ = ["FAMILIES", "METHODS", "Method", "StepBlock", "StepInfo", "by_family", "find_method", "usual_target"]

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
 from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, documented
 from pmdviz.methods.grammar import Grammar
-from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo, Update
+from pmdviz.methods.step import BatchKnobs, Path, Scalar, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
 METHODS: dict[str, Method] = {}
+CARD = {"about", "formula", "what_moves", "source"}  # lines of a method's docstring
 DEFAULT_BUDGET = 20_000  # observations to use
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
@@ -29,6 +31,9 @@ def usual_rows(target: Target) -> int:
 
 class Method:
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
+
+    The docstring of a method is its card (`knobs.documented`): the title as its first line, `about`, `formula`,
+    `what_moves` and `source` in lines of their own, and a line for each term of its `update`.
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
@@ -54,6 +59,11 @@ class Method:
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
     paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
     update: ClassVar[Update | None] = None  # what the terms of its steps add up to; None where it tells none
+    counted: ClassVar[str] = "num_particles"  # the knob that says how many of what a run starts with, and the noun
+    noun: ClassVar[str] = "particle"
+    # What makes its particles vary less than the independent draws that they are compared with: it explains a TV below
+    # theirs. Such as "weights that make errors cancel vary less".
+    varies_less: ClassVar[str] = ""
     clock: ClassVar[str] = ""  # what its traces are drawn against at first; "" for what the budget counts
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
     estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
@@ -61,8 +71,19 @@ class Method:
     bounds_log_z: ClassVar[bool] = False  # whether `log_z_above` is an upper bound in the mean, where exact draws exist
 
     def __init_subclass__(cls) -> None:
-        if cls.name:
-            METHODS[cls.name] = cls()
+        """Enter a method that has a name; its docstring says title, `about`, `formula`, `what_moves` and `source`."""
+        if not cls.name:
+            return
+        if "title" not in cls.__dict__:
+            cls.title = (cls.__doc__ or "").partition("\n")[0].removesuffix(".")
+        card = documented(cls)
+        for name in CARD & card.keys():
+            setattr(cls, name, card[name])
+        if cls.update is not None:
+            explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
+            cls.update = cls.update._replace(terms=tuple(explained))
+        type.__setattr__(cls.Knobs, "kind_words", f"knob of method {cls.name!r}:")  # `param` would warn
+        METHODS[cls.name] = cls()
 
     @property
     def resamples(self) -> bool:
@@ -89,14 +110,7 @@ class Method:
 
     def who(self, knobs: Any) -> tuple[int, str]:
         """How many of what a run starts with, the noun in the singular: (1500, "particle")."""
-        return getattr(knobs, "num_particles", 1), "particle"
-
-    def varies_less(self, knobs: Any) -> str:
-        """What makes its particles vary less than the independent draws that they are compared with.
-
-        Such as "weights that make errors cancel vary less"; "" where nothing does. It explains a TV below theirs.
-        """
-        return ""
+        return getattr(knobs, self.counted, 1), self.noun
 
     def default_budget(self, target: Target, knobs: Any) -> int:
         """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
@@ -107,12 +121,12 @@ class Method:
         raise NotImplementedError
 
     def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
-        """Rows that the next step visits."""
-        raise NotImplementedError
+        """Rows that the next step visits: the batch, or all where a method takes none."""
+        return knobs.rows(num_data)
 
     def batches(self, state: Any, knobs: Any) -> str:
         """How the next step's rows are drawn: `epochs`, `replacement`, or `whole` (all rows in their order)."""
-        return getattr(knobs, "batches", "epochs")
+        return getattr(knobs, "batches", "epochs" if hasattr(knobs, "batch_size") else "whole")
 
     def step(
         self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
@@ -220,12 +234,35 @@ class Method:
         return ""
 
 
+class BatchMethod(Method):
+    """A method with `BatchKnobs`: its batch is at most the data."""
+
+    def fitted(self, knobs: Any, target: Target) -> Any:
+        """`knobs` with a batch that is at most the data."""
+        return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
+
+    def idle_knobs(self, target: Target) -> frozenset[str]:
+        """Where there is one datum, or none, there is no choice of batches."""
+        own = frozenset(BatchKnobs.specs()) & frozenset(self.Knobs.specs())
+        return own if target.num_data == 1 else frozenset()
+
+    def check_pair(self, target: Target, knobs: Any) -> None:
+        """The batch must fit into the data. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.batch_size > target.num_data:
+            raise knobs.specs()["batch_size"].refusal(
+                f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
+                f"given: {knobs.batch_size:,}"
+            )
+
+
+# A decorator: what is decorated has one BLAS thread. With several the last bits of products and of eigenvectors of tens
+# of rows and more depend on how many there are. It costs 12 microseconds a call.
+one_blas_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
+
+
 def checked_log_likelihood(
-    target: Target,
-    theta: np.ndarray,
-    batch: np.ndarray,
-    supported: np.ndarray | None = None,
-    may_vanish: bool = False,
+    target: Target, theta: np.ndarray, batch: np.ndarray, supported: np.ndarray | None = None, may_vanish: bool = False
 ) -> np.ndarray:
     """`target.log_likelihood(theta, batch)`, asked only where `supported` (m,) and -inf elsewhere.
 

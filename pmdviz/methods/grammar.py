@@ -95,29 +95,27 @@ class Cell(NamedTuple):
         return f"{words} ({self.remark})" if self.remark else words
 
 
-def by(*terms: str, remark: str = "") -> Cell:
-    """A cell of these terms."""
-    return Cell(terms, remark)
-
-
-NONE = Cell()
-
-
 @dataclass(frozen=True)
 class Grammar:
-    """A method at its default settings in terms of COLUMNS. Raises InputError for a term that its column lacks."""
+    """A method at its default settings in terms of COLUMNS, cells as a page shows them: "prior + proposal (remark)".
 
-    propagate: Cell = NONE
-    reweight: Cell = NONE
-    resample: Cell = NONE
-    move: Cell = NONE
-    adapt: Cell = NONE
+    Raises InputError for a term that its column lacks.
+    """
+
+    propagate: Cell | str = ""
+    reweight: Cell | str = ""
+    resample: Cell | str = ""
+    move: Cell | str = ""
+    adapt: Cell | str = ""
 
     def __post_init__(self) -> None:
-        for name, cell in self:
+        for name, text in self:
+            terms, _, remark = text.removesuffix(")").partition(" (")
+            cell = Cell(tuple(filter(None, terms.split(" + "))), remark)
             for term in cell.terms:
                 if term not in COLUMNS[name].terms:
                     raise unknown(f"term of {name!r}", term, COLUMNS[name].terms)
+            object.__setattr__(self, name, cell)
 
     def __iter__(self) -> Iterator[tuple[str, Cell]]:
         """Pairs of a column's name and the cell, in the order of COLUMNS."""

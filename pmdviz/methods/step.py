@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from pmdviz.cached import cached_property
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Choice, Knobs, Whole
 
 if TYPE_CHECKING:
     from pmdviz.targets import Target
@@ -68,7 +68,7 @@ class Term(NamedTuple):
     name: str  # in what `StepInfo.terms` gives
     title: str  # "likelihood of the batch"
     formula: str  # its part of the sum, with its sign: "+ γ log p(θ)"; x_{t+1} and x^{2} are set below and above
-    about: str  # what it does, in a sentence
+    about: str = ""  # what it does, in a sentence; of a method's `update` a line `name: ...` of its docstring
 
 
 class Update(NamedTuple):
@@ -234,3 +234,18 @@ class MethodKnobs(Knobs):
     def work(self, num_data: int) -> Work:
         """What the longest step computes with so many data in the target."""
         raise NotImplementedError
+
+
+class BatchKnobs(MethodKnobs):
+    """Which rows a step visits.
+
+    batch_size: How many data points a step uses; at most N.
+    batches: Shuffled passes use every data point once per pass. With replacement, each batch is drawn independently, as
+        in the paper; a batch of size N is then a bootstrap sample and not the whole data set.
+    """
+
+    batch_size = Whole(100, (1, 10_000_000), (1, 1000), "Batch size B", "data points", log=True, basic=True)
+    batches = Choice("epochs", {"epochs": "shuffled passes", "replacement": "with replacement"}, "Batches")
+
+
+BATCH_SIZE = BatchKnobs.specs()["batch_size"]

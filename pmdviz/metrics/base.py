@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pmdviz.densities.density import Density
 
 METRICS: dict[str, Metric] = {}
+DASHED, DOTTED = (8, 3), (2, 3)  # of lines, as Bokeh has it
 STEP = 150_000  # nanoseconds of a method's step besides those of its data, by counts and never by a clock
 
 
@@ -61,7 +62,7 @@ class Measurable(Protocol):
 
     @property
     def shift(self) -> Any:
-        """How far importance weights move q, a `metrics.shift.Shift`; the reason where there is no check."""
+        """How far importance weights move q, a `metrics.diagnostics.Shift`; the reason where there is no check."""
 
     @property
     def reference(self) -> Any:
@@ -162,6 +163,31 @@ class Metric:
     def label(self) -> str:
         """The title with its unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+Measure = Callable[[Measurable], float | None]
+
+
+def metric(name: str, title: str, unit: str, order: int, *where: Applies, about: str = "", **rest: Any) -> Callable:
+    """A function of a frame as a `Metric`; `where` it applies, and where it is traced. Its docstring says `about`."""
+
+    def entered(measure: Measure) -> Measure:
+        text = about or (measure.__doc__ or "").partition("\n\n")[0].removesuffix(".")
+        given = dict(zip(("applies", "traced"), where, strict=False)) | getattr(measure, "look", {}) | rest
+        Metric(name=name, title=title, unit=unit, order=order, about=text, measure=measure, **given)
+        return measure
+
+    return entered
+
+
+def on_axis(axis: str, axis_title: str = "", axis_label: str = "", **look: Any) -> Callable[[Measure], Measure]:
+    """How a metric is drawn; beneath `metric`."""
+
+    def looking(measure: Measure) -> Measure:
+        measure.look = {"axis": axis, "axis_title": axis_title, "axis_label": axis_label, **look}
+        return measure
+
+    return looking
 
 
 def of_q(frame: Measurable) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.resampling import systematic
-from pmdviz.metrics.base import Metric, planar
+from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis, planar
 from pmdviz.targets.reference.exact import Box, Exact
 
 if TYPE_CHECKING:
@@ -359,83 +359,37 @@ def _reverse(pic: DensitiesOnGrid, least: float) -> float:
 
 # The metrics of the plane, which compare p and q on a grid: `divergences` computes them together, or TV alone.
 
-DASHED, DOTTED = (8, 3), (2, 3)
 
-Metric(
-    name="tv",
-    title="TV",
-    unit="0 to 1",
-    about="total variation: half the integral of |p - q|",
-    measure=lambda frame: frame.tv,
-    applies=planar,
-    drawn=True,
-    always=True,
-    order=1,
-    log=False,
-    axis="tv",
-    axis_label="TV (0 identical, 1 no overlap)",
-    limits=(0.0, 1.0),
-    fixed=True,
-    colour="ink",
-    baseline="floor_tv",
-)
-Metric(
-    name="kl_forward",
-    title="forward KL",
-    unit="nats",
-    about="KL(exact || approximation)",
-    measure=lambda frame: frame.divergences["kl_forward"],
-    applies=planar,
-    always=True,
-    order=2,
-    axis="kl",
-    axis_title="Forward and reverse KL",
-    axis_label="KL divergence (nats)",
-    limits=(0.01, 100.0),
-    colour="exact",
-    dash=DASHED,
-    baseline="floor_kl",
-)
-Metric(
-    name="kl_reverse",
-    title="reverse KL",
-    unit="nats",
-    about="KL(approximation || exact)",
-    measure=lambda frame: frame.divergences["kl_reverse"],
-    applies=planar,
-    always=True,
-    order=3,
-    axis="kl",
-    limits=(0.01, 100.0),
-    colour="approximate",
-    dash=DOTTED,
-)
-Metric(
-    name="cross_entropy",
-    title="cross entropy",
-    unit="nats",
-    about="-E_exact log approximation",
-    measure=lambda frame: frame.divergences["cross_entropy"],
-    applies=planar,
-    always=True,
-    order=4,
-    log=False,
-    axis="cross_entropy",
-    axis_title="Cross entropy",
-    axis_label="cross entropy −E log q (nats)",
-    colour="exact",
-)
-Metric(
-    name="mass_outside",
-    title="mass outside",
-    unit="share",
-    about="of the approximation, outside the grid",
-    measure=lambda frame: frame.divergences["mass_outside"],
-    applies=planar,
-    always=True,
-    ranks=False,
-    order=6,
-    log=False,
-    limits=(0.0, 1.0),
-    colour="approximate",
-)
+@metric("tv", "TV", "0 to 1", 1, planar, drawn=True, always=True, baseline="floor_tv")
+@on_axis("tv", axis_label="TV (0 identical, 1 no overlap)", log=False, limits=(0.0, 1.0), fixed=True, colour="ink")
+def _tv(frame: Measurable) -> float | None:
+    """total variation: half the integral of |p - q|."""
+    return frame.tv
+
+
+@metric("kl_forward", "forward KL", "nats", 2, planar, always=True, baseline="floor_kl")
+@on_axis("kl", "Forward and reverse KL", "KL divergence (nats)", colour="exact", dash=DASHED)
+def _kl_forward(frame: Measurable) -> float | None:
+    """KL(exact || approximation)."""
+    return frame.divergences["kl_forward"]
+
+
+@metric("kl_reverse", "reverse KL", "nats", 3, planar, always=True)
+@on_axis("kl", colour="approximate", dash=DOTTED)
+def _kl_reverse(frame: Measurable) -> float | None:
+    """KL(approximation || exact)."""
+    return frame.divergences["kl_reverse"]
+
+
+@metric("cross_entropy", "cross entropy", "nats", 4, planar, always=True)
+@on_axis("cross_entropy", "Cross entropy", "cross entropy −E log q (nats)", log=False, colour="exact")
+def _cross_entropy(frame: Measurable) -> float | None:
+    """-E_exact log approximation."""
+    return frame.divergences["cross_entropy"]
+
+
+@metric("mass_outside", "mass outside", "share", 6, planar, always=True, ranks=False)
+@on_axis("", log=False, limits=(0.0, 1.0), colour="approximate")
+def _mass_outside(frame: Measurable) -> float | None:
+    """of the approximation, outside the grid."""
+    return frame.divergences["mass_outside"]

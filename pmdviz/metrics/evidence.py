@@ -8,36 +8,20 @@ import numpy as np
 
 from pmdviz.densities.product import ProductDensity
 from pmdviz.methods import Method
-from pmdviz.metrics.base import Measurable, Metric
-from pmdviz.metrics.divergences import DASHED, DOTTED
-from pmdviz.metrics.draws import squared_distances
+from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis
+from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target
-
-
-def _log_z(frame: Measurable) -> float | None:
-    return frame.method.log_z(frame.state, frame.knobs, frame.target)
-
-
-def _exact(frame: Measurable) -> float | None:
-    return frame.reference.log_z
-
-
-def _above(frame: Measurable) -> float | None:
-    return frame.method.log_z_above(frame.state, frame.knobs, frame.target)
-
-
-def _error(frame: Measurable) -> float | None:
-    """log Z-hat - log Z."""
-    found = _log_z(frame)
-    return None if found is None else found - frame.reference.log_z
 
 
 def _estimates(target: Target, method: Method) -> bool:
     return method.estimates_log_z
 
 
-def _bounded(target: Target, method: Method) -> bool:
-    return method.bounds_log_z and target.exact is not None
+@metric("log_z", "log Z", "nats", 32, _estimates, ranks=False)
+@on_axis("log_z", "log Z", log=False, colour="particles")
+def _log_z(frame: Measurable) -> float | None:
+    """estimate of log Z, with data log p(X): of the data seen, or at the temperature reached, so far."""
+    return frame.method.log_z(frame.state, frame.knobs, frame.target)
 
 
 def _known(target: Target, method: Method) -> bool:
@@ -46,60 +30,33 @@ def _known(target: Target, method: Method) -> bool:
     return reference is not None and reference.log_z is not None
 
 
-Metric(
-    name="log_z",
-    title="log Z",
-    unit="nats",
-    about="estimate of log Z, with data log p(X): of the data seen, or at the temperature reached, so far",
-    measure=_log_z,
-    applies=_estimates,
-    ranks=False,
-    order=32,
-    log=False,
-    axis="log_z",
-    axis_title="log Z",
-    colour="particles",
-)
-Metric(
-    name="log_z_above",
-    title="log Z from above",
-    unit="nats",
-    about="log Z by the way back from independent draws: at its end an upper bound in the mean",
-    measure=_above,
-    applies=_bounded,
-    ranks=False,
-    order=33,
-    log=False,
-    axis="log_z",
-    colour="approximate",
-    dash=DOTTED,
-)
-Metric(
-    name="log_z_exact",
-    title="exact log Z",
-    unit="nats",
-    about="log Z of the reference, which estimates should come to at the end",
-    measure=_exact,
-    applies=_known,
-    ranks=False,
-    order=34,
-    log=False,
-    axis="log_z",
-    dash=DASHED,
-)
-Metric(
-    name="log_z_error",
-    title="error of log Z",
-    unit="nats",
-    about="estimate of log Z minus that of the reference; it says something once all data or temperatures are done",
-    measure=_error,
-    applies=_known,
-    ranks=False,
-    order=35,
-    log=False,
-    axis="log_z_error",
-    colour="particles",
-)
+@metric("log_z_exact", "exact log Z", "nats", 34, _known, ranks=False)
+@on_axis("log_z", log=False, dash=DASHED)
+def _exact(frame: Measurable) -> float | None:
+    """log Z of the reference, which estimates should come to at the end."""
+    return frame.reference.log_z
+
+
+def _bounded(target: Target, method: Method) -> bool:
+    return method.bounds_log_z and target.exact is not None
+
+
+@metric("log_z_above", "log Z from above", "nats", 33, _bounded, ranks=False)
+@on_axis("log_z", log=False, colour="approximate", dash=DOTTED)
+def _above(frame: Measurable) -> float | None:
+    """log Z by the way back from independent draws: at its end an upper bound in the mean."""
+    return frame.method.log_z_above(frame.state, frame.knobs, frame.target)
+
+
+@metric("log_z_error", "error of log Z", "nats", 35, _known, ranks=False)
+@on_axis("log_z_error", log=False, colour="particles")
+def _error(frame: Measurable) -> float | None:
+    """estimate of log Z minus that of the reference; it says something once all data or temperatures are done.
+
+    log Z-hat - log Z.
+    """
+    found = _log_z(frame)
+    return None if found is None else found - frame.reference.log_z
 
 
 # The evidence lower bound of a mean-field q by nearest neighbours: a bound that can be compared with log Z.
@@ -147,29 +104,23 @@ def _psi(n: int) -> float:
     return -EULER + math.fsum(1 / i for i in range(1, n))
 
 
-def _lower_bound(frame: Measurable) -> float | None:
-    found = lower_bound(frame.density, frame.target) if isinstance(frame.density, ProductDensity) else math.nan
-    return found if math.isfinite(found) else None
-
-
 def _applies(target: Target, method: Method) -> bool:
     """Of blocks of particles."""
     return "blocks" in method.requires
 
 
-Metric(
-    name="elbo_knn",
-    title="lower bound (kNN entropy)",
+@metric(
+    "elbo_knn",
+    "lower bound (kNN entropy)",
+    "nats",
+    36,
+    _applies,
     short="lower bound",
-    unit="nats",
+    ranks=False,
     about="mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for "
     f"noise; none where a block has more than {MOST_COORDINATES} coordinates",
-    measure=_lower_bound,
-    applies=_applies,
-    ranks=False,
-    order=36,
-    log=False,
-    axis="elbo_knn",
-    axis_title="Lower bound (kNN entropy)",
-    colour="approximate",
 )
+@on_axis("elbo_knn", "Lower bound (kNN entropy)", log=False, colour="approximate")
+def _lower_bound(frame: Measurable) -> float | None:
+    found = lower_bound(frame.density, frame.target) if isinstance(frame.density, ProductDensity) else math.nan
+    return found if math.isfinite(found) else None

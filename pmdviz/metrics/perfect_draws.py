@@ -65,7 +65,7 @@ def floor(
 ) -> Floor | None:
     """The floor of `num_particles` draws, computed once for each (target, m, rule, each).
 
-    `each`: of how many candidates every draw is chosen, as the method's particles are (`methods.shared.draws`).
+    `each`: of how many candidates every draw is chosen, as the method's particles are (`methods.particles`).
     `progress` is told how far it is, in sets of 16. None without an exact posterior, or for a method without particles.
     """
     if num_particles is None or target.planar is None:

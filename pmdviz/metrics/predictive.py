@@ -19,9 +19,8 @@ import numpy as np
 from pmdviz.densities.density import Points
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method
-from pmdviz.methods.mcmc.chain import Chain, scored_draws, states_of
-from pmdviz.metrics.base import STEP, Applies, Measurable, Metric
-from pmdviz.metrics.divergences import DASHED
+from pmdviz.methods.mcmc import Chain, scored_draws, states_of
+from pmdviz.metrics.base import DASHED, STEP, Applies, Measurable, metric, on_axis
 from pmdviz.targets import Target
 
 MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
@@ -151,57 +150,6 @@ def mean_log_density(frame: Measurable) -> float:
     return float((peak + np.log(average(np.exp(values - peak)))).mean())
 
 
-def _misclassification(frame: Measurable) -> float:
-    return 1.0 - _accuracy(frame)
-
-
-def _pps(frame: Measurable) -> float:
-    target, (points, average) = frame.target, points_of(frame)
-    return -float(target.row_log_likelihood(average(points)[None], target.test_data).mean())
-
-
-def _expected_log_loss(frame: Measurable) -> float:
-    target, (points, average) = frame.target, points_of(frame)
-    return -float(average(target.row_log_likelihood(points, target.test_data).mean(axis=1)))
-
-
-def _pps_seed(frame: Measurable) -> float:
-    target, (points, average) = frame.target, points_of(frame)
-    residual = target.outcomes(target.test_data) - average(target.row_mean(points, target.test_data))
-    variance = float(average(target.noise_variance(points)))
-    return 0.5 * float(np.log(variance) + (residual**2).mean() / variance)
-
-
-def _accuracy(frame: Measurable) -> float:
-    target, sums = frame.target, sums_of(frame)
-    if sums is not None and target.predicts == "class":
-        chances = np.stack([1 - sums.mean / sums.count, sums.mean / sums.count], axis=1)
-    else:
-        points, average = points_of(frame)
-        chances = average(target.class_probabilities(points, target.test_data))
-    return float((chances.argmax(axis=1) == target.outcomes(target.test_data)).mean())
-
-
-def _single_accuracy(frame: Measurable) -> float:
-    target, (points, average) = frame.target, points_of(frame)
-    chosen = target.class_probabilities(points, target.test_data).argmax(axis=2)
-    return float(average((chosen == target.outcomes(target.test_data)).astype(float)).mean())
-
-
-def _rmse(frame: Measurable) -> float:
-    target, sums = frame.target, sums_of(frame)
-    if sums is not None:
-        mean = sums.mean / sums.count
-    else:
-        points, average = points_of(frame)
-        mean = average(target.row_mean(points, target.test_data))
-    return float(np.sqrt(((mean - target.outcomes(target.test_data)) ** 2).mean()))
-
-
-def _loss(frame: Measurable) -> float:
-    return -mean_log_density(frame)
-
-
 def _predicts(*kinds: str, also: str = "predictive") -> Applies:
     def applies(target: Target, method: Method) -> bool:
         return {"predictive", also} <= target.offers and target.test_data is not None and target.predicts in kinds
@@ -227,54 +175,116 @@ def _untraced(target: Target, method: Method) -> bool:
     return False
 
 
-def _metric(
-    order: int, kinds: tuple[str, ...], name: str, title: str, unit: str, about: str, high: float, **rest: Any
-) -> None:
-    """A metric of targets that predict one of `kinds` of outcome, on a linear axis from 0 to `high`, its own if new."""
-    look = {"axis": name, "axis_title": title[0].upper() + title[1:], "log": False, "limits": (0.0, high)}
-    look |= {"colour": "ink", "work": _work} | rest
-    look = {"applies": _predicts(*kinds)} | look
-    Metric(name=name, title=title, unit=unit, about=about, order=order, **look)
+@metric("accuracy", "accuracy", "share", 40, _predicts(*CLASSES), work=_work, ranks=False)
+@on_axis("accuracy", "Accuracy", log=False, limits=(0.0, 1), colour="ink")
+def _accuracy(frame: Measurable) -> float:
+    """of held-out rows whose class is predicted."""
+    target, sums = frame.target, sums_of(frame)
+    if sums is not None and target.predicts == "class":
+        chances = np.stack([1 - sums.mean / sums.count, sums.mean / sums.count], axis=1)
+    else:
+        points, average = points_of(frame)
+        chances = average(target.class_probabilities(points, target.test_data))
+    return float((chances.argmax(axis=1) == target.outcomes(target.test_data)).mean())
 
 
-_metric(
-    40, CLASSES, "accuracy", "accuracy", "share", "of held-out rows whose class is predicted", 1, measure=_accuracy,
-    ranks=False,
-)  # fmt: skip
-_metric(
-    41, CLASSES, "log_loss", "log loss", "nats a row", "mean of -log E_q p(class) over held-out rows", 2, measure=_loss
+@metric("log_loss", "log loss", "nats a row", 41, _predicts(*CLASSES), work=_work)
+@on_axis("log_loss", "Log loss", log=False, limits=(0.0, 2), colour="ink")
+def _log_loss(frame: Measurable) -> float:
+    """mean of -log E_q p(class) over held-out rows."""
+    return -mean_log_density(frame)
+
+
+@metric("rmse", "RMSE", "units of y", 42, _predicts(*NUMBER), work=_work)
+@on_axis("rmse", "RMSE", log=False, limits=(0.0, 10), colour="ink")
+def _rmse(frame: Measurable) -> float:
+    """root mean squared error of E_q y on held-out rows."""
+    target, sums = frame.target, sums_of(frame)
+    if sums is not None:
+        mean = sums.mean / sums.count
+    else:
+        points, average = points_of(frame)
+        mean = average(target.row_mean(points, target.test_data))
+    return float(np.sqrt(((mean - target.outcomes(target.test_data)) ** 2).mean()))
+
+
+@metric("nlpd", "NLPD", "nats a row", 43, _predicts(*NUMBER), work=_work)
+@on_axis("nlpd", "NLPD", log=False, limits=(0.0, 10), colour="ink")
+def _nlpd(frame: Measurable) -> float:
+    """mean of -log E_q p(y) over held-out rows."""
+    return -mean_log_density(frame)
+
+
+SINGLE = "accuracy of a single point"
+
+
+@metric("single_accuracy", SINGLE, "share", 44, _predicts("classes"), work=_work, ranks=False, short="single accuracy")
+@on_axis("accuracy", "Accuracy of a single point", log=False, limits=(0.0, 1), colour="particles", dash=DASHED)
+def _single_accuracy(frame: Measurable) -> float:
+    """mean over q of the share of held-out rows whose class one theta alone predicts."""
+    target, (points, average) = frame.target, points_of(frame)
+    chosen = target.class_probabilities(points, target.test_data).argmax(axis=2)
+    return float(average((chosen == target.outcomes(target.test_data)).astype(float)).mean())
+
+
+@metric("misclassification", "misclassification", "share", 45, _predicts(*CLASSES), _untraced, work=_work)
+@on_axis("misclassification", "Misclassification", log=False, limits=(0.0, 1), colour="ink")
+def _misclassification(frame: Measurable) -> float:
+    """of held-out rows whose class is not predicted."""
+    return 1.0 - _accuracy(frame)
+
+
+@metric(
+    "pps",
+    "PPS",
+    "nats a row",
+    46,
+    _predicts(*CLASSES, *NUMBER),
+    _untraced,
+    work=_work,
+    about="partial predictive score: mean of -log p(y | theta) over held-out rows, at the mean of theta over q (Tran, "
+    "Tseng, Kohn 2023, section 7.2, where the log is missing)",
 )
-_metric(
-    42, NUMBER, "rmse", "RMSE", "units of y", "root mean squared error of E_q y on held-out rows", 10, measure=_rmse
+@on_axis("pps", "PPS", log=False, limits=(0.0, 10), colour="ink")
+def _pps(frame: Measurable) -> float:
+    target, (points, average) = frame.target, points_of(frame)
+    return -float(target.row_log_likelihood(average(points)[None], target.test_data).mean())
+
+
+@metric(
+    "pps_seed",
+    "PPS of the tables",
+    "nats a row",
+    47,
+    _predicts(*NUMBER, also="noise_variance"),
+    _untraced,
+    work=_work,
+    about="half of log s² + (y - η)²/s² on held-out rows, at the means over q of η and s²; without log 2π, as in the "
+    "tables of Tran, Tseng, Kohn 2023",
 )
-_metric(43, NUMBER, "nlpd", "NLPD", "nats a row", "mean of -log E_q p(y) over held-out rows", 10, measure=_loss)
-_metric(
-    44, ("classes",), "single_accuracy", "accuracy of a single point", "share",
-    "mean over q of the share of held-out rows whose class one theta alone predicts", 1, measure=_single_accuracy,
-    ranks=False, short="single accuracy", axis="accuracy", dash=DASHED, colour="particles",
-)  # fmt: skip
-_metric(
-    45, CLASSES, "misclassification", "misclassification", "share", "of held-out rows whose class is not predicted", 1,
-    measure=_misclassification, traced=_untraced,
-)  # fmt: skip
-_metric(
-    46, CLASSES + NUMBER, "pps", "PPS", "nats a row",
-    "partial predictive score: mean of -log p(y | theta) over held-out rows, at the mean of theta over q (Tran, Tseng, "
-    "Kohn 2023, section 7.2, where the log is missing)",
-    10, measure=_pps, traced=_untraced,
-)  # fmt: skip
-_metric(
-    48, CLASSES + NUMBER, "expected_log_loss", "expected log loss", "nats a row",
-    "mean over q of the mean of -log p(y | theta) over held-out rows: never below NLPD or the log loss, whose means "
-    "over q are within the log",
-    10, measure=_expected_log_loss, traced=_untraced,
-)  # fmt: skip
-_metric(
-    47, NUMBER, "pps_seed", "PPS of the tables", "nats a row",
-    "half of log s² + (y - η)²/s² on held-out rows, at the means over q of η and s²; without log 2π, as in the tables "
-    "of Tran, Tseng, Kohn 2023",
-    10, measure=_pps_seed, traced=_untraced, applies=_predicts(*NUMBER, also="noise_variance"),
-)  # fmt: skip
+@on_axis("pps_seed", "PPS of the tables", log=False, limits=(0.0, 10), colour="ink")
+def _pps_seed(frame: Measurable) -> float:
+    target, (points, average) = frame.target, points_of(frame)
+    residual = target.outcomes(target.test_data) - average(target.row_mean(points, target.test_data))
+    variance = float(average(target.noise_variance(points)))
+    return 0.5 * float(np.log(variance) + (residual**2).mean() / variance)
+
+
+@metric(
+    "expected_log_loss",
+    "expected log loss",
+    "nats a row",
+    48,
+    _predicts(*CLASSES, *NUMBER),
+    _untraced,
+    work=_work,
+    about="mean over q of the mean of -log p(y | theta) over held-out rows: never below NLPD or the log loss, whose "
+    "means over q are within the log",
+)
+@on_axis("expected_log_loss", "Expected log loss", log=False, limits=(0.0, 10), colour="ink")
+def _expected_log_loss(frame: Measurable) -> float:
+    target, (points, average) = frame.target, points_of(frame)
+    return -float(average(target.row_log_likelihood(points, target.test_data).mean(axis=1)))
 
 
 # How well topics predict words that were held out: each document's shares are estimated from the other half of it.
@@ -292,66 +302,43 @@ def chosen_topics(frame: Measurable) -> tuple[np.ndarray, np.ndarray]:
     return frame.target.topics(points[rows]), weights[rows] / weights[rows].sum()
 
 
+def _of_words(target: Target, method: Method) -> bool:
+    return target.predicts == "words" and target.test_data is not None
+
+
+@metric("perplexity", "perplexity", "words", 44, _of_words)
+@on_axis("perplexity", "Perplexity", log=False, limits=(0.0, 1e4), colour="ink")
+def _perplexity(frame: Measurable) -> float:
+    """exp of the mean of -log p(word) over held-out words."""
+    return float(np.exp(nats_per_token(frame)))
+
+
+@metric("word_log_loss", "word log loss", "nats a word", 45, _of_words)
+@on_axis("word_log_loss", "Word log loss", log=False, limits=(0.0, 12.0), colour="ink")
 def nats_per_token(frame: Measurable) -> float:
-    """Mean over the held-out tokens of -log p(token), in nats."""
+    """mean of -log p(word) over held-out words."""
     total, tokens = frame.target.held_out(*chosen_topics(frame))
     return -total / tokens
 
 
-def _perplexity(frame: Measurable) -> float:
-    return float(np.exp(nats_per_token(frame)))
-
-
+@metric("unigram", "unigram entropy", "nats a word", 46, _of_words, ranks=False)
+@on_axis("word_log_loss", log=False, limits=(0.0, 12.0), colour="exact", dash=DASHED)
 def _unigram(frame: Measurable) -> float:
+    """the same of one distribution over words for all documents."""
     return frame.target.unigram_nats
-
-
-def _applies(target: Target, method: Method) -> bool:
-    return target.predicts == "words" and target.test_data is not None
-
-
-def _metric_perplexity(**given: Any) -> None:
-    Metric(applies=_applies, log=False, **{"colour": "ink", **given})
-
-
-_metric_perplexity(
-    name="perplexity", title="perplexity", unit="words", about="exp of the mean of -log p(word) over held-out words",
-    measure=_perplexity, order=44, axis="perplexity", axis_title="Perplexity", limits=(0.0, 1e4),
-)  # fmt: skip
-_metric_perplexity(
-    name="word_log_loss", title="word log loss", unit="nats a word", about="mean of -log p(word) over held-out words",
-    measure=nats_per_token, order=45, axis="word_log_loss", axis_title="Word log loss", limits=(0.0, 12.0),
-)  # fmt: skip
-_metric_perplexity(
-    name="unigram", title="unigram entropy", unit="nats a word",
-    about="the same of one distribution over words for all documents", measure=_unigram, order=46,
-    axis="word_log_loss", limits=(0.0, 12.0), colour="exact", dash=(8, 3), ranks=False,
-)  # fmt: skip
 
 
 # How far the mean of a sparse Gaussian process lies from the exact process of all data.
 
 
-def distance_to_process(frame: Measurable) -> float:
-    """sqrt of the mean over the target's M points of (E_q f - E(f | all data))^2."""
-    exact, _ = frame.target.exact_process
-    return float(np.sqrt(((frame.target.values(frame.density.mean[None])[0] - exact) ** 2).mean()))
-
-
-def _applies_exact_process(target: Target, method: Method) -> bool:
+def _has_exact_process(target: Target, method: Method) -> bool:
     return bool(getattr(target, "has_exact_process", False))
 
 
-Metric(
-    name="process_error",
-    title="RMSE to the exact process",
-    short="RMSE to exact",
-    unit="units of y",
-    about="root mean squared difference between the mean of q and the mean of the exact Gaussian process",
-    measure=distance_to_process,
-    applies=_applies_exact_process,
-    axis="process_error",
-    limits=(1e-3, 10.0),
-    colour="ink",
-    order=9,  # before the errors of the whitened values, which say little of the function
-)
+# The order puts it before the errors of the whitened values, which say little of the function.
+@metric("process_error", "RMSE to the exact process", "units of y", 9, _has_exact_process, short="RMSE to exact")
+@on_axis("process_error", limits=(1e-3, 10.0), colour="ink")
+def distance_to_process(frame: Measurable) -> float:
+    """root mean squared difference between the mean of q and the mean of the exact Gaussian process."""
+    exact, _ = frame.target.exact_process
+    return float(np.sqrt(((frame.target.values(frame.density.mean[None])[0] - exact) ** 2).mean()))

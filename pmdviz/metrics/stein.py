@@ -6,11 +6,9 @@ import numpy as np
 
 from pmdviz.densities.density import variances
 from pmdviz.methods import Method
-from pmdviz.methods.stein.shown import WithSurrogate
-from pmdviz.methods.stein.surrogates import log_ratios
-from pmdviz.metrics.base import Measurable, Metric
-from pmdviz.metrics.divergences import DASHED
-from pmdviz.metrics.draws import squared_distances
+from pmdviz.methods.stein.gf_svgd import GFSVGD, log_ratios
+from pmdviz.metrics.base import DASHED, Measurable, metric, on_axis
+from pmdviz.metrics.distances import squared_distances
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -74,14 +72,8 @@ def _measured(frame: Measurable) -> tuple[float, float]:
     return squared_ksd(points / unit, *scores)
 
 
-def _ksd(frame: Measurable) -> float | None:
-    value, _ = _measured(frame)
-    return float(np.sqrt(max(value, 0.0))) if np.isfinite(value) else None
-
-
-def _noise(frame: Measurable) -> float | None:
-    _, noise = _measured(frame)
-    return float(np.sqrt(noise)) if np.isfinite(noise) else None
+def _work(frame: Measurable) -> float:
+    return POINTS * min(frame.target.num_data, MOST_ROWS) * (20.0 + 2 * frame.target.dim)
 
 
 def _applies(target: Target, method: Method) -> bool:
@@ -93,32 +85,19 @@ def _traced(target: Target, method: Method) -> bool:
     return target.reference() is None and not target.by_points
 
 
-Metric(
-    name="ksd",
-    title="KSD",
-    unit="posterior units",
-    about="kernel Stein discrepancy of 500 draws (Gorham & Mackey 2017), from the gradient of log p alone",
-    measure=_ksd,
-    work=lambda frame: POINTS * min(frame.target.num_data, MOST_ROWS) * (20.0 + 2 * frame.target.dim),
-    applies=_applies,
-    traced=_traced,
-    order=20,
-    axis="ksd",
-    axis_title="KSD",
-    limits=(0.01, 100.0),
-    colour="particles",
-)
-Metric(
-    name="ksd_noise",
-    title="noise of the KSD",
-    unit="posterior units",
-    about="what 500 independent draws of the posterior have for a KSD, one standard deviation above 0",
-    measure=_noise,
-    applies=_applies,
-    traced=lambda target, method: False,
-    ranks=False,
-    order=21,
-)
+@metric("ksd", "KSD", "posterior units", 20, _applies, _traced, work=_work)
+@on_axis("ksd", "KSD", colour="particles")
+def _ksd(frame: Measurable) -> float | None:
+    """kernel Stein discrepancy of 500 draws (Gorham & Mackey 2017), from the gradient of log p alone."""
+    value, _ = _measured(frame)
+    return float(np.sqrt(max(value, 0.0))) if np.isfinite(value) else None
+
+
+@metric("ksd_noise", "noise of the KSD", "posterior units", 21, _applies, lambda target, method: False, ranks=False)
+def _noise(frame: Measurable) -> float | None:
+    """what 500 independent draws of the posterior have for a KSD, one standard deviation above 0."""
+    _, noise = _measured(frame)
+    return float(np.sqrt(noise)) if np.isfinite(noise) else None
 
 
 # The gradient-free kernel Stein discrepancy, which needs values of log p and a surrogate's gradient.
@@ -126,32 +105,20 @@ Metric(
 GF_POINTS = 300
 
 
+def _has_surrogate(target: Target, method: Method) -> bool:
+    return "reals" in target.offers and isinstance(method, GFSVGD)
+
+
+@metric("gf_ksd", "GF-KSD", "prior units", 21, _has_surrogate, _has_surrogate)
+@on_axis("ksd", "KSD", colour="approximate", dash=DASHED)
 def _gf_ksd(frame: Measurable) -> float:
-    """sqrt of sum_ij w_i w_j kappa_rho(x_i, x_j) of the particles, in prior sds, w = rho/p with sum 1."""
+    """gradient-free kernel Stein discrepancy of 300 particles (Han 2019, section 3.5), from values of log p alone.
+
+    sqrt of sum_ij w_i w_j kappa_rho(x_i, x_j) of the particles, in prior sds, w = rho/p with sum 1.
+    """
     target, method = frame.target, frame.method
     points, unit = frame.particles[:: max(1, len(frame.particles) // GF_POINTS)], target.scale
     rho = method.surrogate(frame.state, frame.knobs, target)
     w = np.exp(log_ratios(rho.log_density(points), target.log_joint(points), points))
     matrix = stein_matrix(points / unit, rho.score(points) * unit)
     return float(np.sqrt(max(np.einsum("i,ij,j->", w, matrix, w), 0.0)))
-
-
-def _applies_surrogate_stein(target: Target, method: Method) -> bool:
-    return "reals" in target.offers and isinstance(method, WithSurrogate)
-
-
-Metric(
-    name="gf_ksd",
-    title="GF-KSD",
-    unit="prior units",
-    about="gradient-free kernel Stein discrepancy of 300 particles (Han 2019, section 3.5), from values of log p alone",
-    measure=_gf_ksd,
-    applies=_applies_surrogate_stein,
-    traced=_applies_surrogate_stein,
-    order=21,
-    axis="ksd",
-    axis_title="KSD",
-    limits=(0.01, 100.0),
-    colour="approximate",
-    dash=DASHED,
-)

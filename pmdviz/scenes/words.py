@@ -102,7 +102,7 @@ def below_words(frame: Any) -> str:
     tv, reference, error = frame.metric("tv"), frame.floors["floor_tv"], frame.floors["floor_tv_se"]
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
-    if reason := frame.method.varies_less(frame.knobs):
+    if reason := frame.method.varies_less:
         return f"Lower than {INDEPENDENT_DRAWS}: {reason}"
     within = error is not None and reference - tv <= NOISE * error * math.sqrt(NUM_SETS)
     return f"Lower than {INDEPENDENT_DRAWS}, but within noise" if within else ""

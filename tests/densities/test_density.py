@@ -8,8 +8,8 @@ from pmdviz.densities import diagonal
 from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise, variances
 from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
-from pmdviz.methods.shared import smoothing
-from pmdviz.methods.shared.smoothing import WIDTHS, SmoothingKnobs, smoothed
+from pmdviz.methods import particles as smoothing
+from pmdviz.methods.particles import WIDTHS, SmoothingKnobs, smoothed
 
 
 def some(d=2, m=40, seed=0):

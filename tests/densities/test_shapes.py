@@ -9,7 +9,7 @@ from scipy import stats
 from pmdviz.densities.density import normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import WIDTHS, Shape, ShapedDensity, chosen_shape, shaped_density
-from pmdviz.methods.shared.draws import from_density
+from pmdviz.methods.particles import from_density
 from tests.support.tables import looped
 
 ONES = np.ones(2)

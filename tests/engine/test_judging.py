@@ -10,8 +10,8 @@ from pmdviz.densities.density import GaussianMixture, KernelDensity
 from pmdviz.engine.frame import caveat_of, find
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics import shift
-from pmdviz.metrics.shift import importance_shift
+from pmdviz.metrics import diagnostics
+from pmdviz.metrics.diagnostics import importance_shift
 from pmdviz.scenes.words import state
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
@@ -144,7 +144,7 @@ def test_chains_and_densities_are_judged_by_their_own_diagnostics_where_weights_
 
 def test_the_check_takes_fewer_draws_of_more_data_and_none_of_too_many(monkeypatch):
     q = gaussians(MEANS, (1.0, 1.0), SHARES)
-    monkeypatch.setattr(shift, "MOST_ROWS", 3000)
+    monkeypatch.setattr(diagnostics, "MOST_ROWS", 3000)
     for num_data, draws in ((1, 1500), (5, 600), (20, 0)):
         target, asked = two_modes(num_data=num_data), []
         assert target.modes is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
-from pmdviz.methods.mcmc.leapfrog import acceptance, trajectory
+from pmdviz.methods.mcmc.hmc import acceptance, trajectory
 from pmdviz.targets import make_target
 from tests.support.engine import compiled_targets
 from tests.support.tables import looped

@@ -5,8 +5,7 @@ import pytest
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.methods import METHODS
-from pmdviz.methods.importance import adaptations
-from pmdviz.methods.importance.adaptive_is import Proposal
+from pmdviz.methods.importance import Proposal, chi2_gradient, m_pmc, power_of_weights, tempered
 from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from
 
@@ -38,7 +37,7 @@ def test_a_step_of_em_is_the_formula():
     log_weights = normalise(rng.normal(size=400))
     _, shares = proposal.at(particles, rng.normal(size=400))
     knobs = METHOD.Knobs.checked({"variance_floor": 0.0, "smallest_ess": 0.0})
-    new, power = adaptations.m_pmc(proposal, particles, log_weights, shares, knobs, np.ones(2))
+    new, power = m_pmc(proposal, particles, log_weights, shares, knobs, np.ones(2))
     by = np.exp(log_weights)[:, None] * shares
     means = np.einsum("ik,id->kd", by, particles) / by.sum(axis=0)[:, None]
     spread = (particles[:, None] - means) ** 2
@@ -56,7 +55,7 @@ def test_no_variance_is_below_the_floor_and_no_component_without_weight_stays():
     particles = np.concatenate([rng.normal(size=(300, 2)), [[50.0, 0.0]]])
     _, shares = proposal.at(particles, np.zeros(301))
     knobs = METHOD.Knobs.checked({"smallest_ess": 0.0})
-    new, _ = adaptations.m_pmc(proposal, particles, np.full(301, -np.log(301)), shares, knobs, np.ones(2))
+    new, _ = m_pmc(proposal, particles, np.full(301, -np.log(301)), shares, knobs, np.ones(2))
     assert new.alive.tolist() == [True, True, False] and len(new.living().means) == 2
     assert 0.05 < new.sds[1].min() and new.sds[1].max() < 0.5  # sqrt(.02) local sds
     np.testing.assert_allclose(new.sds[0], 1.0, atol=0.2)
@@ -84,9 +83,9 @@ def test_the_gradient_is_that_of_log_chi2(defensive):
     step = 1e-5
     numeric = [(log_chi2(e) - log_chi2(-e)) / (2 * step) for e in step * np.eye(15)]
     log_weights = normalise(log_joint - drawn_from)
-    found = adaptations.chi2_gradient(proposal, particles, log_weights, shares, 0.0, unit)
+    found = chi2_gradient(proposal, particles, log_weights, shares, 0.0, unit)
     # The control variate, of expectation 0, has a value at these draws.
-    plain = found - (adaptations.chi2_gradient(proposal, particles, log_weights * 0, shares, 0.0, unit))
+    plain = found - (chi2_gradient(proposal, particles, log_weights * 0, shares, 0.0, unit))
     score = mean_score(proposal, particles, shares, unit)
     np.testing.assert_allclose((plain - score).ravel(), numeric, atol=1e-7)
 
@@ -101,10 +100,10 @@ def mean_score(proposal, particles, shares, unit):
 
 def test_tempered_weights_have_the_wanted_ess():
     log_weights = normalise(20 * np.random.default_rng(4).normal(size=500))
-    power = adaptations.power_of_weights(log_weights, 50.0)
+    power = power_of_weights(log_weights, 50.0)
     assert 0 < power < 1
-    assert effective_sample_size(adaptations.tempered(log_weights, power)) == pytest.approx(50, rel=1e-6)
-    assert adaptations.power_of_weights(log_weights, 1.0) == 1.0
+    assert effective_sample_size(tempered(log_weights, power)) == pytest.approx(50, rel=1e-6)
+    assert power_of_weights(log_weights, 1.0) == 1.0
 
 
 def test_the_draws_are_the_mixtures_and_the_priors():

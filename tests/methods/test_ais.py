@@ -5,8 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.methods import METHODS
-from pmdviz.methods.annealing import moves
-from pmdviz.methods.annealing.ladder import settled, walkers_of
+from pmdviz.methods.annealing import Rung, Walkers, settled, walked, walkers_of
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 
@@ -18,11 +17,9 @@ def test_a_random_walk_leaves_a_tempered_density_as_it_is():
     rng, mean = np.random.default_rng(3), half * 0.5 * target.data.sum() / 4.0
     points = mean + np.sqrt(half) * rng.standard_normal((4000, 1))
     blank = np.empty((0, 1))
-    walkers = moves.Walkers(
-        points, blank, target.log_prior(points), target.log_likelihood(points, target.data), blank, blank
-    )
+    walkers = Walkers(points, blank, target.log_prior(points), target.log_likelihood(points, target.data), blank, blank)
     for _ in range(15):
-        walkers, _, _ = moves.walked(rng, walkers, moves.Rung(target, target.data, 0.5, 1.0))
+        walkers, _, _ = walked(rng, walkers, Rung(target, target.data, 0.5, 1.0))
     z = (walkers.points[:, 0] - mean) / np.sqrt(half)
     assert abs(errors_from(z, 0)) < 4 and abs(errors_from(z**2, 1)) < 4
 
@@ -113,8 +110,8 @@ def test_langevin_proposals_by_a_surrogate_are_metropolis_hastings():
     points = target.exact.sample(np.random.default_rng(1), n)
     blank = np.empty((0, 2))
     log_l = target.log_likelihood(points, target.data)
-    walkers = moves.Walkers(points, np.zeros((n, 2)), target.log_prior(points), log_l, blank, blank)
-    at, method = moves.Rung(target, target.data, 0.7, step, pilots), METHODS["gf_ais"]
+    walkers = Walkers(points, np.zeros((n, 2)), target.log_prior(points), log_l, blank, blank)
+    at, method = Rung(target, target.data, 0.7, step, pilots), METHODS["gf_ais"]
     unit, z = target.scale, np.random.default_rng(5).standard_normal((n, 2))
 
     def log_p(x):
@@ -147,7 +144,7 @@ def test_langevin_proposals_by_a_surrogate_are_metropolis_hastings():
         np.testing.assert_allclose(moved.walkers.points, wanted, atol=1e-12)
         assert 0.3 < moved.accepted.mean() < 1
     alone = method.move(np.random.default_rng(5), walkers, at._replace(pilots=0), method.Knobs.checked({}))
-    walk = moves.walked(np.random.default_rng(5), walkers, at)
+    walk = walked(np.random.default_rng(5), walkers, at)
     np.testing.assert_array_equal(alone.walkers.points, walk.walkers.points)
 
 
@@ -160,8 +157,8 @@ def test_with_all_walkers_as_centres_a_langevin_move_does_not_keep_its_density()
         rng = np.random.default_rng(0)
         points = target.exact.sample(rng, 600)
         blank, log_l = np.empty((0, 20)), target.log_likelihood(points, target.data_rows)
-        walkers = moves.Walkers(points, points, target.log_prior(points), log_l, blank, blank)
-        at, knobs = moves.Rung(target, target.data_rows, 1.0, 0.4, 200), method.Knobs.checked({"proposals": proposals})
+        walkers = Walkers(points, points, target.log_prior(points), log_l, blank, blank)
+        at, knobs = Rung(target, target.data_rows, 1.0, 0.4, 200), method.Knobs.checked({"proposals": proposals})
         for _ in range(40):
             walkers = method.move(rng, walkers, at, knobs).walkers
         spread[proposals] = (walkers.points[:400] ** 2).mean(axis=1)

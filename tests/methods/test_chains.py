@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, num_distinct, position
+from pmdviz.methods.mcmc import BLOCK, appended, gaussian_of, kde_of, num_distinct, position
 from pmdviz.methods.mcmc.sgld import SGLDState
 from tests.support.chains import all_draws
 from tests.support.engine import advanced

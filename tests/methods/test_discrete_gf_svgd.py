@@ -9,8 +9,7 @@ from scipy.stats import norm, truncnorm
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.stein.discrete_gf_svgd import ranked, surrogate
-from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
+from pmdviz.methods.stein.discrete_gf_svgd import Base, QuantileBins, ranked, surrogate
 from tests.support.engine import advanced, digest, drive, told
 from tests.support.tables import looped
 

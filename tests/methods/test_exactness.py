@@ -19,10 +19,10 @@ import pytest
 from scipy import stats
 
 from pmdviz.methods import METHODS
-from pmdviz.methods.annealing.moves import Rung, Walkers, asked
+from pmdviz.methods.annealing import Rung, Walkers, asked
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior
-from pmdviz.methods.mcmc.chain import position
-from pmdviz.methods.shared.particles import equal_log_weights
+from pmdviz.methods.mcmc import position
+from pmdviz.methods.particles import equal_log_weights
 from pmdviz.methods.smc import tempered
 from pmdviz.targets import TARGETS, make_target
 from tests.support.tables import looped

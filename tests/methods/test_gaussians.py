@@ -7,18 +7,21 @@ import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.vi import elbo
-from pmdviz.methods.vi.gaussian import SVIState, adam_step, natural_step, path_gradients
-from pmdviz.methods.vi.gaussian import draws as draws_of_svi
-from pmdviz.methods.vi.gaussian_vb import (
+from pmdviz.methods.vi.gaussian import (
     GaussianVBState,
+    SVIState,
+    adam_step,
     coordinates_gradient,
     draws,
     natural,
+    natural_step,
     normalised,
+    path_gradients,
     sds,
 )
-from pmdviz.methods.vi.gaussian_vb import elbo as elbo_of_draws
+from pmdviz.methods.vi.gaussian import draws as draws_of_svi
+from pmdviz.methods.vi.gaussian import elbo as elbo_of_draws
+from pmdviz.methods.vi.mixture import Tempered, elbo_gradient, entropy_bound
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 from tests.support.tables import looped
@@ -212,7 +215,7 @@ def some(K=4, d=2, seed=0):
 @looped("K, d", [(1, 1), (1, 3), (4, 1), (5, 2), (3, 4)])
 def test_the_bound_is_its_formula_and_its_gradient_that_of_differences(K, d):
     z, s = some(K, d)
-    value, in_z, in_s = elbo.entropy_bound(z, s)
+    value, in_z, in_s = entropy_bound(z, s)
     both, squares = s[:, None] ** 2 + s**2, ((z[:, None] - z) ** 2).sum(axis=2)
     mixed = np.exp(-squares / (2 * both)) / (2 * np.pi * both) ** (d / 2)
     assert value == pytest.approx(-np.log(mixed.mean(axis=1)).mean(), rel=1e-13)
@@ -221,15 +224,15 @@ def test_the_bound_is_its_formula_and_its_gradient_that_of_differences(K, d):
         for i in range(d):
             up = np.zeros((K, d))
             up[k, i] = step
-            difference = elbo.entropy_bound(z + up, s)[0] - elbo.entropy_bound(z - up, s)[0]
+            difference = entropy_bound(z + up, s)[0] - entropy_bound(z - up, s)[0]
             assert in_z[k, i] == pytest.approx(difference / (2 * step), abs=1e-8)
         up = step * np.eye(K)[k]
-        difference = elbo.entropy_bound(z, s + up)[0] - elbo.entropy_bound(z, s - up)[0]
+        difference = entropy_bound(z, s + up)[0] - entropy_bound(z, s - up)[0]
         assert in_s[k] == pytest.approx(difference / (2 * step), abs=1e-8)
 
 
 def test_far_components_do_not_underflow():
-    value, in_z, in_s = elbo.entropy_bound(np.array([[0.0], [1e3], [-1e3]]), np.full(3, 1e-3))
+    value, in_z, in_s = entropy_bound(np.array([[0.0], [1e3], [-1e3]]), np.full(3, 1e-3))
     assert value == pytest.approx(np.log(3) + 0.5 * np.log(4 * np.pi * 1e-6), rel=1e-12)
     assert np.isfinite(in_z).all() and np.allclose(in_s, 1 / 3 / 1e-3)
 
@@ -239,7 +242,7 @@ def test_far_components_do_not_underflow():
 def test_slopes_and_traces_are_those_of_the_values(target, beta):
     """By differences of the values; the traces of a Gaussian in closed form: -d (beta P + 1 - beta) in prior sds."""
     made = make_target(target, num_data=30)
-    near, h = elbo.Tempered(made, made.data[:10], beta, 0.1 * np.ones(made.dim)), 1e-4
+    near, h = Tempered(made, made.data[:10], beta, 0.1 * np.ones(made.dim)), 1e-4
     z = np.random.default_rng(0).normal(size=(5, made.dim))
     slopes, traces = near.slopes_and_traces(z)
     assert near.visited == 10 and near.gradient_evaluations == 5 * 10 * (1 + 2 * made.dim)
@@ -256,8 +259,8 @@ def test_slopes_and_traces_are_those_of_the_values(target, beta):
 def test_the_means_follow_the_terms_without_the_trace_and_the_widths_all():
     z, s = some()
     slopes, traces = np.ones((4, 2)), np.full(4, -3.0)
-    _, in_z, in_s = elbo.entropy_bound(z, s)
-    found = elbo.gradient(z, s, slopes, traces)
+    _, in_z, in_s = entropy_bound(z, s)
+    found = elbo_gradient(z, s, slopes, traces)
     np.testing.assert_allclose(found[:, :2], 1 + 4 * in_z)
     np.testing.assert_allclose(found[:, 2], s * (-3 * s + 4 * in_s))
 

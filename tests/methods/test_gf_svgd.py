@@ -8,12 +8,12 @@ import pytest
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
-from pmdviz.methods.stein.gf_svgd import growth
-from pmdviz.methods.stein.kernels import squared_width
-from pmdviz.methods.stein.surrogates import (
+from pmdviz.methods.stein import squared_width
+from pmdviz.methods.stein.gf_svgd import (
     SURROGATES,
     GaussianSurrogate,
     KernelSurrogate,
+    growth,
     log_ratios,
     surrogate_width,
 )

@@ -5,8 +5,8 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
-from pmdviz.methods.mcmc import leapfrog
-from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, GENTLE, Plan, Tuning, acceptance, trajectory, tuned
+from pmdviz.methods.mcmc import hmc
+from pmdviz.methods.mcmc.hmc import FIRST_TIME_STEP, GENTLE, Plan, Tuning, acceptance, trajectory, tuned
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws
 from tests.support.engine import advanced, sized_targets
@@ -65,7 +65,7 @@ def test_dual_averaging_is_its_formula(plan):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_value_and_gradient_in_one_pass_count_once_and_change_no_draw(method, compiled, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(leapfrog, "LEAP_PAIRS", 1)
+        monkeypatch.setattr(hmc, "LEAP_PAIRS", 1)
     apart, together = (advanced(method, 30, one_pass=each) for each in (False, True))
     assert np.array_equal(all_draws(apart), all_draws(together))
     frame, asked = together.frame, apart.frame

@@ -7,8 +7,8 @@ import pmdviz
 from pmdviz.errors import TargetError
 from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.flow import squared_width
-from pmdviz.methods.stein.path_integration import squared_discrepancy, start_gap
+from pmdviz.methods.stein import leaders_width
+from pmdviz.methods.stein.steinis import squared_discrepancy, start_gap
 from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.ladder import start_divergence
 from pmdviz.targets import make_target
@@ -40,7 +40,7 @@ def test_a_step_adds_to_the_area_what_the_particles_say_where_they_stand(target,
     session = advanced("path_integration", 2, target, options, **knobs)
     before, after, target = session.frame.state, session.advance().state, session.target
     x, s = before.particles / target.scale, target.grad_log_joint(before.particles) * target.scale
-    h = squared_width(x, 1.0)
+    h = leaders_width(x, 1.0)
     pairs = kappa(x, s, h)
     if statistic == "u":
         np.fill_diagonal(pairs, 0.0)

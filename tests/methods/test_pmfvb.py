@@ -10,8 +10,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.methods import METHODS
-from pmdviz.methods.mean_field.pmfvb import BOUND_EVERY, WINDOW, lower_bound
-from pmdviz.methods.mean_field.pmfvb_nn import blocks, noise_draws
+from pmdviz.methods.mean_field import BOUND_EVERY, WINDOW, blocks, lower_bound, noise_draws
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.methods.mcmc.chain import judged_draws_of
+from pmdviz.methods.mcmc import judged_draws_of
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 from tests.support.tables import looped

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
-from pmdviz.methods.smc.one_pass import shrunk
+from pmdviz.methods.smc import shrunk
 from tests.support.engine import Unmeasured, advanced, errors_from
 from tests.support.tables import looped
 

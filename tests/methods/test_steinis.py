@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
-from pmdviz.methods.stein.flow import DETERMINANTS, first_order, squared_width
+from pmdviz.methods.stein import DETERMINANTS, first_order, leaders_width
 from pmdviz.methods.stein.steinis import displaced
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
@@ -41,7 +41,7 @@ def test_a_step_is_the_formula_from_the_leaders_where_they_stood(target, options
     knobs = STEINIS.Knobs.checked({"num_particles": 20, "num_leaders": 15, "num_pilots": 5, "eta": 0.05})
     state = STEINIS.init(np.random.default_rng(0), target, knobs)
     after, info = STEINIS.step(np.random.default_rng(1), state, target, target.data_rows, knobs)
-    unit, h = target.scale, squared_width(state.leaders / target.scale, 4.0)
+    unit, h = target.scale, leaders_width(state.leaders / target.scale, 4.0)
     u = (state.leaders[None] - np.concatenate([state.points, state.leaders])[:, None]) / unit
     k = np.exp(-(u**2).sum(axis=2) / h)[:, :, None]
     pull = unit * target.grad_log_joint(state.leaders) - 2 / h * u
@@ -109,6 +109,6 @@ def test_the_first_order_determinant_is_the_diagonals_and_comes_near():
 def test_the_width_is_the_rules():
     leaders = np.random.default_rng(0).normal(size=(50, 2))
     distances = np.sqrt(((leaders[:, None] - leaders) ** 2).sum(axis=2))[np.triu_indices(50, 1)]
-    assert squared_width(leaders, 3.0) == pytest.approx(3 * np.median(distances) ** 2 / (2 * np.log(51)), rel=1e-12)
-    assert squared_width(leaders[:1], 1.0) == pytest.approx(1 / (2 * np.log(2)))
-    assert squared_width(np.zeros((5, 2)), 1.0) > 0
+    assert leaders_width(leaders, 3.0) == pytest.approx(3 * np.median(distances) ** 2 / (2 * np.log(51)), rel=1e-12)
+    assert leaders_width(leaders[:1], 1.0) == pytest.approx(1 / (2 * np.log(2)))
+    assert leaders_width(np.zeros((5, 2)), 1.0) > 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pmdviz.methods import METHODS
-from pmdviz.methods.ensembles.straight_through import nearest
+from pmdviz.methods.ensembles import nearest
 from pmdviz.targets import make_target
 from pmdviz.targets.space import Discrete
 

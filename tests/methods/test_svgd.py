@@ -8,9 +8,8 @@ import pytest
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.annealed import temperature
-from pmdviz.methods.stein.kernels import KERNELS, forces, kept_variance, squared_width
-from pmdviz.methods.stein.svgd import tempered_scores
+from pmdviz.methods.stein import KERNELS, forces, kept_variance, squared_width
+from pmdviz.methods.stein.svgd import temperature, tempered_scores
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 from tests.support.tables import looped

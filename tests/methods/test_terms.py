@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.methods.shared.optimisers import OPTIMISERS, PARTS
+from pmdviz.methods.optimisers import OPTIMISERS, PARTS
 from pmdviz.methods.step import ComputedTerms
 from tests.support.engine import Unmeasured
 from tests.support.tables import looped

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.methods import METHODS
-from pmdviz.methods.mcmc.leapfrog import current_step
+from pmdviz.methods.mcmc.hmc import current_step
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 

@@ -11,8 +11,17 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.metrics.draws import DIRECTIONS, differing, hamming_mmd, marginal_tv, mmd, sliced_wasserstein
-from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
+from pmdviz.metrics.distances import (
+    DIRECTIONS,
+    differing,
+    hamming_mmd,
+    kl_of_moments,
+    marginal_tv,
+    mean_error,
+    mmd,
+    sd_ratios,
+    sliced_wasserstein,
+)
 from pmdviz.metrics.stein import _measured, squared_ksd
 from pmdviz.streams import stream
 from pmdviz.targets import make_target

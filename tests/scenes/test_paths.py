@@ -6,7 +6,7 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
-from pmdviz.methods.stein.kernels import forces, squared_width
+from pmdviz.methods.stein import forces, squared_width
 from pmdviz.scenes.columns import LONGEST, OF_GAUSSIANS, OF_STEP, OF_TRAIL, TRAIL, path_columns, path_words
 from pmdviz.scenes.stage import SCENES
 from tests.support.tables import looped

@@ -5,29 +5,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.methods.base import checked_log_likelihood, read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import (
+from pmdviz.methods.base import BatchMethod, checked_log_likelihood, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.particles import (
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
     equal_log_weights,
     normalised,
-    num_particles_knob,
     prior_draws,
     weight_terms,
     weight_update,
 )
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.step import BATCH_SIZE, WEIGHTED, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 
 class ToyKnobs(SmoothingKnobs):
-    """The knobs of `toy_average`."""
+    """The knobs of `toy_average`.
 
-    kind_words = "knob of method 'toy_average':"
+    num_particles: Draws from the prior; they never move.
+    """
 
-    num_particles = num_particles_knob(500, "restart", "Draws from the prior; they never move.")
-    batch_size = batch_size_knob(10)
+    num_particles = NUM_PARTICLES.at(500, acts="restart")
+    batch_size = BATCH_SIZE.at(10)
 
     def work(self, num_data: int) -> Work:
         return Work(likelihoods=self.num_particles * self.rows(num_data))
@@ -42,15 +43,16 @@ class ToyState(NamedTuple):
 
 
 class ToyAverage(SmoothedMethod, BatchMethod):
-    """log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N / B) sum over the batch of log p(x | theta)."""
+    """A toy average.
+
+    about: A toy average weights draws from the prior by a running average of the likelihood.
+    formula: log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N/B) log p(batch | θ)
+    what_moves: Particles stay in place and change weight.
+    source: ours
+    """
 
     name = "toy_average"
-    title = "A toy average"
-    about = "A toy average weights draws from the prior by a running average of the likelihood."
-    formula = "log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N/B) log p(batch | θ)"
-    what_moves = "Particles stay in place and change weight."
-    source = "ours"
-    grammar = Grammar(propagate=by("prior"), reweight=by("likelihood", remark="an average over the steps"))
+    grammar = Grammar(propagate="prior", reweight="likelihood (an average over the steps)")
     Knobs = ToyKnobs
     scalars = (*WEIGHTED, Scalar("toy_share", "toy share of the batch"))
     update = weight_update(

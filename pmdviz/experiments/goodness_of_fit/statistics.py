@@ -17,7 +17,7 @@ from pmdviz.errors import InputError
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.stein.black_box import stein_matrix
 from pmdviz.methods.base import checked_gradient
-from pmdviz.metrics.draws import BIN_DRAWS, differing, reference_draws, squared_distances
+from pmdviz.metrics.distances import BIN_DRAWS, differing, reference_draws, squared_distances
 from pmdviz.targets import Target
 from pmdviz.targets.reference.enumeration import Enumeration, numbers_of, states_of
 from pmdviz.targets.reference.gaussian_mixture import normal_cdf

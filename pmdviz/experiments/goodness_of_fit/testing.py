@@ -76,7 +76,7 @@ def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
         return from_density(frame, rng)
     if getattr(frame.knobs, "draws", "") == "balanced":
         refuse_balanced(frame)
-    reason = frame.method.varies_less(frame.knobs)
+    reason = frame.method.varies_less
     if np.ptp(frame.weights) <= 1e-9 * frame.weights.max():
         return as_they_are(frame, reason, rng)
     if reason:

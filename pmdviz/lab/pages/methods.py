@@ -12,8 +12,7 @@ from pmdviz.lab import css
 from pmdviz.lab.loop.locked import soon
 from pmdviz.lab.pages.opening import opening
 from pmdviz.lab.pages.page import PlainPage, headed
-from pmdviz.methods import METHODS, Method
-from pmdviz.methods.families import by_family
+from pmdviz.methods import METHODS, Method, by_family
 from pmdviz.methods.grammar import COLUMNS
 
 FIRST = "What does a step do? Press a cell: the lab runs that method and shows that part of it."

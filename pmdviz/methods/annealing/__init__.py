@@ -1,1 +1,487 @@
-"""Annealed importance sampling: from prior to posterior on a ladder of temperatures, with weights that stay exact."""
+"""The ladder of annealed importance sampling: its moves, its knobs, its state and its step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import Points, effective_sample_size
+from pmdviz.errors import InputError
+from pmdviz.knobs import Choice, Flag, Real, Whole
+from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only, usual_rows
+from pmdviz.methods.particles import (
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
+    equal_log_weights,
+    normalised,
+    prior_draws,
+    tempered_update,
+    weight_terms,
+)
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, Work, on_the_way
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+REACH = 1e6  # prior sds: a trajectory beyond that has diverged
+CHANGES = 64  # single changes of a move on discrete states, at most
+WANTED = {"gradient": 0.75, "reals": 0.35}  # share of proposals to be accepted
+
+
+class Walkers(NamedTuple):
+    """Points, and what is known at them."""
+
+    points: np.ndarray  # (n, d)
+    momenta: np.ndarray  # (n, d)
+    log_prior: np.ndarray  # (n,)
+    log_likelihood: np.ndarray  # (n,) scaled by N/B
+    grad_prior: np.ndarray  # (n, d); (0, d) without gradient
+    grad_likelihood: np.ndarray  # (n, d)
+
+
+class Rung(NamedTuple):
+    """Where a move takes place."""
+
+    target: Target
+    batch: np.ndarray
+    beta: float
+    step: float  # prior sds
+    pilots: int = 0  # walkers without weight: the last ones
+
+    def log_density(self, walkers: Walkers) -> np.ndarray:
+        """log prior + β log L, (n,)."""
+        return walkers.log_prior + (self.beta * walkers.log_likelihood if self.beta else 0.0)
+
+    def slope(self, walkers: Walkers) -> np.ndarray:
+        """Gradient of that in prior sds, (n, d)."""
+        return self.target.scale * (walkers.grad_prior + self.beta * walkers.grad_likelihood)
+
+
+class Moved(NamedTuple):
+    """What came of it."""
+
+    walkers: Walkers
+    accepted: np.ndarray  # (n,) share of each walker's proposals
+    cost: Cost
+
+
+def has_gradient(target: Target) -> bool:
+    """Whether the leapfrog can be used."""
+    return {"gradient", "reals"} <= target.offers
+
+
+def wanted(target: Target, gradient: bool) -> float:
+    """Share of proposals to be accepted, which tuning leads to; `gradient`: whether moves ask for them."""
+    if gradient:
+        return WANTED["gradient"]
+    return WANTED["reals"] if "reals" in target.offers else 1.0
+
+
+def passes(target: Target, leaps: int, gradient: bool) -> int:
+    """How often a move asks for its rows."""
+    if gradient:
+        return leaps + 1
+    return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
+
+
+def asked(walkers: Walkers, target: Target, batch: np.ndarray, gradient: bool) -> tuple[Walkers, Cost]:
+    """What is to be known at the points, and its cost. Raises TargetError where no point has any likelihood."""
+    scale, B, n = target.num_data / len(batch), len(batch), len(walkers.points)
+    walkers = walkers._replace(log_likelihood=scale * checked_log_likelihood(target, walkers.points, batch))
+    if not gradient:
+        return walkers, Cost(B, B * n)
+    joint, prior = checked_gradient(target, walkers.points, batch), target.grad_log_prior(walkers.points)
+    return walkers._replace(grad_prior=prior, grad_likelihood=joint - prior), Cost(2 * B, B * n, B * n)
+
+
+def moved(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
+    """By what the target offers: the leapfrog, a random walk, or single changes of discrete states."""
+    if isinstance(at.target.space, Discrete):
+        return changed(rng, walkers, at)
+    return leapt(rng, walkers, at, leaps, kept) if "gradient" in at.target.offers else walked(rng, walkers, at)
+
+
+def leapt(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
+    """p <- kept p + sqrt(1 - kept^2) N(0, I); leapfrog; accepted with probability min(1, exp(-ΔH)), else p <- -p.
+
+    H = -log prior - β log L + |p|²/2. `kept` = 0 is Hamiltonian Monte Carlo, and MALA with one leapfrog step; else the
+    generalised one (Horowitz 1991), whose trajectories go on in the direction they had.
+    """
+    momenta = kept * walkers.momenta + np.sqrt(1 - kept**2) * rng.standard_normal(walkers.points.shape)
+    log_u = np.log1p(-rng.random(len(momenta)))
+    start = walkers._replace(momenta=momenta)
+    end, alive, gradients = _trajectories(start, at, leaps)
+    end, likelihoods = _valued(end, at, alive)
+    gained = at.log_density(end) - finite(at.log_density(start)) + 0.5 * ((momenta**2).sum(1) - (end.momenta**2).sum(1))
+    back = start._replace(momenta=-momenta)
+    B = len(at.batch)
+    calls = (likelihoods > 0) + sum(number > 0 for number in gradients)
+    return _chosen(back, end, log_u < gained, Cost(B * calls, B * likelihoods, B * sum(gradients)))
+
+
+def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, np.ndarray, list[int]]:
+    """Ends (with the gradients there), which of them did not diverge, and how many gradients each leap asked for.
+
+    A diverged one stands where it started.
+    """
+    target, unit = at.target, at.target.scale
+    now, alive, counts = start, np.ones(len(start.points), bool), []
+    for _ in range(leaps):
+        momenta = now.momenta + 0.5 * at.step * at.slope(now)
+        points = now.points + at.step * unit * momenta
+        alive = alive & (np.abs(points) <= REACH * unit).all(axis=1)
+        points[~alive] = start.points[~alive]
+        prior = target.grad_log_prior(points)
+        likelihood = np.zeros_like(points)
+        if alive.any():
+            likelihood[alive] = target.grad_log_joint(points[alive], at.batch) - prior[alive]
+        counts.append(int(alive.sum()))
+        alive = alive & np.isfinite(prior).all(axis=1) & np.isfinite(likelihood).all(axis=1)
+        for array, known in ((points, start.points), (prior, start.grad_prior), (likelihood, start.grad_likelihood)):
+            array[~alive] = known[~alive]
+        now = now._replace(points=points, grad_prior=prior, grad_likelihood=likelihood)
+        momenta = momenta + 0.5 * at.step * at.slope(now)
+        momenta[~alive] = start.momenta[~alive]
+        now = now._replace(momenta=momenta)
+    return now, alive, counts
+
+
+def walked(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
+    """θ' = θ + step · N(0, I) prior sds, accepted with probability min(1, p(θ') / p(θ))."""
+    points = walkers.points + at.step * at.target.scale * rng.standard_normal(walkers.points.shape)
+    return judged(np.log1p(-rng.random(len(points))), walkers, walkers._replace(points=points), at)
+
+
+def changed(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
+    """d times, 64 at most: one coordinate of each state, at random, to another value, accepted or not likewise."""
+    values, (n, d) = np.array(at.target.space.values), walkers.points.shape
+    repeats, accepted, cost, rows = min(d, CHANGES), np.zeros(n), Cost(), np.arange(n)
+    for _ in range(repeats):
+        points, where = walkers.points.copy(), rng.integers(d, size=n)
+        now = (points[rows, where][:, None] == values).argmax(axis=1)
+        points[rows, where] = values[(now + rng.integers(1, len(values), size=n)) % len(values)]
+        found = judged(np.log1p(-rng.random(n)), walkers, walkers._replace(points=points), at)
+        walkers, accepted = found.walkers, accepted + found.accepted / repeats
+        cost = Cost(*(a + b for a, b in zip(cost, found.cost, strict=True)))
+    return Moved(walkers, accepted, cost)
+
+
+def judged(log_u: np.ndarray, walkers: Walkers, proposed: Walkers, at: Rung) -> Moved:
+    """Proposals, accepted where log_u (n,) < log p(θ') - log p(θ)."""
+    proposed, likelihoods = _valued(proposed, at, np.ones(len(log_u), bool))
+    B = len(at.batch)
+    cost = Cost(B if likelihoods else 0, B * likelihoods)
+    return _chosen(walkers, proposed, log_u < at.log_density(proposed) - finite(at.log_density(walkers)), cost)
+
+
+def _valued(end: Walkers, at: Rung, alive: np.ndarray) -> tuple[Walkers, int]:
+    """The ends with their densities, -inf for those that are not alive; and how many likelihoods were asked for."""
+    log_prior = np.where(alive, checked_log_prior(at.target, end.points), -np.inf)
+    inside, scale = log_prior > -np.inf, at.target.num_data / len(at.batch)
+    values = checked_log_likelihood(at.target, end.points, at.batch, inside, may_vanish=True)
+    return end._replace(log_prior=log_prior, log_likelihood=scale * values), int(inside.sum())
+
+
+def finite(values: np.ndarray) -> np.ndarray:
+    """Densities of 0 as very small ones: anything may be accepted from there, but nothing that has none either."""
+    return np.maximum(values, -1e300)
+
+
+def _chosen(old: Walkers, new: Walkers, accepted: np.ndarray, cost: Cost) -> Moved:
+    """Row by row."""
+    parts = (
+        np.where(accepted if a.ndim == 1 else accepted[:, None], b, a) if len(a) else a
+        for a, b in zip(old, new, strict=True)
+    )
+    return Moved(Walkers(*parts), accepted.astype(np.float64), cost)
+
+
+# The knobs of every method on a ladder of temperatures.
+
+PILOTS = 32  # walkers without weight by which the step is tuned
+
+
+LEAPFROG_STEPS = Whole(
+    1,
+    (1, 1000),
+    (1, 30),
+    "Leapfrog steps L",
+    log=True,
+    basic=True,
+    doc="Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal (MALA).",
+)
+SANDWICH = Flag(
+    False,
+    "Sandwich",  # of methods whose ladder can be taken backwards
+    doc="When temperature 1 is reached, take independent draws of the posterior back down the ladder. Their weights "
+    "bound log Z from above in the mean, as those on the way up do from below. Needs independent draws.",
+)
+
+
+class LadderKnobs(SmoothingKnobs):
+    """What every method on a ladder has.
+
+    num_particles: Number of points that go up the ladder, each with a weight.
+    num_temperatures: Number of steps from the prior to the posterior: more of them leave the weights more even.
+    power: β = (t/T)^p: a larger p makes the first steps away from the prior smaller.
+    tuning: By pilots: 32 points more, which have no weight, go ahead, and the share of their proposals that is accepted
+        sets the step of the next temperature; so Z stays unbiased. None: the given step at all of them.
+    time_step: Length of one leapfrog step, or sd of a random walk's proposals; with pilots the first one.
+    """
+
+    num_particles = NUM_PARTICLES.at(500)
+    num_temperatures = Whole(
+        200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
+    )
+    power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
+    tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
+    time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
+    sandwich = False  # where it is no knob
+
+    @property
+    def leaps(self) -> int:
+        """Leapfrog steps of a proposal."""
+        return self.leapfrog_steps
+
+    def rungs(self) -> np.ndarray:
+        """β_0 = 0 < ... < β_T = 1, (T + 1,)."""
+        return np.linspace(0, 1, self.num_temperatures + 1) ** self.power
+
+    def work(self, num_data: int) -> Work:
+        """The gradients of all proposals, and the likelihoods at both ends."""
+        pairs = (self.num_particles + PILOTS) * self.rows(num_data)
+        return Work(likelihoods=2 * pairs, gradients=(1 + self.leaps) * pairs)
+
+
+RATE = 0.5  # of the tuning: log step grows by so much times what is accepted above what is wanted
+LONGEST = 2.0  # step, in prior sds
+JITTER = 0.2  # of the step at each rung: trajectories of one length can be periodic
+
+
+class LadderState(NamedTuple):
+    """Weighted particles that stand for prior x likelihood^beta, and those that walk.
+
+    On the way up the first m walkers are the particles, and the others pilots. On the way back, where there is one,
+    the particles stay at β = 1 and the walkers are exact draws.
+    """
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) logsumexp 0
+    points: np.ndarray  # (n, d) of the walkers
+    momenta: np.ndarray  # (n, d), of moves that keep them
+    log_prior: np.ndarray  # (n,)
+    log_likelihood: np.ndarray  # (n,) scaled to all data; 0 before it is known
+    grad_prior: np.ndarray  # (n, d), (0, d) where it is not needed
+    grad_likelihood: np.ndarray  # (n, d), scaled likewise
+    rungs: np.ndarray  # (T + 1,) temperatures: those that the run began with
+    rung: int  # of the walkers, in 0 .. T
+    beta: float  # of that rung
+    returning: int  # 1 on the way back and after it
+    time_steps: np.ndarray  # (T + 1,) used at each rung so far, prior sds
+    time_step: float  # for the next rung
+    log_zs: np.ndarray  # (T + 1,) estimates of log Z at each rung on the way up, nats
+    back_log_weights: np.ndarray  # (n,) on the way back, logsumexp 0
+    back_log_z: float  # log of the mean weight on the way back: estimate of log Z of the rung - log Z
+    iteration: int
+
+
+class Ladder(SmoothedMethod):
+    """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t as it is.
+
+    The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density as it is and
+    depends on no particle that is weighed: the step is tuned by pilots, which are not. By Jensen's inequality
+    E log Z-hat <= log Z. From exact draws of the posterior the same rungs in reverse give an unbiased 1/Z, and so an
+    upper bound in the mean (Grosse, Ghahramani, Adams 2015).
+    """
+
+    scalars = (
+        TEMPERATURE,
+        *WEIGHTED,
+        STEP_SIZE,
+        Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
+    )
+    estimates_log_z = True
+    budget_words = "the whole ladder"
+    update = tempered_update(
+        "As much of the likelihood, where the particle stood before its move, as the temperature β rises by."
+    )
+
+    def missing_in(self, target: Target) -> str:
+        """Discrete states will do as well as real coordinates."""
+        return "" if isinstance(target.space, Discrete) else super().missing_in(target)
+
+    def move(self, rng: np.random.Generator, walkers: Walkers, at: Rung, knobs: Any) -> Moved:
+        """A move of every walker that leaves the rung's density as it is."""
+        return moved(rng, walkers, at, knobs.leaps, kept=0.0)
+
+    def by_gradient(self, target: Target) -> bool:
+        """Whether the moves ask for gradients: where the target has them."""
+        return has_gradient(target)
+
+    def wanted(self, target: Target, knobs: Any) -> float:
+        """Share of proposals to be accepted, which tuning leads to."""
+        return wanted(target, self.by_gradient(target))
+
+    def fitted(self, knobs: Any, target: Target) -> Any:
+        """Without the way back where there are no exact draws to begin it from."""
+        knobs = super().fitted(knobs, target)
+        return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
+
+    def check_pair(self, target: Target, knobs: Any) -> None:
+        """The way back begins with exact draws. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.sandwich and target.exact is None:
+            raise InputError(
+                f"sandwich = true needs independent draws of the posterior, and target {target.name!r} has none; "
+                "leave it off, and the estimate of log Z has no upper bound beside it"
+            )
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """The whole ladder, and back where that is asked for; never less than other methods have."""
+        rows = self.batch_size(None, knobs, target.num_data)
+        ways = 2 if knobs.sandwich else 1
+        rows *= ways * (knobs.num_temperatures * self.passes(target, knobs) + 2)
+        walkers = 1.0 if target.data is not None else 1 + PILOTS / knobs.num_particles  # evaluations, of pilots too
+        return max(usual_rows(target), math.ceil(walkers * rows))
+
+    def passes(self, target: Target, knobs: Any) -> int:
+        """Over the rows of a step: how often they are asked for."""
+        return passes(target, knobs.leaps, self.by_gradient(target))
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LadderState:
+        """m draws from the prior, and the pilots: β = 0."""
+        m, rungs = knobs.num_particles, knobs.rungs()
+        points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
+        n, d = points.shape
+        momenta = rng.standard_normal((n, d))
+        nothing = np.empty((0, d))
+        return LadderState(
+            *read_only(points[:m], equal_log_weights(m), points, momenta, log_prior, np.zeros(n), nothing, nothing),
+            *read_only(rungs), 0, 0.0, 0, *read_only(np.zeros(len(rungs))), knobs.time_step,
+            *read_only(np.zeros(len(rungs)), np.empty(0)), 0.0, 0,
+        )  # fmt: skip
+
+    def ended(self, state: LadderState, knobs: Any, target: Target) -> str:
+        """At temperature 1, or after the way back."""
+        if state.returning:
+            return "temperature 0 reached again" if state.rung == 0 or not knobs.sandwich else ""
+        return "temperature 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
+
+    def step(
+        self, rng: np.random.Generator, state: LadderState, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[LadderState, StepInfo]:
+        """One rung: the weights, then a move of every walker."""
+        if not state.returning and state.rung == len(state.rungs) - 1:
+            state = turned(rng, state, target, knobs)
+        way = -1 if state.returning else 1
+        beta, ess = float(state.rungs[state.rung + way]), effective_sample_size(state.log_weights)
+        walkers, asked = self.known_at(state, target, batch)
+        before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
+        pilots = len(walkers.points) - len(state.log_weights)
+        at = Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)), pilots)
+        after, accepted, cost = self.move(rng, walkers, at, knobs)
+        gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
+        state = reweighted(state, gained, beta, way, batch)
+        state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
+        terms = {} if way < 0 else weight_terms(
+            state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
+        )  # fmt: skip
+        zeros = int((state.log_weights == -np.inf).sum())
+        scalars = {"ess_before": ess, "zero_weight": zeros, "temperature": beta, "step_acceptance": accepted.mean()}
+        scalars |= {"step_size": at.step} if "reals" in target.offers else {}
+        total = Cost(*(a + b for a, b in zip(asked, cost, strict=True)))
+        numbers = self.numbers(before, state, target, batch) if terms else {}
+        return state, StepInfo(total, _words(state, accepted, knobs), scalars=scalars, terms=terms, numbers=numbers)
+
+    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: np.ndarray) -> dict[str, float]:
+        """The symbols in what a step to the next rung adds to the log-weights."""
+        return {"Δβ": after.beta - before.beta}
+
+    def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
+        """The walkers with what the step needs: asked for in the first step, carried along later."""
+        known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
+        walkers = walkers_of(state)
+        return (walkers, Cost()) if known else asked(walkers, target, batch, self.by_gradient(target))
+
+    def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
+        """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""
+        return (beta - state.beta) * log_likelihood
+
+    def log_z(self, state: LadderState, knobs: Any, target: Target) -> float | None:
+        """Of the highest rung reached; exp of it is unbiased."""
+        highest = len(state.log_zs) - 1 if state.returning else state.rung
+        return float(state.log_zs[highest]) if highest else None
+
+    def log_z_above(self, state: LadderState, knobs: Any, target: Target) -> float | None:
+        """log Z at the walkers' rung by the way up, and from there on by the way back; at the end by the latter alone.
+
+        Then it is an upper bound in the mean; None on the way up.
+        """
+        return float(state.log_zs[state.rung] - state.back_log_z) if state.returning else None
+
+    def density(self, state: LadderState, knobs: Any, target: Target) -> Any:
+        """A weighted KDE; of discrete states the weighted points."""
+        if "reals" in target.offers:
+            return super().density(state, knobs, target)
+        return Points(state.particles, state.log_weights)
+
+    def unfinished(self, state: LadderState, knobs: Any) -> str:
+        """That the temperature is below 1."""
+        return on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
+
+    def caveat(self, state: LadderState, knobs: Any) -> str:
+        """That it is on the way, or that too few particles carry it."""
+        return self.unfinished(state, knobs) or super().caveat(state, knobs)
+
+
+def walkers_of(state: LadderState) -> Walkers:
+    """Those parts of the state."""
+    return Walkers(*(getattr(state, name) for name in Walkers._fields))
+
+
+def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: Any) -> LadderState:
+    """The way back begins: as many exact draws as there are particles, at β = 1."""
+    points = target.exact.sample(rng, len(state.particles))
+    n, d = points.shape
+    fresh = Walkers(points, rng.standard_normal((n, d)), target.log_prior(points), np.zeros(n), *[np.empty((0, d))] * 2)
+    return state._replace(**fresh._asdict(), returning=1, back_log_weights=equal_log_weights(n))
+
+
+def reweighted(state: LadderState, gained: np.ndarray, beta: float, way: int, batch: np.ndarray) -> LadderState:
+    """The state a rung further, its weights normalised, and the log of their mean kept."""
+    rung = state.rung + way
+    state = state._replace(rung=rung, beta=beta, iteration=state.iteration + 1)
+    if way < 0:
+        raised = state.back_log_weights + gained
+        total = state.back_log_z + float(np.logaddexp.reduce(raised))
+        return state._replace(back_log_weights=normalised(raised, state.points, batch), back_log_z=total)
+    raised = state.log_weights + gained[: len(state.log_weights)]
+    log_zs = state.log_zs.copy()
+    log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
+    return state._replace(log_weights=normalised(raised, state.particles, batch), log_zs=log_zs)
+
+
+def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: float, knobs: Any) -> LadderState:
+    """The state with its walkers moved, and the next rung's step by what the pilots accepted."""
+    state = state._replace(**walkers._asdict())
+    if not state.returning:
+        m, time_steps, step = len(state.log_weights), state.time_steps.copy(), state.time_step
+        time_steps[state.rung] = step
+        if knobs.tuning == "pilots" and len(accepted) > m:  # a run that began without pilots has none
+            step = float(min(LONGEST, step * np.exp(RATE * (accepted[m:].mean() - wanted))))
+        state = state._replace(particles=walkers.points[:m].copy(), time_steps=time_steps, time_step=step)
+    read_only(*(part for part in state if isinstance(part, np.ndarray)))
+    return state
+
+
+def _words(state: LadderState, accepted: np.ndarray, knobs: Any) -> str:
+    m, ess = len(state.log_weights), effective_sample_size(state.log_weights)
+    back = "independent draws back to " if state.returning else ""
+    parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
+    parts += [f"moves, {accepted.mean():.0%} accepted", f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})"]
+    if state.returning:
+        above = state.log_zs[state.rung] - state.back_log_z
+        parts += [f"log Z from {state.log_zs[-1]:.4g} below to {above:.4g} above"]
+    return " · ".join(parts)

@@ -1,1 +1,311 @@
-"""Markov chains."""
+"""Markov chains: their draws, and what is judged of them (Dai et al. 2016, Appendix H.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median, typical_distance
+from pmdviz.densities.density import Density, KernelDensity, Points
+from pmdviz.densities.diagonal import MANY, DiagonalDensity
+from pmdviz.errors import TargetError
+from pmdviz.kernels.factors import cholesky
+from pmdviz.knobs import Real, Whole
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
+from pmdviz.methods.step import ComputedTerms, Cost, Event, MethodKnobs, StepInfo
+from pmdviz.targets import Target
+
+BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
+KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
+USUAL_DRAWS = 400  # that are judged at the end of a default budget
+REACH = 1e6  # prior sds; a chain beyond that has diverged
+
+
+class ChainKnobs(MethodKnobs):
+    """The knobs of every chain.
+
+    burn_in: Initial draws that are discarded. Below 1: a fraction of the draws made so far. From 1 on: a number of
+        draws; until that many have been made, all are used.
+    thinning: Keep every k-th draw after burn-in.
+    num_chains: Number of chains. Each starts from its own draw of the prior and uses its own data points; they step
+        together, and their draws are pooled. The cost of a step is proportional to their number.
+    """
+
+    burn_in = Real(0.2, (0, 1_000_000), (0, 0.95), "Burn-in", "fraction, or draws", basic=True, acts="at once")
+    thinning = Whole(1, (1, 10_000), (1, 100), "Thinning k", "draws", log=True, acts="at once")
+    num_chains = Whole(1, (1, 100), (1, 16), "Chains", basic=True, acts="restart")
+
+
+class ChainState(Protocol):
+    """What every chain's state has; a method may add to it."""
+
+    older: np.ndarray  # (n, d) the first draws, the start among them
+    newer: np.ndarray  # (k, d) the last ones, k < BLOCK
+    iteration: int
+
+
+class Pool(NamedTuple):
+    """Several chains in lock step."""
+
+    chains: tuple[Any, ...]  # their states
+
+    @property
+    def iteration(self) -> int:
+        """Of each."""
+        return self.chains[0].iteration
+
+
+def states_of(state: Any) -> tuple[Any, ...]:
+    """The state of each chain of a run."""
+    return state.chains if isinstance(state, Pool) else (state,)
+
+
+def started(rng: np.random.Generator, target: Target) -> tuple[np.ndarray, np.ndarray]:
+    """`older` and `newer` of a chain that stands at a draw from the prior."""
+    older, newer = read_only(np.empty((0, target.dim)), target.sample_prior(rng, 1))
+    return older, newer
+
+
+def position(state: ChainState) -> np.ndarray:
+    """Where the chain stands, (d,)."""
+    return state.newer[-1] if len(state.newer) else state.older[-1]
+
+
+def last_draws(state: ChainState, count: int) -> np.ndarray:
+    """The last `count` draws of one chain, or all where there are fewer, (n, d)."""
+    newer = state.newer[-count:]
+    missing = count - len(newer)
+    return np.concatenate([state.older[max(len(state.older) - missing, 0) :], newer])
+
+
+def appended(state: Any, thetas: np.ndarray) -> Any:
+    """The state some iterations later, with thetas (k, d) as the new draws."""
+    older, newer = state.older, np.concatenate([state.newer, thetas])
+    full = len(newer) // BLOCK * BLOCK
+    if full:
+        older, newer = np.concatenate([older, newer[:full]]), newer[full:].copy()
+    older, newer = read_only(older, newer)
+    return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
+
+
+def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.ndarray) -> None:
+    """Raise TargetError where theta (d,) is a million prior sds away: the chain was not stable at its step size."""
+    if (np.abs(theta) <= REACH * target.scale).all():
+        return
+    words = (
+        f"the chain diverged on target {target.name!r} to theta = {theta}; use a step size smaller than {step_size:.3g}"
+    )
+    raise TargetError(words, theta, rows_in_words(batch))
+
+
+def num_left_out(iteration: int, knobs: Any) -> int:
+    """Draws of the burn-in after so many iterations: a share of them leaves the last one in at least."""
+    if knobs.burn_in >= 1:
+        return int(knobs.burn_in)
+    return max(0, min(int(knobs.burn_in * iteration), iteration - 1))
+
+
+def judged_draws(state: Any, knobs: Any) -> np.ndarray:
+    """The judged draws of all chains, one chain after the other, (n, d)."""
+    parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
+    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+
+
+def judged_draws_of(state: ChainState, knobs: Any) -> np.ndarray:
+    """The draws after the burn-in, thinned; before it is over all draws so far, the start among them. (n, d)."""
+    draws = np.concatenate([state.older, state.newer])
+    kept = draws[num_left_out(state.iteration, knobs) + 1 :: knobs.thinning]
+    return kept if len(kept) else draws
+
+
+def scored_draws(state: ChainState, knobs: Any, every: int) -> tuple[int, np.ndarray]:
+    """The judged draws of one chain whose number is a multiple of `every` thinned ones, (n, d), and the first one's.
+
+    Numbers count these draws: as the chain grows the same ones come again. Where the burn-in ends, up to a 64th
+    of them is left out besides, so that sums over blocks of them come again too.
+    """
+    step, last = every * knobs.thinning, state.iteration
+    left = num_left_out(last, knobs)
+    first, end = (0 if left >= last else left // step + 1), last // step + 1
+    if first >= end:
+        return last, position(state)[None]
+    block = 1 << max(0, ((end - first) // 64).bit_length() - 1)
+    first = -(-first // block) * block
+    at = np.arange(first, end) * step
+    old = at < len(state.older)
+    return first, np.concatenate([state.older[at[old]], state.newer[at[~old] - len(state.older)]])
+
+
+class Chain(Method):
+    """A method whose state is the draws of a Markov chain; the judgement is that of Dai et al. 2016, Appendix H.1.
+
+    Subclasses give `start` and `move`, the `init` and `step` of one chain.
+    """
+
+    family = "chain"
+    counted, noun = "num_chains", "point"
+    budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
+
+    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+        """Data that a draw visits on average: the batch, or all."""
+        return knobs.rows(target.num_data)
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+        """The state of one chain at iteration 0."""
+        raise NotImplementedError
+
+    def move(
+        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[Any, StepInfo]:
+        """One iteration of one chain."""
+        raise NotImplementedError
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+        """One chain, or a pool of them."""
+        chains = tuple(self.start(rng, target, knobs) for _ in range(knobs.num_chains))
+        return Pool(chains) if len(chains) > 1 else chains[0]
+
+    def step(
+        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[Any, StepInfo]:
+        """One iteration of each chain, on rows of its own or on all."""
+        if not isinstance(state, Pool):
+            return self.move(rng, state, target, batch, knobs)
+        count = len(state.chains)
+        rows = [batch] * count if self.batches(state, knobs) == "whole" else np.split(batch, count)
+        moved = [self.move(rng, *each, knobs) for each in zip(state.chains, [target] * count, rows, strict=True)]
+        states, infos = zip(*moved, strict=True)
+        return Pool(states), pooled(infos)
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """Enough for the burn-in and 400 judged draws, to two digits; with data never less than others have."""
+        judged, left_out = USUAL_DRAWS * knobs.thinning, knobs.burn_in
+        share = 0 < left_out < 1
+        draws = judged / (1 - left_out) if share else knobs.num_chains * left_out + judged
+        rows = draws * self.rows_per_draw(target, knobs)
+        return max(DEFAULT_BUDGET if target.data is not None else 1, int(float(f"{rows:.1e}")))
+
+    def chains(self, state: Any, knobs: Any) -> np.ndarray:
+        """The judged draws of each chain, (C, n, d)."""
+        return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
+
+    def points(self, state: Any) -> np.ndarray:
+        """Where each chain stands, (C, d)."""
+        return np.stack([position(chain) for chain in states_of(state)])
+
+    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+        """The last draws of each chain."""
+        return [last_draws(chain, count) for chain in states_of(state)]
+
+    def weighted(self, state: Any, knobs: Any) -> Points:
+        """The judged draws, which all count alike."""
+        draws = judged_draws(state, knobs)
+        return Points(draws, np.full(len(draws), -np.log(len(draws))))
+
+    def densities(self, state: Any, knobs: Any, target: Target) -> Mapping[str, Density]:
+        """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
+        if "reals" not in target.offers:
+            return {"": self.weighted(state, knobs)}
+        return Fits({name: partial(_fitted, fit, state, knobs, target.scale) for name, fit in FITS.items()})
+
+    def caveat(self, state: Any, knobs: Any) -> str:
+        """That a burn-in of so many draws is not over."""
+        if state.iteration > knobs.burn_in or knobs.burn_in < 1:
+            return ""
+        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): scored on all draws so far"
+
+
+def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
+    """What a step of several chains did: costs add up, scalars are means, terms and paths stand below one another."""
+    first, count = infos[0], len(infos)
+    events = {event.kind: event for info in infos for event in info.events}
+    return StepInfo(
+        Cost(*(sum(parts) for parts in zip(*(info.cost for info in infos), strict=True))),
+        f"{count} chains, the first: {first.words}",
+        tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
+        {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
+        ComputedTerms(partial(_pooled_terms, tuple(info.terms for info in infos))) if first.terms else {},
+        partial(_pooled_paths, tuple(info.paths for info in infos)),
+        numbers=_common([info.numbers for info in infos]),
+        update=first.update,
+    )
+
+
+def _common(each: list[Mapping[str, float]]) -> dict[str, float]:
+    """The numbers that are the same for all chains."""
+    return {symbol: value for symbol, value in each[0].items() if all(one[symbol] == value for one in each)}
+
+
+def _pooled_terms(each: tuple[Mapping[str, np.ndarray], ...]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([terms[name] for terms in each]) for name in each[0]}
+
+
+def _pooled_paths(each: tuple[Callable[[], Mapping[str, np.ndarray]], ...]) -> dict[str, np.ndarray]:
+    found = [paths() for paths in each]
+    names = dict.fromkeys(name for one in found for name in one)
+    return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
+
+
+class Fits(Mapping[str, Density]):
+    """Densities of a chain's draws, each made when it is asked for: beyond the plane few frames need them."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Density]]) -> None:
+        self._makers, self._made = makers, dict[str, Density]()
+
+    def __getitem__(self, name: str) -> Density:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDensity:
+    """Equal round kernels at the draws (n, d), of sd 0.1 times the median distance between them.
+
+    While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) stands for the
+    distance. Fewer than d + 2 distinct draws are `few`.
+    """
+    n, d = draws.shape
+    measured = draws if num_distinct(draws) > 1 else draws[:1]
+    equal, few = np.full(len(measured), 1 / len(measured)), num_distinct(draws) < d + 2
+    if d > MANY:
+        sds = np.full(d, KDE_SHARE * typical_distance(measured, equal, scale))
+        return DiagonalDensity(draws, np.full(n, -np.log(n)), draws, sds, few)
+    return KernelDensity(draws, np.full(n, -np.log(n)), median(measured, equal, KDE_SHARE, scale), few)
+
+
+def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDensity:
+    """One Gaussian with the mean and covariance of the draws (n, d).
+
+    A little is added that makes the covariance of few or coincident draws solid; `scale` (d,) are the prior's sds.
+    Beyond 100 coordinates fewer than d + 2 draws give their variances alone.
+    """
+    mean = draws.mean(axis=0)
+    if draws.shape[1] > max(MANY, len(draws) - 2):
+        sds = np.hypot(draws.std(axis=0), PRIOR_FLOOR * scale)
+        return DiagonalDensity(mean[None], np.zeros(1), mean[None], sds)
+    centred = draws - mean
+    covariance = np.einsum("ni,nj->ij", centred, centred)  # not BLAS, whose bits depend on its threads
+    covariance /= max(len(draws) - 1, 1)
+    smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
+    return KernelDensity(mean[None], np.zeros(1), cholesky(covariance + np.diag(smallest**2)))
+
+
+FITS: dict[str, Callable[[np.ndarray, np.ndarray], Density]] = {"kde": kde_of, "gaussian": gaussian_of}
+
+
+def _fitted(fit: Callable[..., Density], state: Any, knobs: Any, scale: np.ndarray) -> Density:
+    return fit(judged_draws(state, knobs), scale)
+
+
+def num_distinct(draws: np.ndarray) -> int:
+    """How many of the draws (n, d) differ from the one before, the first counted: a rejected proposal adds none."""
+    return 1 + int((draws[1:] != draws[:-1]).any(axis=1).sum())

@@ -1,31 +1,486 @@
-"""HMC (Duane et al. 1987; Neal 2011) and MALA (Roberts & Tweedie 1996)."""
+"""HMC (Duane et al. 1987; Neal 2011) and MALA (Roberts, Tweedie 1996): leapfrog trajectories, accepted or refused."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from pmdviz.knobs import Whole
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs, ratio_update
-from pmdviz.methods.step import Term
+from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
+from pmdviz.knobs import Flag, Real, Whole
+from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, position, started
+from pmdviz.methods.step import (
+    ACCEPTANCE,
+    STEP_SIZE,
+    ComputedTerms,
+    Cost,
+    Path,
+    StepBlock,
+    StepInfo,
+    Term,
+    Update,
+    Work,
+    events,
+)
+from pmdviz.targets import Target
+from pmdviz.targets.base import IN_SILENCE
+
+# How chains that accept or reject find their step: dual averaging towards a share of accepted proposals.
+
+FIRST_TIME_STEP = 0.1  # where the tuning starts
+T0, KAPPA = 10.0, 0.75  # of dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2
+
+
+class Plan(NamedTuple):
+    """How the step is tuned."""
+
+    draws: int  # for so many
+    towards: float  # mu, the step that the tuning is drawn to
+    gamma: float  # the smaller, the less it is
+
+
+# Hoffman & Gelman's mu and gamma try steps ten times the first, which only a long burn-in can afford. Where the burn-in
+# is a share of the draws, and the run may be over after a dozen of them, the tuning stays near where it starts (ours).
+GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
+
+
+def tune_knob(step: str) -> Flag:
+    """Whether the `step`, in words, is tuned."""
+    return Flag(
+        True,
+        basic=True,
+        label=f"Tune the {step}",
+        doc=f"The {step} is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
+        "burn-in that is given as a number; then it stays fixed.",
+    )
+
+
+class TunedKnobs(ChainKnobs):
+    """The knobs of a chain whose step may be tuned: a subclass declares `tune`, and says the step without it."""
+
+    tune: bool
+
+    @property
+    def fixed_step(self) -> float:
+        """The step that is not tuned."""
+        raise NotImplementedError
+
+    @property
+    def plan(self) -> Plan:
+        """How the step is tuned: over a burn-in that is a number of draws, or else gently over the first 50."""
+        if 0 < self.burn_in < 1:
+            return GENTLE
+        return Plan(int(self.burn_in), 10 * FIRST_TIME_STEP, 0.05)
+
+
+class Tuning(NamedTuple):
+    """Dual averaging of the log step (Hoffman & Gelman 2014, Eq. 6)."""
+
+    steps: int = 0
+    shortfall: float = 0.0  # H, a running mean of wanted minus found acceptance
+    log_step: float = float(np.log(FIRST_TIME_STEP))
+    averaged: float = float(np.log(FIRST_TIME_STEP))  # of log_step, late ones counting more
+
+
+class TunedState(Protocol):
+    """What the state of such a chain has."""
+
+    @property
+    def iteration(self) -> int:
+        """Draws so far."""
+
+    @property
+    def tuning(self) -> Tuning:
+        """What was learnt."""
+
+
+def current_step(state: TunedState, knobs: TunedKnobs) -> float:
+    """The knob; with tuning the one being tried while it lasts, and the averaged one from then on."""
+    if not knobs.tune:
+        return knobs.fixed_step
+    tuning = state.tuning
+    return float(np.exp(tuning.log_step if state.iteration < knobs.plan.draws else tuning.averaged))
+
+
+def tuned(tuning: Tuning, missing: float, plan: Plan) -> Tuning:
+    """One step of dual averaging; `missing` is the wanted acceptance minus the one found."""
+    t = tuning.steps + 1
+    shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + T0)
+    log_step = float(np.log(plan.towards) - np.sqrt(t) / plan.gamma * shortfall)
+    averaged = t**-KAPPA * log_step + (1 - t**-KAPPA) * tuning.averaged
+    return Tuning(t, shortfall, log_step, averaged)
+
+
+def is_tuned(state: TunedState, knobs: TunedKnobs) -> bool:
+    """Whether the next step still changes the one that is tuned."""
+    return bool(knobs.tune and state.iteration < knobs.plan.draws)
+
+
+# One trajectory of the leapfrog on a target whose functions are Python's: what `kernels.chains` does compiled.
+
+
+class Proposal(NamedTuple):
+    """The end of a trajectory."""
+
+    theta: np.ndarray  # (d,)
+    momentum: np.ndarray  # (d,)
+    gradient: np.ndarray  # (d,)
+    num_gradients: int  # that it took
+    diverged: bool
+
+
+def followed(
+    target: Target,
+    data: np.ndarray,
+    start: tuple[np.ndarray, float, np.ndarray],
+    momentum: np.ndarray,
+    num_steps: int,
+    uniform: float,
+    time_step: float,
+) -> Trajectories:
+    """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
+    theta, before, gradient = start
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, data)
+    chance = acceptance(before, log_joint, momentum, end.momentum)
+    accepted = bool(uniform < chance)
+    if accepted:
+        theta, before, gradient = end.theta, log_joint, end.gradient
+    counts = np.array([end.num_gradients]), np.array([asked])
+    outcome = np.array([chance]), np.array([accepted]), np.array([end.diverged])
+    return Trajectories(theta[None].copy(), before, gradient.copy(), *counts, *outcome, 1)
+
+
+def trajectory(
+    target: Target,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    momentum: np.ndarray,
+    time_step: float,
+    num_steps: int,
+    data: np.ndarray,
+) -> Proposal:
+    """`num_steps` leapfrog steps from theta (d,), where the gradient (d,) is known, with a momentum (d,).
+
+    It ends early where it leaves a million prior sds or the gradient is not finite: such a step was far too long.
+    """
+    unit = target.scale
+    for k in range(num_steps):
+        momentum = momentum + 0.5 * time_step * unit * gradient
+        theta = theta + time_step * unit * momentum
+        if not (np.abs(theta) <= REACH * unit).all():
+            return Proposal(theta, momentum, gradient, k, True)
+        gradient = target.grad_log_joint(theta[None], data)[0]
+        if not np.isfinite(gradient).all():
+            return Proposal(theta, momentum, gradient, k + 1, True)
+        momentum = momentum + 0.5 * time_step * unit * gradient
+    return Proposal(theta, momentum, gradient, num_steps, False)
+
+
+def positions(
+    target: Target,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    momentum: np.ndarray,
+    time_step: float,
+    num_steps: int,
+    data: np.ndarray,
+) -> np.ndarray:
+    """Where the leapfrog steps of a `trajectory` lead, theta first, (k + 1, d); where it diverges, as far as it goes.
+
+    For a picture: step after step by itself, since what was computed on the way was not kept.
+    """
+    points = [theta]
+    for _ in range(num_steps):
+        end = trajectory(target, theta, gradient, momentum, time_step, 1, data)
+        if end.diverged:
+            break
+        theta, momentum, gradient = end.theta, end.momentum, end.gradient
+        points.append(theta)
+    return np.array(points)
+
+
+def acceptance(before: float, after: float, momentum: np.ndarray, end_momentum: np.ndarray) -> float:
+    """min(1, exp(-ΔH)) for H = -log_joint + |p|²/2; 0 where the end has density 0."""
+    if after == -np.inf:
+        return 0.0
+    gained = after - before + 0.5 * float((momentum**2).sum() - (end_momentum**2).sum())
+    return float(np.exp(min(0.0, gained)))
+
+
+def log_joint_at(target: Target, theta: np.ndarray, data: np.ndarray) -> tuple[float, int]:
+    """log_joint at theta (d,), and how often the likelihood was asked: not outside the prior's support."""
+    prior = checked_log_prior(target, theta[None])
+    if prior[0] == -np.inf:
+        return -np.inf, 0
+    return float(prior[0] + checked_log_likelihood(target, theta[None], data, may_vanish=True)[0]), 1
+
+
+# What the ratio by which a chain accepts a proposal is made of: log densities, and energies of a trajectory.
+
+
+def ratio_update(*terms: Term) -> Update:
+    """A proposal is accepted where log α is above the log of a uniform number on [0, 1]."""
+    return Update("ratio", "log α", "log of the acceptance ratio", "nats", terms)
+
+
+def density_terms(target: Target, here: np.ndarray, there: np.ndarray, data: np.ndarray) -> dict[str, np.ndarray]:
+    """By how much prior and likelihood are higher there than here (d,), nats: (1,) each.
+
+    Outside the prior's support the likelihood is not asked for: the prior alone says no.
+    """
+    points = np.stack([here, there])
+    prior = checked_log_prior(target, points)
+    likelihood = checked_log_likelihood(target, points, data, prior > -np.inf, may_vanish=True)
+    if prior[1] == -np.inf:
+        likelihood[1] = likelihood[0]
+    return {"prior": _risen(prior), "likelihood": _risen(likelihood)}
+
+
+@IN_SILENCE
+def energy_terms(
+    target: Target, theta: np.ndarray, momentum: np.ndarray, time_step: float, num_steps: int, data: np.ndarray
+) -> dict[str, np.ndarray]:
+    """By how much potential and kinetic energy fall along a trajectory from theta with a momentum (d,): (1,) each.
+
+    Where it diverges the potential at its end is infinite, whatever its momentum.
+    """
+    gradient = target.grad_log_joint(theta[None], data)[0]
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    before = log_joint_at(target, theta, data)[0]
+    after = -np.inf if end.diverged else log_joint_at(target, end.theta, data)[0]
+    fallen = 0.0 if end.diverged else 0.5 * float((momentum**2).sum() - (end.momentum**2).sum())
+    return {"potential": _risen(np.array([before, after])), "kinetic": np.array([fallen])}
+
+
+def _risen(values: np.ndarray) -> np.ndarray:
+    """The second less the first, (1,); -inf where both are."""
+    return values[1:] - values[:1] if values[1] > -np.inf else values[1:]
+
+
+LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
+
+
+class LeapfrogKnobs(TunedKnobs):
+    """The knobs of chains that accept or reject.
+
+    time_step: Length of one leapfrog step; larger steps are rejected more often.
+    one_pass: Changes how the cost is counted, not the draws. On: value and gradient at one point count as one pass over
+        the data. Off: each counts separately, as they are computed here.
+    """
+
+    tune = tune_knob("time step")
+    time_step = Real(
+        0.1, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True, basic=True, only_if=("tune", False)
+    )
+    one_pass = Flag(False, "Count value and gradient once")
+
+    @property
+    def longest(self) -> int:
+        """Leapfrog steps that a trajectory has at most."""
+        return 1
+
+    @property
+    def fixed_step(self) -> float:
+        """The time step."""
+        return self.time_step
+
+    def work(self, num_data: int) -> Work:
+        """The gradients of each chain's longest trajectory, and the density at its end."""
+        trajectories = self.num_chains * num_data
+        return Work(likelihoods=trajectories, gradients=self.longest * trajectories)
+
+
+class LeapfrogState(NamedTuple):
+    """The draws so far, and what is known at the last of them."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+    log_joint: float | None  # nats; None until the first step has visited the data
+    gradient: np.ndarray | None  # (d,) of log_joint
+    accepted: int  # proposals so far
+    tuning: Tuning
+
+
+class LeapfrogChain(Chain):
+    """θ, p -> leapfrog of log_joint(θ) - |p|²/2 -> accepted with probability min(1, exp(-ΔH)).
+
+    Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
+    """
+
+    scalars = (STEP_SIZE, ACCEPTANCE)
+    marks = ("diverged",)
+    paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
+    requires = frozenset({"reals", "gradient"})
+    wanted_acceptance: ClassVar[float]
+
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+        """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
+        raise NotImplementedError
+
+    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+        """The gradients of a trajectory that has every length alike, and the density at its end."""
+        return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
+        """A draw from the prior."""
+        return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
+
+    def move(
+        self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[LeapfrogState, StepInfo]:
+        """One trajectory from a fresh momentum, accepted or rejected."""
+        state, values, gradients = _known(state, target, batch)
+        step_many = self._leapt(rng, state, target, batch, 1, knobs, 1, (values, gradients))
+        return step_many.state, step_many.info
+
+    def max_block(self, state: LeapfrogState, knobs: Any, target: Target, rows: int) -> int:
+        """One of a pool, while the time step is tuned, at the start, and where the gradient is a Python function."""
+        if (
+            isinstance(state, Pool)
+            or state.gradient is None
+            or is_tuned(state, knobs)
+            or not self._is_compiled(target, knobs)
+        ):
+            return 1
+        return max(1, LEAP_PAIRS // ((knobs.longest + 1) * target.num_data))
+
+    def step_many(
+        self,
+        rng: np.random.Generator,
+        state: LeapfrogState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+    ) -> StepBlock:
+        """Trajectories in one compiled call, until `rows` of data were visited."""
+        return self._leapt(rng, state, target, batches, count, knobs, rows, (0, 0))
+
+    def _is_compiled(self, target: Target, knobs: Any) -> bool:
+        """Whether trajectories are; a long one through many data is not: it could not be stopped."""
+        return target.model is not None and knobs.longest * target.num_data <= LEAP_PAIRS
+
+    def _leapt(
+        self,
+        rng: np.random.Generator,
+        state: LeapfrogState,
+        target: Target,
+        data: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+        asked: tuple[int, int],
+    ) -> StepBlock:
+        """Up to `count` trajectories; `asked`: values and gradients that were needed before the first."""
+        before, (lengths, momenta, uniforms) = rng.bit_generator.state, self._drawn(rng, count, target.dim, knobs)
+        tuning, time_step = is_tuned(state, knobs), current_step(state, knobs)
+        start = position(state), state.log_joint, state.gradient
+        if self._is_compiled(target, knobs):
+            unit, most = target.scale, -(-rows // len(data))
+            found = hamiltonian(
+                *(target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most),
+                value_costs=int(not knobs.one_pass),
+            )
+        else:
+            found = followed(target, data, start, momenta[0], int(lengths[0]), uniforms[0], time_step)
+        if found.made < count:
+            rng.bit_generator.state = before
+            self._drawn(rng, found.made, target.dim, knobs)
+        way = (target, *start[::2], momenta[0], time_step, int(lengths[0]), data)
+        last = found.made - 1
+        here, length = (found.draws[last - 1] if last else start[0]), int(lengths[last])
+        terms = ComputedTerms(partial(energy_terms, target, here, momenta[last], time_step, length, data))
+        state = self._moved(state, found, knobs.plan if tuning else None)
+        words = _words(found, state, time_step, length, tuning)
+        if knobs.one_pass:
+            found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
+        block = _counted(state, found, len(data), asked, time_step, words)
+        block = block._replace(info=block.info._replace(terms=terms))
+        if count > 1:  # nobody looks at one of many
+            return block
+        return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
+
+    def _drawn(
+        self, rng: np.random.Generator, count: int, dim: int, knobs: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lengths (T,), momenta (T, d) and the uniforms (T,) that decide, of the next T trajectories.
+
+        All from one array of normals: cut in two anywhere, it has the same bits.
+        """
+        normals = rng.standard_normal((count, dim + 2))
+        return self.lengths(uniforms_of(normals[:, 0]), knobs), normals[:, 1:-1], uniforms_of(normals[:, -1])
+
+    def _moved(self, state: LeapfrogState, found: Trajectories, plan: Plan | None) -> LeapfrogState:
+        """The state after the trajectories."""
+        made = found.made
+        (gradient,) = read_only(found.gradient)
+        accepted = state.accepted + int(found.accepted[:made].sum())
+        state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
+        if plan is not None:
+            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0]), plan))
+        return appended(state, found.draws[:made])
+
+
+def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:
+    """The state with density and gradient at its position, and how often each had to be asked for: at the start."""
+    if state.gradient is not None:
+        return state, 0, 0
+    theta = position(state)
+    log_joint, asked = log_joint_at(target, theta, data)
+    (gradient,) = read_only(checked_gradient(target, theta[None], data)[0])
+    return state._replace(log_joint=log_joint, gradient=gradient), asked, 1
+
+
+def _counted(
+    state: LeapfrogState, found: Trajectories, num_data: int, asked: tuple[int, int], time_step: float, words: str
+) -> StepBlock:
+    """What the trajectories cost; the info is the last one's."""
+    values, gradients = found.num_values[: found.made] * num_data, found.num_gradients[: found.made] * num_data
+    values[0] += asked[0] * num_data
+    gradients[0] += asked[1] * num_data
+    info = StepInfo(
+        _cost(int(values[-1]), int(gradients[-1])),
+        words,
+        events(diverged="the proposal was rejected" if found.diverged[found.made - 1] else ""),
+        {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
+    )
+    return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
+
+
+def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: Any) -> dict[str, np.ndarray]:
+    """The trajectory, leapfrog step after leapfrog step."""
+    points = positions(target, theta, *way)
+    return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
+
+
+def _cost(values: int, gradients: int) -> Cost:
+    """Every value and every gradient that is counted goes through its rows by itself."""
+    return Cost(values + gradients, values, gradients)
+
+
+def _words(found: Trajectories, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
+    last = found.made - 1
+    diverged = "rejected (the trajectory diverged)" if found.diverged[last] else "rejected"
+    verdict = "accepted" if found.accepted[last] else diverged
+    parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
+    parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]
+    parts += [f"{num_steps} leapfrog step{'s' if num_steps > 1 else ''}"]
+    return " · ".join(parts)
 
 
 class HMCKnobs(LeapfrogKnobs):
-    """The knobs of `hmc`."""
+    """The knobs of `hmc`.
 
-    kind_words = "knob of method 'hmc':"
+    leapfrog_steps: Each trajectory uses a random number of leapfrog steps, from 1 to L: a fixed number can be periodic.
+    """
 
-    leapfrog_steps = Whole(
-        6,
-        bounds=(1, 1000),
-        softbounds=(1, 50),
-        log=True,
-        basic=True,
-        label="Leapfrog steps L",
-        doc="Each trajectory uses a random number of leapfrog steps, from 1 to L: a fixed number can be periodic.",
-    )
+    leapfrog_steps = Whole(6, (1, 1000), (1, 50), "Leapfrog steps L", log=True, basic=True)
 
     @property
     def longest(self) -> int:
@@ -34,39 +489,31 @@ class HMCKnobs(LeapfrogKnobs):
 
 
 class HMC(LeapfrogChain):
-    """θ' = the end of a trajectory of log p(θ|X) - |p|²/2, accepted with probability min(1, exp(-ΔH))."""
+    """Hamiltonian Monte Carlo.
+
+    about: Hamiltonian Monte Carlo treats the negative log posterior as a landscape, gives a point a random push, and
+        follows its motion to a distant proposal.
+    formula: H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))
+    what_moves: One point glides along trajectories; the dots are the draws that it leaves behind.
+    source: Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2
+
+    potential: How much more probable the end of the trajectory is than its start.
+    kinetic: Paid for by speed: without the errors of the leapfrog both would add up to 0.
+    """
 
     name = "hmc"
-    title = "Hamiltonian Monte Carlo"
-    about = (
-        "Hamiltonian Monte Carlo treats the negative log posterior as a landscape, gives a point a random "
-        "push, and follows its motion to a distant proposal."
-    )
-    formula = "H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))"
-    what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
-    source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
     short_title = "HMC"
     grammar = Grammar(
-        propagate=by("prior", remark="where the chain starts"),
-        move=by("HMC"),
-        adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
+        propagate="prior (where the chain starts)",
+        move="HMC",
+        adapt="step size (over the first draws, by how many proposals are accepted)",
     )
     Knobs = HMCKnobs
     chain_kernels = "trajectories"
     wanted_acceptance = 0.8
     update = ratio_update(
-        Term(
-            "potential",
-            "potential energy lost",
-            "log p(θ′ | X) − log p(θ | X)",
-            "How much more probable the end of the trajectory is than its start.",
-        ),
-        Term(
-            "kinetic",
-            "kinetic energy lost",
-            "+ |p|^{2}/2 − |p′|^{2}/2",
-            "Paid for by speed: without the errors of the leapfrog both would add up to 0.",
-        ),
+        Term("potential", "potential energy lost", "log p(θ′ | X) − log p(θ | X)"),
+        Term("kinetic", "kinetic energy lost", "+ |p|^{2}/2 − |p′|^{2}/2"),
     )
 
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
@@ -80,42 +527,34 @@ class HMC(LeapfrogChain):
 class MALAKnobs(LeapfrogKnobs):
     """The knobs of `mala`."""
 
-    kind_words = "knob of method 'mala':"
-
 
 class MALA(LeapfrogChain):
-    """θ' ~ N(θ + ε²/2 S² ∇ log p(θ|X), ε² S²), accepted with probability min(1, p(θ') q(θ|θ') / (p(θ) q(θ'|θ)))."""
+    """Metropolis-adjusted Langevin.
+
+    about: MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior stays exact.
+    formula: θ' = θ + ε²/2 ∇ log p(θ | X) + ε ξ,  ξ ~ N(0, I)
+    what_moves: One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind.
+    source: Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014
+
+    potential: How much more probable the proposal is than where the chain stands.
+    kinetic: How much more readily the way back would be proposed than the way there.
+
+    The time step is in prior sds S: θ' ~ N(θ + ε²/2 S² ∇, ε² S²), accepted as in Metropolis, Hastings.
+    """
 
     name = "mala"
-    title = "Metropolis-adjusted Langevin"
-    about = "MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior stays exact."
-    formula = "θ' = θ + ε²/2 ∇ log p(θ | X) + ε ξ,  ξ ~ N(0, I)"
-    what_moves = (
-        "One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind."
-    )
-    source = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
     short_title = "MALA"
     grammar = Grammar(
-        propagate=by("prior", remark="where the chain starts"),
-        move=by("MALA"),
-        adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
+        propagate="prior (where the chain starts)",
+        move="MALA",
+        adapt="step size (over the first draws, by how many proposals are accepted)",
     )
     Knobs = MALAKnobs
     chain_kernels = "trajectories"
     wanted_acceptance = 0.574
     update = ratio_update(
-        Term(
-            "potential",
-            "posterior",
-            "log p(θ′ | X) − log p(θ | X)",
-            "How much more probable the proposal is than where the chain stands.",
-        ),
-        Term(
-            "kinetic",
-            "proposal",
-            "+ log q(θ | θ′) − log q(θ′ | θ)",
-            "How much more readily the way back would be proposed than the way there.",
-        ),
+        Term("potential", "posterior", "log p(θ′ | X) − log p(θ | X)"),
+        Term("kinetic", "proposal", "+ log q(θ | θ′) − log q(θ′ | θ)"),
     )
 
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:

@@ -1,8 +1,4 @@
-"""Random-walk Metropolis (Metropolis et al. 1953): a step in any direction, kept or refused by the density there.
-
-In real coordinates the proposal is N(θ, (c 2.38/√d)² S²), S the prior's sds. Of discrete states one coordinate, drawn
-at random, changes to another of its values, drawn at random. Both are symmetric: the ratio is that of the densities.
-"""
+"""Chains that need no gradient: random-walk Metropolis, and Gibbs sampling."""
 
 from __future__ import annotations
 
@@ -14,9 +10,9 @@ import numpy as np
 from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.random_walk import Walk, metropolis
 from pmdviz.knobs import Real
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.mcmc.chain import USUAL_DRAWS, FullDataChain, Pool, appended, position, started
-from pmdviz.methods.mcmc.leapfrog import (
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started
+from pmdviz.methods.mcmc.hmc import (
     Plan,
     TunedKnobs,
     Tuning,
@@ -40,22 +36,22 @@ PAIRS = 2**22  # likelihoods of a datum that one compiled call computes at most:
 
 
 class RandomWalkKnobs(TunedKnobs):
-    """The knobs of `random_walk`."""
+    """The knobs of `random_walk`.
 
-    kind_words = "knob of method 'random_walk':"
+    scale: Length of the proposed steps; longer ones are rejected more often. On discrete states a step changes one
+        coordinate, and its length is not used.
+    """
 
     tune = tune_knob("proposal scale")
     scale = Real(
         0.3,
-        bounds=(1e-9, 1000),
-        softbounds=(0.01, 2),
+        (1e-9, 1000),
+        (0.01, 2),
+        "Proposal scale",
+        "× 2.38/√d prior sd",
         log=True,
         basic=True,
-        label="Proposal scale",
-        unit="× 2.38/√d prior sd",
         only_if=("tune", False),
-        doc="Length of the proposed steps; longer ones are rejected more often. On discrete states a step changes one "
-        "coordinate, and its length is not used.",
     )
 
     @property
@@ -85,39 +81,36 @@ class RandomWalkState(NamedTuple):
     tuning: Tuning
 
 
-class RandomWalk(FullDataChain):
-    """θ' ~ N(θ, (c 2.38/√d)² S²), or one coordinate changed; accepted with probability min(1, p(θ'|X) / p(θ|X))."""
+class RandomWalk(Chain):
+    """Random-walk Metropolis.
+
+    about: Random-walk Metropolis proposes a step in any direction, and accepts or rejects it by how much more or less
+        probable it leads to.
+    formula: θ' = θ + c S ξ,  ξ ~ N(0, I);  accept with probability min(1, p(θ' | X) / p(θ | X))
+    what_moves: One point tries a step in any direction, and takes it or stays; the dots are its draws.
+    source: Metropolis et al. 1953; acceptance 0.234 to 0.44: Gelman, Roberts, Gilks 1996; tuning: Hoffman, Gelman 2014
+
+    prior: How much more probable the proposal was before any data.
+    likelihood: How much better the proposal explains the data.
+
+    On discrete states one coordinate is changed.
+    """
 
     name = "random_walk"
-    title = "Random-walk Metropolis"
-    about = (
-        "Random-walk Metropolis proposes a step in any direction, and accepts or rejects it by how much more or less "
-        "probable it leads to."
-    )
-    formula = "θ' = θ + c S ξ,  ξ ~ N(0, I);  accept with probability min(1, p(θ' | X) / p(θ | X))"
-    what_moves = "One point tries a step in any direction, and takes it or stays; the dots are its draws."
-    source = (
-        "Metropolis et al. 1953; acceptance 0.234 to 0.44: Gelman, Roberts, Gilks 1996; tuning: Hoffman, Gelman 2014"
-    )
     short_title = "Random walk"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
     grammar = Grammar(
-        propagate=by("prior", remark="where the chain starts"),
-        move=by("Metropolis"),
-        adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
+        propagate="prior (where the chain starts)",
+        move="Metropolis",
+        adapt="step size (over the first draws, by how many proposals are accepted)",
     )
     Knobs = RandomWalkKnobs
     chain_kernels = "random walk"
     scalars = (STEP_SIZE, ACCEPTANCE)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
     update = ratio_update(
-        Term("prior", "prior", "log p(θ′) − log p(θ)", "How much more probable the proposal was before any data."),
-        Term(
-            "likelihood",
-            "likelihood of all data",
-            "+ log p(X | θ′) − log p(X | θ)",
-            "How much better the proposal explains the data.",
-        ),
+        Term("prior", "prior", "log p(θ′) − log p(θ)"),
+        Term("likelihood", "likelihood of all data", "+ log p(X | θ′) − log p(X | θ)"),
     )
 
     def missing_in(self, target: Target) -> str:
@@ -255,3 +248,56 @@ def _words(accepted: bool, state: RandomWalkState, discrete: bool, scale: float,
     parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
     step = f"scale {scale:.3g} × 2.38/√d prior sd" + (", being tuned" if tuning else "")
     return " · ".join([*parts, "one coordinate changed" if discrete else step])
+
+
+# Gibbs sampling (Geman & Geman 1984): each unknown drawn in turn from its conditional given all others.
+
+
+class GibbsKnobs(ChainKnobs):
+    """The knobs of `gibbs`."""
+
+    def work(self, num_data: int) -> Work:
+        """A label of every datum, which costs what a likelihood does."""
+        return Work(likelihoods=self.num_chains * num_data)
+
+
+class GibbsState(NamedTuple):
+    """The draws so far."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+
+
+class Gibbs(Chain):
+    """Gibbs sampling.
+
+    about: Gibbs sampling draws each unknown in turn from its exact conditional distribution, given all the others.
+    formula: θ_k ~ p(θ_k | θ_{others}, X)
+    what_moves: One point jumps from draw to draw; the dots are the draws that it leaves behind.
+    source: Geman, Geman 1984; component labels: Diebolt, Robert 1994
+
+    For a mixture the conditional goes by way of the component label of each datum.
+    """
+
+    name = "gibbs"
+    grammar = Grammar(propagate="prior (where the chain starts)", move="Gibbs")
+    Knobs = GibbsKnobs
+    kernel_groups = ("gibbs",)
+    requires = frozenset({"conditionals"})
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: GibbsKnobs) -> GibbsState:
+        """A draw from the prior."""
+        return GibbsState(*started(rng, target), 0)
+
+    def move(
+        self, rng: np.random.Generator, state: GibbsState, target: Target, batch: np.ndarray, knobs: GibbsKnobs
+    ) -> tuple[GibbsState, StepInfo]:
+        """One sweep; it goes through all data once."""
+        before = position(state)
+        after = target.gibbs_sweep(rng, before, batch)
+        distance = float(np.linalg.norm(after - before))
+        over = "" if target.data is None else f" through all {len(batch):,} data"
+        return appended(state, after[None]), StepInfo(
+            Cost(len(batch), len(batch)), words=f"one sweep{over} · moved {distance:.3g}"
+        )

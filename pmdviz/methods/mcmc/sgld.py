@@ -1,16 +1,18 @@
-"""Stochastic gradient Langevin dynamics (Welling & Teh 2011), with RMSprop, and with an adaptive drift."""
+"""Stochastic gradient Langevin dynamics (Welling, Teh 2011): plain, with RMSprop, with Adam's drift, and of topics."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.chains import langevin
-from pmdviz.knobs import Real
-from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.mcmc.chain import (
+from pmdviz.kernels.topics.sampling import mean_counts
+from pmdviz.knobs import Real, Whole
+from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.mcmc import (
     REACH,
     Chain,
     ChainKnobs,
@@ -21,73 +23,55 @@ from pmdviz.methods.mcmc.chain import (
     started,
     states_of,
 )
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.step import STEP_SIZE, Cost, StepBlock, StepInfo, Term, Update, Work
+from pmdviz.methods.optimisers import move_update
+from pmdviz.methods.step import (
+    BATCH_SIZE,
+    STEP_SIZE,
+    BatchKnobs,
+    ComputedTerms,
+    Cost,
+    StepBlock,
+    StepInfo,
+    Term,
+    Update,
+    Work,
+)
 from pmdviz.targets import Target
+from pmdviz.targets.topics import seeds_of
 
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
-def numerator(default: float, unit: str = "θ²") -> Real:
-    """The knob `a`, for a method whose own default it is."""
-    return Real(
-        default,
-        bounds=(0, 1_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(1e-4, 1),
-        log=True,
-        basic=True,
-        label="Step size a",
-        unit=unit,
-        doc="Numerator of the Langevin step ε = a (b + t)^-g.",
-    )
-
-
-def delay(default: float, usual: float) -> Real:
-    """The knob `b`, rarely above `usual`."""
-    return Real(
-        default,
-        bounds=(0, 1_000_000),
-        softbounds=(0, usual),
-        label="Delay b",
-        unit="steps",
-        doc="Makes the first steps smaller: ε = a (b + t)^-g.",
-    )
-
-
-def decay(default: float) -> Real:
-    """The knob `g`."""
-    return Real(
-        default,
-        bounds=(0, 1),
-        softbounds=(0, 1),
-        label="Decay exponent g",
-        doc="How fast ε = a (b + t)^-g decays; 0 keeps it constant.",
-    )
-
-
+STEP = "ε = a (b + t)^-g"
+STEP_A = Real(
+    0.06,
+    "(0, 1_000_000]",
+    (1e-4, 1),
+    "Step size a",
+    "θ²",
+    log=True,
+    basic=True,
+    doc=f"Numerator of the Langevin step {STEP}.",
+)
+DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes the first steps smaller: {STEP}.")
+DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
 LANGEVIN = Update(
     "move",
     "θ′ − θ",
     "move",
     "units of θ",
-    (
-        Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior, as this batch sees it."),
-        NOISE,
-    ),
+    (Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior, as this batch sees it."), NOISE),
 )
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
     """The knobs of `sgld`."""
 
-    kind_words = "knob of method 'sgld':"
-
-    a = numerator(0.06)
-    b = delay(100.0, 1000)
-    g = decay(0.55)
-    batch_size = batch_size_knob(10)
+    a = STEP_A.at(0.06)
+    b = DELAY_B.at(100.0)
+    g = DECAY_G.at(0.55)
+    batch_size = BATCH_SIZE.at(10)
 
     def work(self, num_data: int) -> Work:
         """One gradient of the batch of each chain."""
@@ -103,23 +87,21 @@ class SGLDState(NamedTuple):
 
 
 class SGLD(BatchMethod, Chain):
-    """θ <- θ + ε/2 (∇ log p(θ) + (N/B) Σ_batch ∇ log p(x|θ)) + N(0, ε I), and no accept step  (Eq. 4)."""
+    """Stochastic gradient Langevin dynamics.
+
+    about: Stochastic gradient Langevin dynamics takes gradient steps on batches and adds just enough noise to sample
+        instead of optimise.
+    formula: θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)
+    what_moves: One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind.
+    source: Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5
+
+    There is no accept step.
+    """
 
     name = "sgld"
-    title = "Stochastic gradient Langevin dynamics"
-    about = (
-        "Stochastic gradient Langevin dynamics takes gradient steps on batches and adds just enough noise to "
-        "sample instead of optimise."
-    )
-    formula = "θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)"
-    what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
-    source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
     short_title = "SGLD"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate=by("prior", remark="where the chain starts"),
-        move=by("Langevin", remark="on a batch"),
-    )
+    grammar = Grammar(propagate="prior (where the chain starts)", move="Langevin (on a batch)")
     Knobs = SGLDKnobs
     chain_kernels = "Langevin steps"
     scalars = (STEP_SIZE,)
@@ -128,10 +110,6 @@ class SGLD(BatchMethod, Chain):
     def batch_size(self, state: Any, knobs: SGLDKnobs, num_data: int) -> int:
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
-
-    def rows_per_draw(self, target: Target, knobs: SGLDKnobs) -> float:
-        """B."""
-        return knobs.rows(target.num_data)
 
     def start(self, rng: np.random.Generator, target: Target, knobs: SGLDKnobs) -> SGLDState:
         """A draw from the prior."""
@@ -219,29 +197,16 @@ def _words(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) -
 
 
 class PSGLDKnobs(SGLDKnobs):
-    """The knobs of `psgld`: those of `sgld`, and the preconditioner's two."""
+    """The knobs of `psgld`: those of `sgld`, and the preconditioner's two.
 
-    kind_words = "knob of method 'psgld':"
+    memory: Fraction of the running mean of squared gradients that a step keeps. With 1 it stays 0, and the steps are
+        those of SGLD with ε/λ.
+    damping: Added to the root mean square gradient of a data point; limits the steps along flat coordinates.
+    """
 
-    memory = Real(
-        0.99,
-        bounds=(0, 1),
-        softbounds=(0.5, 1),
-        label="Preconditioner memory α",
-        doc="Fraction of the running mean of squared gradients that a step keeps. With 1 it stays 0, and the steps are "
-        "those of SGLD with ε/λ.",
-    )
-    damping = Real(
-        1e-5,
-        bounds=(0, 1_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(1e-8, 10),
-        log=True,
-        label="Preconditioner damping λ",
-        unit="1/θ",
-        doc="Added to the root mean square gradient of a data point; limits the steps along flat coordinates.",
-    )
-    a = numerator(0.01, "θ")
+    memory = Real(0.99, (0, 1), (0.5, 1), "Preconditioner memory α")
+    damping = Real(1e-5, "(0, 1_000_000]", (1e-8, 10), "Preconditioner damping λ", "1/θ", log=True)
+    a = STEP_A.at(0.01, unit="θ")
 
 
 class PSGLDState(NamedTuple):
@@ -254,7 +219,17 @@ class PSGLDState(NamedTuple):
 
 
 class PSGLD(SGLD):
-    """θ <- θ + ε/2 G ∇ + N(0, ε G),  G = 1 / (λ + √V),  V <- α V + (1 - α) (∇/N)²  (Algorithm 1).
+    """Preconditioned SGLD.
+
+    about: Preconditioned SGLD takes noisy gradient steps on batches, scaled in each coordinate by the size of recent
+        gradients.
+    formula: θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)
+    what_moves: One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws.
+    source: Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ
+
+    drift: Uphill on the log posterior, as this batch sees it; G is small where slopes have been steep.
+
+    G = 1 / (λ + √V),  V <- α V + (1 - α) (∇/N)²  (Algorithm 1).
 
     ∇ is the batch's estimate of ∇ log p(θ, X). ∇/N stands where the paper has the batch's mean gradient: the prior's
     share, a datum's worth, is in it. V starts at 0, so the first steps are up to 1/√(1 - α) times as long. The term
@@ -263,33 +238,15 @@ class PSGLD(SGLD):
     """
 
     name = "psgld"
-    title = "Preconditioned SGLD"
-    about = (
-        "Preconditioned SGLD takes noisy gradient steps on batches, scaled in each coordinate by the size of "
-        "recent gradients."
-    )
-    formula = "θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)"
-    what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
-    source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
     short_title = "pSGLD"
     grammar = Grammar(
-        propagate=by("prior", remark="where the chain starts"),
-        move=by("Langevin", remark="on a batch"),
-        adapt=by("pace", remark="of drift and noise"),
+        propagate="prior (where the chain starts)", move="Langevin (on a batch)", adapt="pace (of drift and noise)"
     )
     Knobs = PSGLDKnobs
     chain_kernels = ""
     scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(
-        terms=(
-            Term(
-                "drift",
-                "drift",
-                "ε/2 G ∇ log p(θ | batch)",
-                "Uphill on the log posterior, as this batch sees it; G is small where slopes have been steep.",
-            ),
-            NOISE._replace(formula="+ √(ε G) ξ"),
-        )
+        terms=(Term("drift", "drift", "ε/2 G ∇ log p(θ | batch)"), NOISE._replace(formula="+ √(ε G) ξ"))
     )
 
     def start(self, rng: np.random.Generator, target: Target, knobs: PSGLDKnobs) -> PSGLDState:
@@ -319,46 +276,19 @@ class PSGLD(SGLD):
 
 
 class AdamSGLDKnobs(SGLDKnobs):
-    """The knobs of `adam_sgld`: those of `sgld`, and the drift's four."""
+    """The knobs of `adam_sgld`: those of `sgld`, and the drift's four.
 
-    kind_words = "knob of method 'adam_sgld':"
+    drift: Strength of the push m/√(v + λ), which has a length of about 1 in every coordinate. With 0 the method is
+        SGLD; the more of it, the sooner a far start is left, and the narrower the draws.
+    gradient_memory: Fraction of the running mean of gradients, m, that a step keeps.
+    square_memory: Fraction of the running mean of squared gradients, v, that a step keeps.
+    damping: Added to the mean square of the gradient, so that nothing is divided by 0.
+    """
 
-    drift = Real(
-        1.0,
-        bounds=(0, 1_000_000),
-        softbounds=(0, 100),
-        basic=True,
-        label="Adaptive drift",
-        unit="1/θ",
-        doc="Strength of the push m/√(v + λ), which has a length of about 1 in every coordinate. With 0 the method is "
-        "SGLD; the more of it, the sooner a far start is left, and the narrower the draws.",
-    )
-    gradient_memory = Real(
-        0.9,
-        bounds=(0, 1),
-        inclusive_bounds=(True, False),
-        softbounds=(0, 0.99),
-        label="Gradient memory β₁",
-        doc="Fraction of the running mean of gradients, m, that a step keeps.",
-    )
-    square_memory = Real(
-        0.99,
-        bounds=(0, 1),
-        inclusive_bounds=(True, False),
-        softbounds=(0.5, 0.999),
-        label="Square memory β₂",
-        doc="Fraction of the running mean of squared gradients, v, that a step keeps.",
-    )
-    damping = Real(
-        1e-8,
-        bounds=(0, 1_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(1e-8, 1),
-        log=True,
-        label="Drift damping λ",
-        unit="1/θ²",
-        doc="Added to the mean square of the gradient, so that nothing is divided by 0.",
-    )
+    drift = Real(1.0, (0, 1_000_000), (0, 100), "Adaptive drift", "1/θ", basic=True)
+    gradient_memory = Real(0.9, "[0, 1)", (0, 0.99), "Gradient memory β₁")
+    square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Square memory β₂")
+    damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 1), "Drift damping λ", "1/θ²", log=True)
 
 
 class AdamSGLDState(NamedTuple):
@@ -372,7 +302,17 @@ class AdamSGLDState(NamedTuple):
 
 
 class AdamSGLD(SGLD):
-    """θ <- θ + ε/2 (∇ + a m/√(v + λ)) + N(0, ε I),  then m <- β₁ m + (1 - β₁) ∇  and  v <- β₂ v + (1 - β₂) ∇².
+    """SGLD with Adam's drift.
+
+    about: Adaptive-drift SGLD takes Langevin steps on batches and adds a push along the recent gradients, scaled in
+        each coordinate by their size.
+    formula: θ ← θ + ε/2 [∇ log p(θ | batch) + a m/√(v + λ)] + N(0, ε I)
+    what_moves: One point drifts uphill on batches, pushed on by the slopes so far; the dots are its draws.
+    source: Kim, Song, Liang 2022, Algorithm 2 (Adam SGLD)
+
+    push: Onwards along the slopes of the steps before, about as far in every coordinate.
+
+    After the step m <- β₁ m + (1 - β₁) ∇  and  v <- β₂ v + (1 - β₂) ∇².
 
     ∇ is the batch's estimate of ∇ log p(θ, X), a the knob `drift`, m and v of the steps before (Algorithm 2; they start
     at 0 and are not corrected for it, as in the paper).
@@ -386,35 +326,16 @@ class AdamSGLD(SGLD):
     """
 
     name = "adam_sgld"
-    title = "SGLD with Adam's drift"
-    about = (
-        "Adaptive-drift SGLD takes Langevin steps on batches and adds a push along the recent gradients, scaled in "
-        "each coordinate by their size."
-    )
-    formula = "θ ← θ + ε/2 [∇ log p(θ | batch) + a m/√(v + λ)] + N(0, ε I)"
-    what_moves = "One point drifts uphill on batches, pushed on by the slopes so far; the dots are its draws."
-    source = "Kim, Song, Liang 2022, Algorithm 2 (Adam SGLD)"
     short_title = "Adam-SGLD"
     grammar = Grammar(
-        propagate=by("prior", remark="where the chain starts"),
-        move=by("Langevin", remark="on a batch, pushed on by earlier gradients"),
-        adapt=by("pace", remark="of the push"),
+        propagate="prior (where the chain starts)",
+        move="Langevin (on a batch, pushed on by earlier gradients)",
+        adapt="pace (of the push)",
     )
     Knobs = AdamSGLDKnobs
     chain_kernels = ""
     scalars = (STEP_SIZE,)
-    update = LANGEVIN._replace(
-        terms=(
-            LANGEVIN.terms[0],
-            Term(
-                "push",
-                "adaptive drift",
-                "+ ε/2 a m/√(v + λ)",
-                "Onwards along the slopes of the steps before, about as far in every coordinate.",
-            ),
-            NOISE,
-        )
-    )
+    update = LANGEVIN._replace(terms=(LANGEVIN.terms[0], Term("push", "adaptive drift", "+ ε/2 a m/√(v + λ)"), NOISE))
 
     def start(self, rng: np.random.Generator, target: Target, knobs: AdamSGLDKnobs) -> AdamSGLDState:
         """A draw from the prior, m = 0 and v = 0."""
@@ -441,3 +362,127 @@ class AdamSGLD(SGLD):
     def max_block(self, state: AdamSGLDState, knobs: AdamSGLDKnobs, target: Target, rows: int) -> int:
         """One: the drift has no compiled path."""
         return 1
+
+
+# Stochastic gradient Riemannian Langevin dynamics: noisy steps of topics that stay on the simplex by themselves.
+
+SMALLEST = 1e-300  # of a topic's unnormalised probability
+
+
+class SGRLDKnobs(BatchKnobs, ChainKnobs):
+    """The knobs of `sgrld`.
+
+    sweeps: Sweeps over a document's topics that its expected counts are a mean of, after half as many that are not.
+    """
+
+    a = STEP_A.at(1.0, unit="")
+    b = DELAY_B.at(1000.0, softbounds=(0, 5000))
+    g = DECAY_G.at(0.6)
+    sweeps = Whole(10, (1, 1000), (1, 100), "Gibbs sweeps", log=True)
+
+    def work(self, num_data: int) -> Work:
+        """The documents of the batch of each chain."""
+        return Work(likelihoods=self.num_chains * self.rows(num_data))
+
+
+class SGRLDState(NamedTuple):
+    """The draws so far, and where the chain stands before topics are normalised."""
+
+    older: np.ndarray  # (n, K W)
+    newer: np.ndarray  # (k, K W)
+    expanded: np.ndarray  # (W, K) positive; φ_k = expanded[:, k] / its sum
+    iteration: int
+
+
+class SGRLD(BatchMethod, Chain):
+    """Stochastic gradient Riemannian Langevin dynamics (LDA).
+
+    about: Langevin dynamics on the topics takes noisy steps whose size grows with each word's probability.
+    formula: θ ← |θ + ε/2 [β - θ + (N/B) Σ E(n_{kw} - φ_{kw} n_k)] + N(0, ε θ)|
+    what_moves: One set of topics wanders, with noise; what is shown is a mean over the draws that it leaves.
+    source: Patterson, Teh 2013, Eq. 11, expanded mean
+
+    prior: Towards the prior's mean β.
+    likelihood: Words that the topic has more often than it expects gain.
+    mirrored: What would be negative changes its sign.
+
+    φ_k = θ_k / sum θ_k.
+
+    θ_kw ~ Gamma(β, 1) in the prior, which makes φ_k Dirichlet; the metric is diag(θ)^-1, so that a step is as large as
+    the probability allows. E n, given φ, is a mean over Gibbs sweeps.
+    """
+
+    name = "sgrld"
+    short_title = "SGRLD"
+    requires = frozenset({"documents"})
+    grammar = Grammar(propagate="random start", move="Langevin (on a batch, in longer steps where a word is probable)")
+    Knobs = SGRLDKnobs
+    scalars = (STEP_SIZE,)
+    update = move_update(
+        Term("prior", "prior", "ε/2 (β − θ)"),
+        Term("likelihood", "words of the batch", "+ ε/2 N/B Σ E(n_{kw} − φ_{kw} n_k)"),
+        NOISE._replace(formula="+ √(ε θ) ξ"),
+        Term("mirrored", "mirrored at 0", "+ (|θ′| − θ′)"),
+        unit="units of θ, before topics are normalised",
+    )
+
+    def batch_size(self, state: SGRLDState, knobs: SGRLDKnobs, num_data: int) -> int:
+        """B for each chain."""
+        return len(states_of(state)) * super().batch_size(state, knobs, num_data)
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: SGRLDKnobs) -> SGRLDState:
+        """Gamma(1, 1): topics that differ, but by no more than words of equal rank would."""
+        expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
+        return SGRLDState(*read_only(np.empty((0, target.dim)), _point(expanded), expanded), 0)
+
+    def move(
+        self, rng: np.random.Generator, state: SGRLDState, target: Target, batch: np.ndarray, knobs: SGRLDKnobs
+    ) -> tuple[SGRLDState, StepInfo]:
+        """One Langevin step along the gradient of a batch."""
+        documents, theta = target.documents(batch), state.expanded
+        step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(theta.shape)
+        burn_in, seeds = knobs.sweeps // 2, seeds_of(rng, len(batch))
+        counts = mean_counts(theta, documents.sparse, seeds, documents.alpha, burn_in, knobs.sweeps)
+        share = target.num_data / len(batch)
+        drift = documents.beta - theta + share * (counts - _shares(theta) * counts.sum(axis=0))
+        moved = np.abs(theta + 0.5 * step_size * drift + np.sqrt(step_size * theta) * noise)
+        (moved,) = read_only(np.maximum(moved, SMALLEST))
+        state = appended(state, _point(moved))._replace(expanded=moved)
+        words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
+        return state, StepInfo(
+            Cost(len(batch), len(batch)),
+            words,
+            scalars={"step_size": step_size},
+            terms=ComputedTerms(partial(terms_of, theta, moved, documents.beta, step_size, drift, noise)),
+            numbers={"ε": step_size, "N/B": share},
+        )
+
+    def points(self, state: SGRLDState) -> np.ndarray:
+        """Where each chain stands before topics are normalised, topic by topic, (C, K W)."""
+        return np.concatenate([_row(chain.expanded) for chain in states_of(state)])
+
+
+def terms_of(
+    theta: np.ndarray, moved: np.ndarray, beta: float, step_size: float, drift: np.ndarray, noise: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What moved theta (W, K), by a drift and noise (W, K): (1, K W) each; nothing mirrored where all is positive."""
+    prior, push = 0.5 * step_size * (beta - theta), np.sqrt(step_size * theta) * noise
+    mirrored = moved - (theta + 0.5 * step_size * drift + push)
+    parts = {"prior": prior, "likelihood": 0.5 * step_size * drift - prior, "noise": push}
+    parts |= {"mirrored": mirrored} if mirrored.any() else {}
+    return {name: _row(part) for name, part in parts.items()}
+
+
+def _shares(theta: np.ndarray) -> np.ndarray:
+    """φ, (W, K)."""
+    return theta / theta.sum(axis=0)
+
+
+def _point(theta: np.ndarray) -> np.ndarray:
+    """The topics as one point (1, K W)."""
+    return _row(_shares(theta))
+
+
+def _row(theta: np.ndarray) -> np.ndarray:
+    """(W, K) as (1, K W)."""
+    return np.ascontiguousarray(theta.T).reshape(1, -1)

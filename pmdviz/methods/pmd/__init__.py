@@ -11,26 +11,28 @@ from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.errors import InputError
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import draws, optimisers
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.shared.draws import candidates_each
-from pmdviz.methods.shared.optimisers import GROWTHS, SCHEDULES
-from pmdviz.methods.shared.particles import (
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import GROWTHS, SCHEDULES
+from pmdviz.methods.particles import (
+    ESS_THRESHOLD,
+    NUM_PARTICLES,
     PREVIOUS,
+    SMOOTHNESS,
+    SmoothedMethod,
+    SmoothingKnobs,
+    candidates_each,
+    children,
     descended,
     equal_log_weights,
     ess_below,
-    ess_threshold_knob,
     normalised,
-    num_particles_knob,
     prior_draws,
     weight_terms,
     weight_update,
 )
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, holder_smoothness
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 
 
@@ -68,145 +70,82 @@ class PMDState(NamedTuple):
         return self.next_step < 1
 
 
-# The knobs of `pmd`.
-
-
 class PMDKnobs(BatchKnobs, SmoothingKnobs):
-    """The knobs of `pmd`."""
+    """The knobs of `pmd`.
 
-    kind_words = "knob of method 'pmd':"
+    num_particles: Number of points that carry the approximation.
+    schedule: Decaying: γ = min(1, η/(n₀ + t^κ)). Constant: the same γ at every step. As in Theorem 6: γ = min(2/(t+1),
+        Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.
+    eta: How far a step moves towards its batch: γ = min(1, η/(n₀ + t^κ)).
+    n0: Makes the first steps smaller: γ = min(1, η/(n₀ + t^κ)).
+    kappa: How fast γ = min(1, η/(n₀ + t^κ)) decays.
+    step_size: Constant weight of the new batch relative to everything before it.
+    delta: In Theorem 6, 1/Δ is a lower bound of the density on its support.
+    gradient_bound: In Theorem 6, the sup-norm bound on the functional gradient.
+    step_limit: A step keeps at least this fraction of the ESS. Where it would keep less, γ is reduced and the schedule
+        waits. 0: no limit.
+    policy: When new particles are drawn from the density estimate. Never: weighted particles. Every step: Algorithm 1
+        of the paper, if new particles are independent, resampling is multinomial, batches are drawn with replacement
+        and steps are not limited. When ESS is low: only when too few particles carry the weight.
+    until: Last step t₀ at which new particles are drawn, or at which m is still small.
+    ess_threshold: Rejuvenate when the effective sample size is below τ m.
+    draws: How new particles are drawn, and the first ones at a restart. Evenly spread: 16 candidates per particle,
+        thinned to one in every cell of a k-d tree. Independent: at random from the kernels, as in the paper.
+    resampler: How the parents of new particles are resampled, ordered from least to most random.
+    growth: How many particles a rejuvenation draws. None: always m. As a power of t: m t^ρ. Once, after step t₀: m,
+        then the maximum.
+    growth_exponent: The number of particles grows like t^ρ; Theorem 6 asks for 2 + d/β.
+    most_particles: Maximum number of particles.
+    warm_start: The first pass makes plain Bayes updates in batches of 10; mirror descent starts with the second pass.
+    """
 
-    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
+    num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
     schedule = Choice(
-        "decay",
-        choices={"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"},
-        label="Step-size schedule",
-        doc="Decaying: γ = min(1, η/(n₀ + t^κ)). Constant: the same γ at every step. As in Theorem 6: "
-        "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
+        "decay", {"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"}, "Step-size schedule"
     )
-    eta = optimisers.eta(
-        2.0, "How far a step moves towards its batch: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay")
-    )
-    n0 = optimisers.n0(20.0, "Makes the first steps smaller: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
-    kappa = optimisers.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) decays.", only_if=("schedule", "decay"))
-    step_size = Real(
-        0.1,
-        bounds=(0, 1),
-        inclusive_bounds=(False, True),
-        softbounds=(0.001, 1),
-        log=True,
-        basic=True,
-        label="Step size γ",
-        only_if=("schedule", "constant"),
-        doc="Constant weight of the new batch relative to everything before it.",
-    )
-    delta = Real(
-        1.0,
-        bounds=(0, 1_000_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(0.01, 1000),
-        log=True,
-        label="Density bound Δ",
-        only_if=("schedule", "theorem6"),
-        doc="In Theorem 6, 1/Δ is a lower bound of the density on its support.",
-    )
+    eta = optimisers.ETA.at(2.0, only_if=("schedule", "decay"))
+    n0 = optimisers.N0.at(20.0, only_if=("schedule", "decay"))
+    kappa = optimisers.KAPPA.at(1.0, only_if=("schedule", "decay"))
+    step_size = Real(0.1, "(0, 1]", (0.001, 1), "Step size γ", log=True, basic=True, only_if=("schedule", "constant"))
+    delta = Real(1.0, "(0, 1_000_000_000]", (0.01, 1000), "Density bound Δ", log=True, only_if=("schedule", "theorem6"))
     gradient_bound = Real(
-        1.0,
-        bounds=(0, 1_000_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(0.01, 1000),
-        log=True,
-        label="Gradient bound M",
-        unit="nats",
-        only_if=("schedule", "theorem6"),
-        doc="In Theorem 6, the sup-norm bound on the functional gradient.",
+        1.0, "(0, 1_000_000_000]", (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=("schedule", "theorem6")
     )
-    step_limit = Real(
-        0.5,
-        bounds=(0, 1),
-        inclusive_bounds=(True, False),
-        softbounds=(0, 0.95),
-        label="Step limit",
-        unit="fraction of the ESS",
-        doc="A step keeps at least this fraction of the ESS. Where it would keep less, γ is reduced and the schedule "
-        "waits. 0: no limit.",
-    )
+    step_limit = Real(0.5, "[0, 1)", (0, 0.95), "Step limit", "fraction of the ESS")
     policy = Choice(
         "ess",
-        choices={
-            "never": "never",
-            "always": "every step",
-            "until": "every step until t₀",
-            "ess": "when ESS is low",
-        },
+        {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"},
+        "Rejuvenation",
         basic=True,
-        label="Rejuvenation",
-        doc="When new particles are drawn from the density estimate. Never: weighted particles. Every step: Algorithm "
-        "1 of the paper, if new particles are independent, resampling is multinomial, batches are drawn with "
-        "replacement and steps are not limited. When ESS is low: only when too few particles carry the weight.",
     )
     until = Whole(
-        20,
-        bounds=(1, 1_000_000),
-        softbounds=(1, 200),
-        log=True,
-        label="Until step t₀",
-        unit="steps",
-        only_if={"policy": "until", "growth": "jump"},
-        doc="Last step t₀ at which new particles are drawn, or at which m is still small.",
+        20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if={"policy": "until", "growth": "jump"}
     )
-    ess_threshold = ess_threshold_knob(
-        0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess")
-    )
-    draws = Choice(
-        "balanced",
-        choices={"balanced": "evenly spread", "independent": "independent"},
-        label="New particles",
-        doc="How new particles are drawn, and the first ones at a restart. Evenly spread: 16 candidates per particle, "
-        "thinned to one in every cell of a k-d tree. Independent: at random from the kernels, as in the paper.",
-    )
+    ess_threshold = ESS_THRESHOLD.at(0.5, only_if=("policy", "ess"))
+    draws = Choice("balanced", {"balanced": "evenly spread", "independent": "independent"}, "New particles")
     resampler = Choice(
-        "systematic",
-        choices={name: name for name in ("systematic", "stratified", "residual", "multinomial")},
-        label="Resampling",
-        doc="How the parents of new particles are resampled, ordered from least to most random.",
+        "systematic", {name: name for name in ("systematic", "stratified", "residual", "multinomial")}, "Resampling"
     )
     growth = Choice(
         "fixed",
-        choices={"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"},
-        label="Particle growth",
+        {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"},
+        "Particle growth",
         acts="rejuvenation",
         only_if=("policy", ("ess", "always", "until")),
         default_by=("policy", {"until": "jump"}),
-        doc="How many particles a rejuvenation draws. None: always m. As a power of t: m t^ρ. Once, after step t₀: m, "
-        "then the maximum.",
     )
-    growth_exponent = Real(
-        1.0,
-        bounds=(0, 20),
-        softbounds=(0, 4),
-        label="Growth exponent ρ",
-        acts="rejuvenation",
-        only_if=("growth", "power"),
-        doc="The number of particles grows like t^ρ; Theorem 6 asks for 2 + d/β.",
-    )
+    growth_exponent = Real(1.0, (0, 20), (0, 4), "Growth exponent ρ", acts="rejuvenation", only_if=("growth", "power"))
     most_particles = Whole(
         6000,
-        bounds=(1, 100_000),
-        softbounds=(100, 50_000),
+        (1, 100_000),
+        (100, 50_000),
+        "Maximum particles",
         log=True,
-        label="Maximum particles",
         acts="rejuvenation",
         only_if=("growth", ("power", "jump")),
-        doc="Maximum number of particles.",
     )
-    smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
-    warm_start = Flag(
-        False,
-        label="Warm start",
-        acts="restart",
-        doc="The first pass makes plain Bayes updates in batches of 10; mirror descent starts with the second pass.",
-    )
+    smoothness = SMOOTHNESS.at(2.0, only_if={"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
+    warm_start = Flag(False, "Warm start", acts="restart")
 
     def work(self, num_data: int) -> Work:
         """A rejuvenation's m^2 kernels, and m likelihoods of the batch, m the most there may be."""
@@ -353,25 +292,19 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def rejuvenate(
-    rng: np.random.Generator,
-    state: PMDState,
-    density: KernelDensity | ShapedDensity,
-    target: Target,
-    knobs: PMDKnobs,
+    rng: np.random.Generator, state: PMDState, density: KernelDensity | ShapedDensity, target: Target, knobs: PMDKnobs
 ) -> tuple[PMDState, np.ndarray]:
     """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
     t = state.next_step
     m = wanted_particles(t, knobs)
-    particles, parents = draws.children(rng, density, m, knobs.draws, knobs.resampler)
+    particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
     drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
     names = ("particles", "log_weights", "log_proposal", "log_prior")
-    each = draws.candidates_each(knobs.draws, m, target.dim)
+    each = candidates_each(knobs.draws, m, target.dim)
     return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents
 
-
-# Particle Mirror Descent (Dai, He, Dai, Song 2016): Bayes' rule as stochastic mirror descent over densities.
 
 PRIOR_LEFT = 0.05  # exponent of the starting density above which q is not meant to be the posterior yet
 FROM_LIMITED = 0.1  # share of q above which steps that went less far than planned decide what it is
@@ -379,7 +312,15 @@ WARM_BATCH = 10  # rows a step in the first pass of a warm start
 
 
 class PMD(SmoothedMethod, BatchMethod):
-    """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE.
+    """Particle Mirror Descent.
+
+    about: Particle Mirror Descent treats Bayes' rule as an optimisation over densities: each step follows the log
+        posterior on a batch of the data and stays close, in KL, to the density before it.
+    formula: q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ
+    what_moves: Particles stay in place and change weight; now and then new ones are drawn from the current density.
+    source: Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours
+
+    q is weighted particles, or their weighted KDE (Eq. 2).
 
     `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
 
@@ -389,20 +330,12 @@ class PMD(SmoothedMethod, BatchMethod):
     """
 
     name = "pmd"
-    title = "Particle Mirror Descent"
-    about = (
-        "Particle Mirror Descent treats Bayes' rule as an optimisation over densities: each step follows the "
-        "log posterior on a batch of the data and stays close, in KL, to the density before it."
-    )
-    formula = "q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ"
-    what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
-    source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
     short_title = "PMD"
     grammar = Grammar(
-        propagate=by("prior"),
-        reweight=by("mirror step"),
-        resample=by("kernel density", remark="when the ESS falls below τ m"),
-        adapt=by("step size", "kernel width", remark="γ is limited so that half of the ESS is kept"),
+        propagate="prior",
+        reweight="mirror step",
+        resample="kernel density (when the ESS falls below τ m)",
+        adapt="step size + kernel width (γ is limited so that half of the ESS is kept)",
     )
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))

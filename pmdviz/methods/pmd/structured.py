@@ -7,18 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density, effective_sample_size
-from pmdviz.methods.base import read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import (
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.particles import (
+    NUM_PARTICLES,
     equal_log_weights,
     normalised,
-    num_particles_knob,
     weight_terms,
     weight_update,
 )
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, Term, Work
+from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, WEIGHTED, BatchKnobs, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.blocks import Conditionals
 
@@ -26,20 +25,16 @@ ALONE = 2.0  # effective particles below which one of them decides
 
 
 class StructuredKnobs(BatchKnobs):
-    """The knobs of `structured_pmd`."""
+    """The knobs of `structured_pmd`.
 
-    kind_words = "knob of method 'structured_pmd':"
+    num_particles: Sets of the unknowns that have no closed form. With many data one soon has all weight.
+    """
 
-    num_particles = num_particles_knob(
-        16,
-        "restart",
-        "Sets of the unknowns that have no closed form. With many data one soon has all weight.",
-        (1, 200),
-    )
-    batch_size = batch_size_knob(128)
-    eta = optimisers.eta(1.0)
-    n0 = optimisers.n0(1.0)
-    kappa = optimisers.kappa(0.5)
+    num_particles = NUM_PARTICLES.at(16, softbounds=(1, 200))
+    batch_size = BATCH_SIZE.at(128)
+    eta = optimisers.ETA.at(1.0)
+    n0 = optimisers.N0.at(1.0)
+    kappa = optimisers.KAPPA.at(0.5)
 
     def work(self, num_data: int) -> Work:
         """The likelihood of the batch for each particle."""
@@ -64,7 +59,18 @@ class StructuredState(NamedTuple):
 
 
 class Structured(BatchMethod):
-    """Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
+    """Structured Particle Mirror Descent.
+
+    about: Structured Particle Mirror Descent keeps particles for a part of the unknowns and solves for the rest in
+        closed form.
+    formula: q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}
+    what_moves: Particles stay in place and change weight; the density that belongs to each one moves.
+    source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md
+
+    previous: What was known: the step forgets the share γ of it.
+    likelihood: How well the particle explains the batch, with all that has a closed form integrated out.
+
+    Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
 
     Z is what has no closed form: drawn once from its prior (inducing inputs), or, of each row, drawn by the target
     whenever the row is visited (the topics of a document's words), and then weighted for what it was drawn from.
@@ -75,31 +81,18 @@ class Structured(BatchMethod):
     """
 
     name = "structured_pmd"
-    title = "Structured Particle Mirror Descent"
     short_title = "structured PMD"
-    about = (
-        "Structured Particle Mirror Descent keeps particles for a part of the unknowns and solves for the rest in "
-        "closed form."
-    )
-    formula = "q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}"
-    what_moves = "Particles stay in place and change weight; the density that belongs to each one moves."
-    source = "Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md"
     family = "structured"
     requires = frozenset({"conditional_family"})
     grammar = Grammar(
-        propagate=by("prior", remark="of Z alone; u given Z has a closed form"),
-        reweight=by("mirror step", remark="also of q(u | Z), in closed form"),
+        propagate="prior (of Z alone; u given Z has a closed form)",
+        reweight="mirror step (also of q(u | Z), in closed form)",
     )
     Knobs = StructuredKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     update = weight_update(
-        Term("previous", "weight before", "(1 − γ) log w", "What was known: the step forgets the share γ of it."),
-        Term(
-            "likelihood",
-            "what Z says of the batch",
-            "+ log ∫ q(u | Z)^{1−γ} [p(u | Z) p(x | u, Z)^{N/B}]^{γ} du",
-            "How well the particle explains the batch, with all that has a closed form integrated out.",
-        ),
+        Term("previous", "weight before", "(1 − γ) log w"),
+        Term("likelihood", "what Z says of the batch", "+ log ∫ q(u | Z)^{1−γ} [p(u | Z) p(x | u, Z)^{N/B}]^{γ} du"),
     )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: StructuredKnobs) -> StructuredState:

@@ -13,20 +13,22 @@ from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, usual_rows
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared.particles import (
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.particles import (
+    ESS_THRESHOLD,
+    KERNELS,
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
     covariance,
     covariance_floor,
     equal_log_weights,
     ess_below,
-    ess_threshold_knob,
     normalised,
-    num_particles_knob,
     prior_draws,
     tempered_update,
     weight_terms,
 )
-from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, Work, events, on_the_way
 from pmdviz.targets import Target
 
@@ -37,65 +39,28 @@ HALVINGS = 60  # of the interval that holds the next temperature: to the last bi
 
 
 class TemperingKnobs(SmoothingKnobs):
-    """The knobs of `smc_mcmc`."""
+    """The knobs of `smc_mcmc`.
 
-    kind_words = "knob of method 'smc_mcmc':"
+    num_particles: Number of points that carry the approximation.
+    ladder: Each temperature is an exponent β of the likelihood. Adaptive: as large as the ESS allows. Fixed in advance:
+        β = (k/K)^p.
+    ess_threshold: With adaptive temperatures the next β leaves an ESS of τ m; with fixed ones, it triggers resampling.
+    num_temperatures: Number of steps from prior to posterior.
+    power: β = (k/K)^p: a larger p makes the first steps away from the prior smaller.
+    num_moves: Metropolis moves of every particle at each temperature, at least; each uses all N data points. At
+        temperature 1 there are more, until the particles are almost independent of where they arrived.
+    move_shape: Whether proposals have the covariance of all particles together, or of each mode.
+    move_scale: Length of the proposed moves, relative to the optimum for a Gaussian.
+    """
 
-    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
-    ladder = Choice(
-        "adaptive",
-        choices={"adaptive": "adaptive", "fixed": "fixed in advance"},
-        label="Temperatures",
-        doc="Each temperature is an exponent β of the likelihood. Adaptive: as large as the ESS allows. Fixed in "
-        "advance: β = (k/K)^p.",
-    )
-    ess_threshold = ess_threshold_knob(
-        0.5,
-        "With adaptive temperatures the next β leaves an ESS of τ m; with fixed ones, it triggers resampling.",
-        basic=True,
-    )
-    num_temperatures = Whole(
-        10,
-        bounds=(1, 1000),
-        softbounds=(1, 50),
-        label="Number of temperatures K",
-        only_if=("ladder", "fixed"),
-        doc="Number of steps from prior to posterior.",
-    )
-    power = Real(
-        3.0,
-        bounds=(0.1, 20),
-        softbounds=(1, 6),
-        label="Temperature exponent p",
-        only_if=("ladder", "fixed"),
-        doc="β = (k/K)^p: a larger p makes the first steps away from the prior smaller.",
-    )
-    num_moves = Whole(
-        3,
-        bounds=(1, 1000),
-        softbounds=(1, 20),
-        basic=True,
-        label="Moves per temperature",
-        doc="Metropolis moves of every particle at each temperature, at least; each uses all N data points. At "
-        "temperature 1 there are more, until the particles are almost independent of where they arrived.",
-    )
-    move_shape = Choice(
-        "local",
-        choices={rule: KERNELS[rule] for rule in ("covariance", "local")},
-        label="Move shape",
-        doc="Whether proposals have the covariance of all particles together, or of each mode.",
-    )
-    move_scale = Real(
-        0.6,
-        bounds=(0, 1000),
-        inclusive_bounds=(False, True),
-        softbounds=(0.1, 3),
-        log=True,
-        basic=True,
-        label="Move length",
-        unit="× 2.38/√d",
-        doc="Length of the proposed moves, relative to the optimum for a Gaussian.",
-    )
+    num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
+    ladder = Choice("adaptive", {"adaptive": "adaptive", "fixed": "fixed in advance"}, "Temperatures")
+    ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
+    num_temperatures = Whole(10, (1, 1000), (1, 50), "Number of temperatures K", only_if=("ladder", "fixed"))
+    power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", only_if=("ladder", "fixed"))
+    num_moves = Whole(3, (1, 1000), (1, 20), "Moves per temperature", basic=True)
+    move_shape = Choice("local", {rule: KERNELS[rule] for rule in ("covariance", "local")}, "Move shape")
+    move_scale = Real(0.6, "(0, 1000]", (0.1, 3), "Move length", "× 2.38/√d", log=True, basic=True)
 
     def work(self, num_data: int) -> Work:
         """m likelihoods of all data: a step is one of the moves."""
@@ -120,7 +85,15 @@ class TemperingState(NamedTuple):
 
 
 class Tempering(SmoothedMethod):
-    """w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' as it is.
+    """Tempered sequential Monte Carlo.
+
+    about: Tempered sequential Monte Carlo leads particles from the prior to the posterior by raising the power of the
+        likelihood step by step.
+    formula: p_β(θ) ∝ p(θ) p(X | θ)^β,  β from 0 to 1
+    what_moves: Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1.
+    source: Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011
+
+    w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' as it is.
 
     A step visits all data once: the first one gives the prior draws their likelihood, every other one moves each
     particle once. When the moves at a temperature are done the weights go on to the next; the particles are resampled
@@ -130,21 +103,13 @@ class Tempering(SmoothedMethod):
     """
 
     name = "smc_mcmc"
-    title = "Tempered sequential Monte Carlo"
-    about = (
-        "Tempered sequential Monte Carlo leads particles from the prior to the posterior by raising the power "
-        "of the likelihood step by step."
-    )
-    formula = "p_β(θ) ∝ p(θ) p(X | θ)^β,  β from 0 to 1"
-    what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
-    source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
     short_title = "Tempered SMC"
     grammar = Grammar(
-        propagate=by("prior"),
-        reweight=by("temperature"),
-        resample=by("copies", remark="after every rise of the temperature"),
-        move=by("Metropolis"),
-        adapt=by("temperatures", "proposal", remark="the next temperature leaves an ESS of τ m"),
+        propagate="prior",
+        reweight="temperature",
+        resample="copies (after every rise of the temperature)",
+        move="Metropolis",
+        adapt="temperatures + proposal (the next temperature leaves an ESS of τ m)",
     )
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
@@ -173,14 +138,6 @@ class Tempering(SmoothedMethod):
             *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)),
             *(0.0, 0, 0, 0, particles, 0, 0.0),
         )
-
-    def batch_size(self, state: TemperingState, knobs: TemperingKnobs, num_data: int) -> int:
-        """All of them."""
-        return num_data
-
-    def batches(self, state: TemperingState, knobs: TemperingKnobs) -> str:
-        """All data in their order."""
-        return "whole"
 
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after enough moves."""
@@ -353,10 +310,7 @@ def _words(state: TemperingState, knobs: TemperingKnobs, reason: str, accepted: 
     of = knobs.num_moves if state.beta < 1.0 else max(state.enough, knobs.num_moves) if state.enough else 0
     last = f" of {of:,}" if of else ""
     did = "likelihoods of the prior's draws" if accepted is None else f"a move, {accepted:.0%} accepted"
-    parts = [
-        did,
-        f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves}{last})",
-    ]
+    parts = [did, f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves}{last})"]
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
     parts += [f"resampled first ({reason})"] if reason else []
     return " · ".join(parts)

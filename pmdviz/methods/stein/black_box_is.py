@@ -11,15 +11,11 @@ from pmdviz.errors import InputError
 from pmdviz.kernels.stein.black_box import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only, usual_rows
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.stein.kernels import given_width, squared_width, width_rule
-from pmdviz.methods.stein.shown import Reweighting
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, equal_log_weights, normalised, prior_draws
+from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
 from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
-
-# The knobs of black-box importance sampling, and what its points are drawn from.
 
 LARGEST = 500  # points: a step costs the square of their number
 MOST = 3000  # iterations
@@ -27,96 +23,53 @@ GRADIENT, GRADIENT_FREE = "gradient", "gradient_free"
 
 
 class BlackBoxISKnobs(SmoothingKnobs):
-    """The knobs of `black_box_is`."""
+    """The knobs of `black_box_is`.
 
-    kind_words = "knob of method 'black_box_is':"
+    num_particles: Number of points to be weighted; they never move. An iteration costs m² multiplications.
+    score: Whose gradient of the log density makes the Stein kernel. Of the proposal ρ: each value is multiplied by ρ/p
+        at both points, and the target's gradient is not needed. Of the target: needs its gradient.
+    alpha: The kernel is p(x)^α k(x, x′) p(x′)^α, which makes the score (1 + α) times the target's. 0: the usual kernel.
+        -1: no gradient is left, as without a surrogate.
+    proposal: What the points are drawn from: the prior (q₀ without data), or a Gaussian of the given mean and sd.
+    proposal_mean: Mean of the Gaussian that points are drawn from, in every coordinate.
+    proposal_sd: Sd of the Gaussian that points are drawn from, in every coordinate.
+    ridge: How much is added to the diagonal of K, as a share of each entry, or without scaling of their mean. It keeps
+        weights from following rounding errors.
+    scaling: In which units ridge and steps are. By the diagonal of K: a step takes each weight as far as its own
+        curvature allows. None: the largest ρ/p decides for all points, and where it outweighs the others by far the
+        weights stay nearly equal.
+    iterations: Iterations of accelerated projected gradient descent between two pictures.
+    """
 
-    num_particles = Whole(
-        100,
-        bounds=(1, LARGEST),
-        softbounds=(10, LARGEST),
-        log=True,
-        basic=True,
-        label="Particles m",
-        acts="restart",
-        doc="Number of points to be weighted; they never move. An iteration costs m² multiplications.",
-    )
+    num_particles = Whole(100, (1, LARGEST), (10, LARGEST), "Particles m", log=True, basic=True, acts="restart")
     score = Choice(
         GRADIENT_FREE,
-        choices={GRADIENT_FREE: "proposal", GRADIENT: "target"},
-        label="Score in the kernel",
-        acts="restart",
+        {GRADIENT_FREE: "proposal", GRADIENT: "target"},
+        "Score in the kernel",
         basic=True,
-        doc="Whose gradient of the log density makes the Stein kernel. Of the proposal ρ: each value is multiplied by "
-        "ρ/p at both points, and the target's gradient is not needed. Of the target: needs its gradient.",
-    )
-    alpha = Real(
-        0.0,
-        bounds=(-1, 10),
-        softbounds=(-1, 1),
-        label="Power of p in the kernel",
         acts="restart",
-        only_if=("score", GRADIENT),
-        doc="The kernel is p(x)^α k(x, x′) p(x′)^α, which makes the score (1 + α) times the target's. 0: the usual "
-        "kernel. -1: no gradient is left, as without a surrogate.",
     )
-    proposal = Choice(
-        "q0",
-        choices={"q0": "prior, or q₀", "gaussian": "round Gaussian"},
-        label="Proposal ρ",
-        acts="restart",
-        doc="What the points are drawn from: the prior (q₀ without data), or a Gaussian of the given mean and sd.",
-    )
+    alpha = Real(0.0, (-1, 10), (-1, 1), "Power of p in the kernel", acts="restart", only_if=("score", GRADIENT))
+    proposal = Choice("q0", {"q0": "prior, or q₀", "gaussian": "round Gaussian"}, "Proposal ρ", acts="restart")
     proposal_mean = Real(
-        0.0,
-        bounds=(-1000, 1000),
-        softbounds=(-3, 3),
-        label="Mean of ρ",
-        unit="units of θ",
-        acts="restart",
-        only_if=("proposal", "gaussian"),
-        doc="Mean of the Gaussian that points are drawn from, in every coordinate.",
+        0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=("proposal", "gaussian")
     )
     proposal_sd = Real(
         1.5,
-        bounds=(1e-6, 1_000_000),
-        softbounds=(0.1, 10),
+        (1e-6, 1_000_000),
+        (0.1, 10),
+        "Sd of ρ",
+        "units of θ",
         log=True,
-        label="Sd of ρ",
-        unit="units of θ",
         acts="restart",
         only_if=("proposal", "gaussian"),
-        doc="Sd of the Gaussian that points are drawn from, in every coordinate.",
     )
-    length_scale_rule = width_rule("liu_wang")
-    length_scale = given_width()
+    length_scale_rule = WIDTH_RULE.at("liu_wang")
+    length_scale = GIVEN_WIDTH.at(0.3)
     median = "exact"  # of so few points
-    ridge = Real(
-        1e-6,
-        bounds=(0, 1),
-        softbounds=(1e-9, 1e-2),
-        log=True,
-        label="Ridge",
-        unit="K's diagonal",
-        doc="How much is added to the diagonal of K, as a share of each entry, or without scaling of their mean. It "
-        "keeps weights from following rounding errors.",
-    )
-    scaling = Choice(
-        "diagonal",
-        choices={"diagonal": "by the diagonal of K", "none": "none"},
-        label="Scaling of the descent",
-        doc="In which units ridge and steps are. By the diagonal of K: a step takes each weight as far as its own "
-        "curvature allows. None: the largest ρ/p decides for all points, and where it outweighs the others by far "
-        "the weights stay nearly equal.",
-    )
-    iterations = Whole(
-        10,
-        bounds=(1, 1000),
-        softbounds=(1, 100),
-        log=True,
-        label="Iterations per step",
-        doc="Iterations of accelerated projected gradient descent between two pictures.",
-    )
+    ridge = Real(1e-6, (0, 1), (1e-9, 1e-2), "Ridge", "K's diagonal", log=True)
+    scaling = Choice("diagonal", {"diagonal": "by the diagonal of K", "none": "none"}, "Scaling of the descent")
+    iterations = Whole(10, (1, 1000), (1, 100), "Iterations per step", log=True)
 
     def work(self, num_data: int) -> Work:
         """All pairs of points, and in the first step what is asked of the target."""
@@ -186,8 +139,17 @@ class BlackBoxISState(NamedTuple):
     iteration: int
 
 
-class BlackBoxIS(SmoothedMethod, Reweighting):
-    """u = argmin u'Ku on the simplex, K_ij = kappa_p(x_i, x_j), or w_i kappa_rho(x_i, x_j) w_j with w = rho/p.
+class BlackBoxIS(SmoothedMethod):
+    """Black-box importance sampling.
+
+    about: Black-box importance sampling gives points, wherever they come from, the weights for which their kernel Stein
+        discrepancy from the posterior is least.
+    formula: u = argmin u'Ku, u_i ≥ 0, Σu_i = 1;  K_ij = κ_p(θ_i, θ_j), or w_i κ_ρ(θ_i, θ_j) w_j with w = ρ/p
+    what_moves: Nothing moves: points stay in place, and their weights descend to the least Stein discrepancy.
+    source: Liu, Lee 2017; gradient-free: Han, Liu 2018, and Han 2019 (thesis); the scaling of the descent: ours
+
+    importance: Target over proposal, with w adding up to 1.
+    correction: What the descent has made of it so far, so that the errors of the points cancel.
 
     Both kernels have mean 0 under p in either argument, so that u'Ku is the squared (gradient-free) kernel Stein
     discrepancy of the weighted points: errors of means of smooth functions fall faster than 1/sqrt(m), where those of
@@ -199,23 +161,16 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
     """
 
     name = "black_box_is"
-    title = "Black-box importance sampling"
-    about = (
-        "Black-box importance sampling gives points, wherever they come from, the weights for which their kernel "
-        "Stein discrepancy from the posterior is least."
-    )
-    formula = "u = argmin u'Ku, u_i ≥ 0, Σu_i = 1;  K_ij = κ_p(θ_i, θ_j), or w_i κ_ρ(θ_i, θ_j) w_j with w = ρ/p"
-    what_moves = "Nothing moves: points stay in place, and their weights descend to the least Stein discrepancy."
     goal = "count most"
-    source = "Liu, Lee 2017; gradient-free: Han, Liu 2018, and Han 2019 (thesis); the scaling of the descent: ours"
     short_title = "Black-box IS"
     requires = frozenset({"reals"})
     grammar = Grammar(
-        propagate=by("prior", remark="or another proposal, if you choose one"),
-        reweight=by("least discrepancy"),
-        adapt=by("kernel width", remark="by the points"),
+        propagate="prior (or another proposal, if you choose one)",
+        reweight="least discrepancy",
+        adapt="kernel width (by the points)",
     )
     Knobs = BlackBoxISKnobs
+    varies_less = "weights that make errors cancel vary less"
     kernel_groups = ("black_box", "svgd")
     scalars = (
         *WEIGHTED,
@@ -229,20 +184,8 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
         "log u",
         "new log-weight",
         "nats",
-        (
-            Term("importance", "importance weight", "log w", "Target over proposal, with w adding up to 1."),
-            Term(
-                "correction",
-                "correction",
-                "+ log(u/w)",
-                "What the descent has made of it so far, so that the errors of the points cancel.",
-            ),
-        ),
+        (Term("importance", "importance weight", "log w"), Term("correction", "correction", "+ log(u/w)")),
     )
-
-    def varies_less(self, knobs: BlackBoxISKnobs) -> str:
-        """Weights are chosen so that the points' errors cancel."""
-        return "weights that make errors cancel vary less"
 
     def fitted(self, knobs: BlackBoxISKnobs, target: Target) -> BlackBoxISKnobs:
         """Gradient-free where the target has no gradient."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -11,24 +11,130 @@ import numpy as np
 
 from pmdviz.densities.density import Points, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.stein.few_points import matched_force
 from pmdviz.kernels.stein.smooth_steps import smooth_step
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import checked_log_density, read_only, rows_in_words
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
-from pmdviz.methods.shared.pulls import clipped, flow_update, momentum, paced
-from pmdviz.methods.stein.flow import squared_width, width_factor
-from pmdviz.methods.stein.kernels import parts_of_force
-from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
-from pmdviz.methods.stein.shown import Latent
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, checked_log_density, read_only, rows_in_words
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
+from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
+from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
+from pmdviz.methods.step import (
+    BATCH_SIZE,
+    STEP_SIZE,
+    BatchKnobs,
+    ComputedTerms,
+    Cost,
+    Scalar,
+    StepBlock,
+    StepInfo,
+    Term,
+    Work,
+)
 from pmdviz.targets import Target
 
-# The knobs of `discrete_gf_svgd`.
+NUM_CENTRES = 5  # of a base that is a mixture
+HALVINGS = 200  # of a bracket around a quantile: far below the last bit of its end
+
+
+class Base:
+    """p0 of every latent coordinate: N(0, 1), or a mixture of five N(mu, 1) of equal weight; cut off beyond `clip`.
+
+    The centres of a mixture lie evenly between -spread and spread. Any base that is positive where x may go will do:
+    the bins hold equal shares of whatever it is.
+    """
+
+    def __init__(self, spread: float = 0.0, clip: float = np.inf) -> None:
+        self.centres = np.linspace(-spread, spread, NUM_CENTRES) if spread > 0 else np.zeros(1)
+        self.clip = clip
+
+    def log_density(self, x: np.ndarray) -> np.ndarray:
+        """log p0 of each entry of x, of any shape and in [-clip, clip], in nats."""
+        mass = self._ends[1] - self._ends[0]
+        return _log_sum(self._exponents(x)) - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
+
+    def score(self, x: np.ndarray) -> np.ndarray:
+        """The derivative of log p0 at each entry of x: sum_c r_c(x) (mu_c - x), r the share of each component."""
+        if len(self.centres) == 1:
+            return -x
+        exponents = self._exponents(x)
+        shares = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
+        return (shares * self.centres).sum(axis=-1) / shares.sum(axis=-1) - x
+
+    def share_below(self, x: np.ndarray) -> np.ndarray:
+        """The distribution function at each entry of x, where it is cut off too."""
+        low, high = self._ends
+        return np.clip((self._whole_below(x) - low) / (high - low), 0.0, 1.0)
+
+    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+        """x at which `share_below` has these values in (0, 1), by bisection."""
+        reach = min(self.clip, float(self.centres[-1]) + 40.0)
+        low, high = np.full(len(shares), -reach), np.full(len(shares), reach)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            below = self.share_below(middle) < shares
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Shares of the whole base below -clip and below clip."""
+        return self._whole_below(np.array([-self.clip, self.clip]))
+
+    def _whole_below(self, x: np.ndarray) -> np.ndarray:
+        shares = [uniforms_of(np.ravel(x) - mu).reshape(np.shape(x)) for mu in self.centres]
+        return np.mean(shares, axis=0)
+
+    def _exponents(self, x: np.ndarray) -> np.ndarray:
+        return -0.5 * (np.asarray(x)[..., None] - self.centres) ** 2
+
+
+class QuantileBins:
+    """Gamma: bin b of the base, of Q that hold 1/Q of it each, stands for value b mod K (Han 2019, Definition 11).
+
+    With Q = K, the usual case, values ascend with x; with a multiple of K every value has several bins. Then p0 gives
+    all values the same probability, and p_c(x) proportional to p0(x) p(Gamma(x)) has Gamma(x) ~ p.
+
+    Attributes
+    ----------
+    base : Base
+    values : array (K,), ascending
+    edges : array (Q - 1,), the quantiles between the bins
+
+    Raises InputError unless Q is K or a multiple of it: with fewer bins a value has none, and others unequal mass.
+    """
+
+    def __init__(self, values: tuple[float, ...], base: Base, num_bins: int = 0) -> None:
+        self.base, self.values, self.num_bins = base, np.sort(np.array(values, float)), num_bins or len(values)
+        if self.num_bins < len(values) or self.num_bins % len(values):
+            raise InputError(
+                f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each, so that "
+                f"all values have the same mass; given: {num_bins}"
+            )
+        edges = base.quantiles(np.arange(1, self.num_bins) / self.num_bins)
+        edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
+        self.edges = edges
+
+    def __call__(self, latent: np.ndarray) -> np.ndarray:
+        """z = Gamma(x) for each entry of x, in the values: one at an edge belongs to the bin above it."""
+        if len(self.edges) == 1:
+            return np.where(latent >= self.edges[0], self.values[1], self.values[0])
+        return self.values[np.searchsorted(self.edges, latent, side="right") % len(self.values)]
+
+
+@lru_cache(maxsize=64)
+def bins_of(values: tuple[float, ...], spread: float, clip: float, each: int) -> QuantileBins:
+    """`each` bins of a base a value; kept, as every step asks for them."""
+    return QuantileBins(values, Base(spread, clip), each * len(values))
+
+
+def _log_sum(exponents: np.ndarray) -> np.ndarray:
+    top = exponents.max(axis=-1)
+    return top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
+
 
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
 DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
@@ -37,104 +143,54 @@ LEAST_CLIP = 0.01  # between narrower ones the base has hardly a mass to be cut 
 
 
 class DiscreteGFSVGDKnobs(BatchKnobs):
-    """The knobs of `discrete_gf_svgd`."""
+    """The knobs of `discrete_gf_svgd`.
 
-    kind_words = "knob of method 'discrete_gf_svgd':"
+    num_particles: Number of latent points x that move together, each standing for a state z; a step costs m² kernel
+        values.
+    weighting: How much each particle counts. Ratios: surrogate over target, which makes up for the force being the
+        surrogate's. Ranks: one over the share of particles whose ratio is at least as large; no single one takes all.
+        Equal: plain SVGD on the surrogate, which never hears of the target but through it.
+    surrogate: The density whose gradient drives the particles. Smooth: the base times the target's density at a tanh of
+        x, for targets that have one between their states. Base: that of x before it hears of the target. Automatic:
+        smooth where the target offers that, else the base.
+    steepness: The smooth map is tanh(τx/2), stretched to the lowest and highest value; a steeper one is closer to a
+        step, and its gradient is 0 except near it.
+    optimiser: How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the
+        force itself.
+    eta: The step size is η/t^κ at step t.
+    start_mean: The latent points start from N(mean, sd²) in every coordinate; the base is N(0, 1).
+    start_sd: Standard deviation of the latent points at the start.
+    base_spread: 0: the base is N(0, 1). Otherwise five normals of sd 1 with equal weights, their means evenly between
+        minus and plus this.
+    bins_per_value: How many bins of equal mass under the base stand for each value. The values take turns, from the
+        lowest on, so that with more bins the way from any value to any other is shorter.
+    clip: Keeps x between minus and plus this in every coordinate, with the base cut off there; 0: nowhere.
+    """
 
-    num_particles = num_particles_knob(
-        100,
-        "restart",
-        "Number of latent points x that move together, each standing for a state z; a step costs m² kernel values.",
-        usual=(10, 2_000),
-    )
-    batch_size = batch_size_knob(100)
+    num_particles = NUM_PARTICLES.at(100, softbounds=(10, 2_000))
+    batch_size = BATCH_SIZE.at(100)
     weighting = Choice(
         "ratios",
-        choices={"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"},
-        label="Weights in the force",
+        {"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"},
+        "Weights in the force",
         basic=True,
-        doc="How much each particle counts. Ratios: surrogate over target, which makes up for the force being the "
-        "surrogate's. Ranks: one over the share of particles whose ratio is at least as large; no single one takes "
-        "all. Equal: plain SVGD on the surrogate, which never hears of the target but through it.",
     )
     surrogate = Choice(
         "automatic",
-        choices={
-            "automatic": "smooth where the target is",
-            "tanh": "smooth, by tanh",
-            "base": "the base density alone",
-        },
-        label="Surrogate ρ",
+        {"automatic": "smooth where the target is", "tanh": "smooth, by tanh", "base": "the base density alone"},
+        "Surrogate ρ",
         basic=True,
-        doc="The density whose gradient drives the particles. Smooth: the base times the target's density at a tanh of "
-        "x, for targets that have one between their states. Base: that of x before it hears of the target. "
-        "Automatic: smooth where the target offers that, else the base.",
     )
-    steepness = Real(
-        2.0,
-        bounds=(0, 1000),
-        inclusive_bounds=(False, True),
-        softbounds=(0.5, 20),
-        log=True,
-        label="Steepness τ",
-        only_if=("surrogate", ("automatic", "tanh")),
-        doc="The smooth map is tanh(τx/2), stretched to the lowest and highest value; a steeper one is closer to a "
-        "step, and its gradient is 0 except near it.",
-    )
-    optimiser = Choice(
-        "adam",
-        choices={"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"},
-        label="Optimiser",
-        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the "
-        "force itself.",
-    )
-    eta = optimisers.eta(0.5, "The step size is η/t^κ at step t.", default_by=("optimiser", FIRST_STEPS))
-    kappa = optimisers.step_decay(0.5, default_by=("optimiser", DECAYS))
-    length_scale_factor = width_factor(3.0, default_by=("surrogate", FACTORS))
-    start_mean = Real(
-        0.0,
-        bounds=(-20, 20),
-        softbounds=(-4, 4),
-        label="Mean at the start",
-        acts="restart",
-        doc="The latent points start from N(mean, sd²) in every coordinate; the base is N(0, 1).",
-    )
-    start_sd = Real(
-        1.0,
-        bounds=(0, 20),
-        inclusive_bounds=(False, True),
-        softbounds=(0.1, 4),
-        log=True,
-        label="Sd at the start",
-        acts="restart",
-        doc="Standard deviation of the latent points at the start.",
-    )
-    base_spread = Real(
-        0.0,
-        bounds=(0, 30),
-        label="Spread of the base",
-        acts="restart",
-        doc="0: the base is N(0, 1). Otherwise five normals of sd 1 with equal weights, their means evenly between "
-        "minus and plus this.",
-    )
-    bins_per_value = Whole(
-        1,
-        bounds=(1, 1000),
-        softbounds=(1, 5),
-        label="Quantile bins a value",
-        acts="restart",
-        doc="How many bins of equal mass under the base stand for each value. The values take turns, from the lowest "
-        "on, so that with more bins the way from any value to any other is shorter.",
-    )
-    clip = Real(
-        0.0,
-        bounds=(0, 20),
-        softbounds=(0, 4),
-        label="Clip x at ±",
-        acts="restart",
-        default_by=("weighting", {"ranks": 1.0}),
-        doc="Keeps x between minus and plus this in every coordinate, with the base cut off there; 0: nowhere.",
-    )
+    steepness = Real(2.0, "(0, 1000]", (0.5, 20), "Steepness τ", log=True, only_if=("surrogate", ("automatic", "tanh")))
+    optimiser = Choice("adam", {"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"}, "Optimiser")
+    eta = optimisers.ETA.at(0.5, default_by=("optimiser", FIRST_STEPS))
+    kappa = optimisers.STEP_DECAY.at(0.5, default_by=("optimiser", DECAYS))
+    length_scale_factor = WIDTH_FACTOR.at(3.0, default_by=("surrogate", FACTORS))
+    start_mean = Real(0.0, (-20, 20), (-4, 4), "Mean at the start", acts="restart")
+    start_sd = Real(1.0, "(0, 20]", (0.1, 4), "Sd at the start", log=True, acts="restart")
+    base_spread = Real(0.0, (0, 30), label="Spread of the base", acts="restart")
+    bins_per_value = Whole(1, (1, 1000), (1, 5), "Quantile bins a value", acts="restart")
+    clip = Real(0.0, (0, 20), (0, 4), "Clip x at ±", acts="restart", default_by=("weighting", {"ranks": 1.0}))
 
     def check(self) -> None:
         """A clip leaves the base some mass."""
@@ -229,8 +285,16 @@ class DiscreteGFSVGDState(NamedTuple):
     iteration: int
 
 
-class DiscreteGFSVGD(BatchMethod, Latent):
-    """x_i <- x_i + step sum_j w_j [k(x_j, x_i) grad log rho(x_j) + grad_j k(x_j, x_i)], and z = Gamma(x).
+class DiscreteGFSVGD(BatchMethod):
+    """Gradient-free SVGD on discrete states.
+
+    about: Gradient-free SVGD on discrete states moves real numbers whose quantile bins stand for the states, by the
+        force of a smooth surrogate with weights that correct for it.
+    formula: x_i ← x_i + ε · Σ_j w_j [k(x_j, x_i) ∇ log ρ(x_j) + ∇_j k(x_j, x_i)],  w ∝ ρ/p_c,  z = Γ(x)
+    what_moves: Particles move on a hidden real axis; a state changes where one crosses into another quantile bin.
+    source: Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020
+
+    clip: Back to where the base has its mass.
 
     Gamma gives every value a bin of the base p0 with the same mass, so that p_c(x) proportional to p0(x) p(Gamma(x))
     has Gamma(x) ~ p. p_c is flat in steps but for p0: its gradient says nothing of p. So the force is that of a
@@ -246,22 +310,15 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     """
 
     name = "discrete_gf_svgd"
-    title = "Gradient-free SVGD on discrete states"
-    about = (
-        "Gradient-free SVGD on discrete states moves real numbers whose quantile bins stand for the states, "
-        "by the force of a smooth surrogate with weights that correct for it."
-    )
-    formula = "x_i ← x_i + ε · Σ_j w_j [k(x_j, x_i) ∇ log ρ(x_j) + ∇_j k(x_j, x_i)],  w ∝ ρ/p_c,  z = Γ(x)"
-    what_moves = "Particles move on a hidden real axis; a state changes where one crosses into another quantile bin."
-    source = "Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020"
     short_title = "Discrete GF-SVGD"
     requires = frozenset({"discrete"})
     grammar = Grammar(
-        propagate=by("random start", remark="on the latent axis"),
-        move=by("Stein force", remark="of a surrogate, on the latent axis"),
-        adapt=by("pace", "kernel width", remark="Adam; the width by the points"),
+        propagate="random start (on the latent axis)",
+        move="Stein force (of a surrogate, on the latent axis)",
+        adapt="pace + kernel width (Adam; the width by the points)",
     )
     Knobs = DiscreteGFSVGDKnobs
+    varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
         STEP_SIZE,
@@ -276,7 +333,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         "Σ_j w_j ∇_j k(x_j, x)",
         "the surrogate ρ, weighted by w ∝ ρ/p_c",
         momentum(),
-        Term("clip", "clipped", "+ (clip(x′) − x′)", "Back to where the base has its mass."),
+        Term("clip", "clipped", "+ (clip(x′) − x′)"),
         formula="x′ − x",
         unit="units of x",
     )
@@ -298,10 +355,6 @@ class DiscreteGFSVGD(BatchMethod, Latent):
                 "surrogate",
             )
         super().check_pair(target, knobs)
-
-    def varies_less(self, knobs: DiscreteGFSVGDKnobs) -> str:
-        """They keep their distance from one another, as draws that know nothing of one another do not."""
-        return "particles that push one another apart vary less"
 
     def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
         """For 500 steps, in data or without any in evaluations a particle."""
@@ -394,7 +447,7 @@ class Moved(NamedTuple):
 
     state: DiscreteGFSVGDState
     step_size: float
-    squared_width: float
+    leaders_width: float
     terms: ComputedTerms
 
 
@@ -417,7 +470,7 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs:
 
 def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
     """What a step on so many rows says of itself."""
-    now, width, eps = moved.state, float(np.sqrt(moved.squared_width)), moved.step_size
+    now, width, eps = moved.state, float(np.sqrt(moved.leaders_width)), moved.step_size
     scalars = {
         "step_size": eps,
         "length_scale": width,
@@ -441,7 +494,7 @@ def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, facto
     """sum_j w_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d), and h = factor med^2 / (2 log(m + 1))."""
     if 1 < len(x) <= MOST_IN_A_MATRIX:
         return matched_force(x, scores, weights, factor)
-    h = squared_width(x, factor)
+    h = leaders_width(x, factor)
     return stein_force(x, scores, h, weights), h
 
 

@@ -2,38 +2,203 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pmdviz.densities.density import effective_sample_size
-from pmdviz.errors import InputError
-from pmdviz.knobs import Choice
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.factors import precision
+from pmdviz.kernels.stein.responsibilities import soft_means
+from pmdviz.kernels.stein.svgd import sampled_median_distance
+from pmdviz.knobs import Choice, Real
+from pmdviz.methods import optimisers
 from pmdviz.methods.base import checked_log_density, read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
-from pmdviz.methods.shared.pulls import flow_update, momentum, paced
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
-from pmdviz.methods.stein.kernels import KERNELS, forces, parts_of_force, squared_width
-from pmdviz.methods.stein.shown import WithSurrogate
-from pmdviz.methods.stein.surrogates import (
-    MOMENTS,
-    PRIOR,
-    SURROGATES,
-    Surrogate,
-    log_density_and_score,
-    log_ratios,
-    surrogate_knob,
-    surrogate_mean,
-    surrogate_ratio,
-    surrogate_sd,
-    width_knob,
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import flow_update, momentum, paced
+from pmdviz.methods.particles import (
+    BANDWIDTH,
+    BANDWIDTH_RULE,
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
+    covariance,
+    equal_log_weights,
+    prior_draws,
 )
+from pmdviz.methods.stein import APART, CLOSEST, DIVISORS, KERNELS, forces, parts_of_force, squared_width
+from pmdviz.methods.stein.svgd import AnnealedFlowKnobs, temperature
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Work, on_the_way
 from pmdviz.targets import Target
+
+PRIOR, GAUSSIAN, FLAT, MOMENTS, AT_PARTICLES, DENSITY = "prior", "gaussian", "flat", "moments", "kernels", "density"
+
+TITLES = {
+    MOMENTS: "Gaussian by moments",
+    GAUSSIAN: "fixed Gaussian",
+    PRIOR: "prior (or q₀)",
+    AT_PARTICLES: "kernels at particles",
+    DENSITY: "kernels, times p",
+    FLAT: "none (ρ = 1)",
+}
+
+
+class Surrogate(Protocol):
+    """log rho up to a constant, and its gradient."""
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log rho + constant, (n, d) -> (n,), in nats."""
+
+    def score(self, points: np.ndarray) -> np.ndarray:
+        """grad log rho, (n, d) -> (n, d)."""
+
+    def marginal(self, coordinates: Sequence[int]) -> Surrogate | None:
+        """Some of its coordinates; None where they are not known."""
+
+
+class FlatSurrogate(NamedTuple):
+    """rho = 1: no drive, and a repulsion weighted by 1/p."""
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """0."""
+        return np.zeros(len(points))
+
+    def score(self, points: np.ndarray) -> np.ndarray:
+        """0."""
+        return np.zeros(points.shape)
+
+    def marginal(self, coordinates: Sequence[int]) -> None:
+        """It has no mass to speak of."""
+
+
+class GaussianSurrogate(NamedTuple):
+    """rho = N(mean, cov)."""
+
+    mean: np.ndarray  # (d,)
+    cov: np.ndarray  # (d, d)
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """-(x - mean)' cov^-1 (x - mean) / 2."""
+        return 0.5 * (self.score(points) * (points - self.mean)).sum(axis=1)
+
+    def score(self, points: np.ndarray) -> np.ndarray:
+        """-cov^-1 (x - mean)."""
+        return -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
+
+    def marginal(self, coordinates: Sequence[int]) -> GaussianSurrogate:
+        """Its own entries."""
+        chosen = list(coordinates)
+        return GaussianSurrogate(self.mean[chosen], self.cov[np.ix_(chosen, chosen)])
+
+
+class KernelSurrogate(NamedTuple):
+    """rho(x) = sum_j c_j exp(-|x - x_j|^2 / h)  (Han 2019, Algorithm 7)."""
+
+    centres: np.ndarray  # (m, d)
+    log_masses: np.ndarray  # (m,) log c_j
+    h: float
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """By the largest term, so that none underflows."""
+        return soft_means(points, self.centres, self.log_masses, self.h)[0]
+
+    def score(self, points: np.ndarray) -> np.ndarray:
+        """(2/h) (sum_j r_j x_j - x), r_j the share of kernel j in rho(x)."""
+        return self.both(points)[1]
+
+    def both(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """In one pass over the kernels."""
+        logs, means = soft_means(points, self.centres, self.log_masses, self.h)
+        return logs, 2.0 / self.h * (means - points)
+
+    def marginal(self, coordinates: Sequence[int]) -> KernelSurrogate:
+        """The same kernels in fewer dimensions."""
+        return self._replace(centres=np.ascontiguousarray(self.centres[:, list(coordinates)]))
+
+
+class PriorSurrogate(NamedTuple):
+    """rho = the prior, or the q0 of a target without data."""
+
+    target: Target
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log p0."""
+        return self.target.log_prior(points)
+
+    def score(self, points: np.ndarray) -> np.ndarray:
+        """grad log p0."""
+        return self.target.grad_log_prior(points)
+
+    def marginal(self, coordinates: Sequence[int]) -> None:
+        """Known by draws alone."""
+
+
+def log_density_and_score(rho: Surrogate, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log rho (n,) and grad log rho (n, d), at the price of one where both come from one pass."""
+    if isinstance(rho, KernelSurrogate):
+        return rho.both(points)
+    return rho.log_density(points), rho.score(points)
+
+
+def _of_density(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> KernelSurrogate:
+    return KernelSurrogate(x, log_p - log_p.max(), surrogate_width(x, knobs.surrogate_width, target))
+
+
+def _of_kernels(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> KernelSurrogate:
+    return KernelSurrogate(x, np.zeros(len(x)), surrogate_width(x, knobs.surrogate_width, target))
+
+
+def _of_moments(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> GaussianSurrogate:
+    equal = np.full(len(x), 1 / len(x))
+    spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + CLOSEST)
+    return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
+
+
+def _gaussian(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> GaussianSurrogate:
+    return GaussianSurrogate(
+        np.full(target.dim, knobs.surrogate_mean), np.diag((knobs.surrogate_sd * target.scale) ** 2)
+    )
+
+
+# name -> (particles (m, d), log p there (m,), knobs, target) -> rho
+SURROGATES: dict[str, Callable[[np.ndarray, np.ndarray, Any, Target], Surrogate]] = {
+    MOMENTS: _of_moments,
+    GAUSSIAN: _gaussian,
+    PRIOR: lambda x, log_p, knobs, target: PriorSurrogate(target),
+    AT_PARTICLES: _of_kernels,
+    DENSITY: _of_density,
+    FLAT: lambda x, log_p, knobs, target: FlatSurrogate(),
+}
+
+
+def surrogate_width(x: np.ndarray, factor: float, target: Target) -> float:
+    """h of the surrogate's kernels: `factor` times med^2 / (2 log(m + 1)), the thesis' rule, in squared units of theta.
+
+    With as many as 200 particles a factor of about 11 is med^2.
+    """
+    sd = float(target.scale.mean())
+    distance = sampled_median_distance(x) if len(x) > 1 else sd
+    return factor * max(distance, CLOSEST * sd) ** 2 / DIVISORS["thesis"](len(x))
+
+
+def log_ratios(log_rho: np.ndarray, log_p: np.ndarray, points: np.ndarray, inverted: bool = False) -> np.ndarray:
+    """log w (m,), logsumexp 0, of w = rho/p at points (m, d); of p/rho where `inverted`.
+
+    Raises TargetError where either density is 0 or has no value: w would be 0 or infinite whatever the others are.
+    """
+    for values, words in (
+        (log_p, "the target has density 0 there and no weight ρ/p: particles went where it has no mass"),
+        (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
+    ):
+        bad = ~np.isfinite(values)
+        if bad.any():
+            at = points[bad][0]
+            shown = ", ".join(f"{v:.6g}" for v in at[:6]) + ", …" * (len(at) > 6)
+            raise TargetError(f"at theta = ({shown}): {words}", at)
+    return normalise(log_p - log_rho if inverted else log_rho - log_p)
+
 
 STEPS = 500  # that the default budget is enough for
 FEW = 0.05  # ESS of the weights as a share of the particles: below it they do not see the target
@@ -42,27 +207,48 @@ INVERTED = "inverted"
 
 
 class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
-    """The knobs of `gf_svgd`."""
+    """The knobs of `gf_svgd`.
 
-    kind_words = "knob of method 'gf_svgd':"
+    num_particles: Number of points that move together; a step costs m² kernel values.
+    surrogate: The density whose gradient takes the place of the target's. By the particles' moments: the Gaussian of
+        their mean and, times the variance ratio, their covariance. Fixed Gaussian: the given mean and sd. Prior: needs
+        a gradient of the prior. Kernels: Σ c exp(-|x-x′|²/h) over the particles x′, with c = 1, or with c = p(x′) as in
+        Han's Algorithm 7. None: the particles push one another apart, most where p is small.
+    surrogate_ratio: How many times the particles' covariance the surrogate's is.
+    surrogate_mean: The mean of the fixed Gaussian in every coordinate.
+    surrogate_sd: Standard deviation of the fixed Gaussian, in each coordinate in units of the prior's; its variance
+        should be about three times the posterior's.
+    surrogate_width: h of the surrogate's kernels. 1 is the thesis' rule, under which the surrogate is narrower than the
+        target; about 11 for 200 particles is the squared median distance.
+    weighting: The force of a particle counts ρ/p: most where the target is small, so that particles leave. Target over
+        surrogate looks like importance sampling, and is wrong.
+    """
 
-    num_particles = num_particles_knob(
-        300, "restart", "Number of points that move together; a step costs m² kernel values.", usual=(20, 5_000)
+    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000))
+    surrogate = Choice(MOMENTS, TITLES, "Surrogate ρ", basic=True)
+    surrogate_ratio = Real(
+        3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", "× the particles'", log=True, only_if=("surrogate", MOMENTS)
     )
-    surrogate = surrogate_knob(MOMENTS)
-    surrogate_ratio = surrogate_ratio()
-    surrogate_mean = surrogate_mean()
-    surrogate_sd = surrogate_sd()
-    surrogate_width = width_knob()
+    surrogate_mean = Real(
+        0.0, (-1_000_000, 1_000_000), (-10, 10), "Surrogate mean", "units of θ", only_if=("surrogate", GAUSSIAN)
+    )
+    surrogate_sd = Real(
+        1.0, (1e-6, 1_000_000), (0.1, 10), "Surrogate sd", "prior sds", log=True, only_if=("surrogate", GAUSSIAN)
+    )
+    surrogate_width = Real(
+        12.0,
+        (1e-3, 100_000),
+        (0.5, 50),
+        "Surrogate width",
+        "× med²/(2 log(m+1))",
+        log=True,
+        only_if=("surrogate", (AT_PARTICLES, DENSITY)),
+    )
     weighting = Choice(
-        "ratios",
-        choices={"ratios": "surrogate over target", INVERTED: "target over surrogate (wrong)"},
-        label="Weights",
-        doc="The force of a particle counts ρ/p: most where the target is small, so that particles leave. Target over "
-        "surrogate looks like importance sampling, and is wrong.",
+        "ratios", {"ratios": "surrogate over target", INVERTED: "target over surrogate (wrong)"}, "Weights"
     )
-    bandwidth_rule = kernel_rule("local")
-    bandwidth = kernel_width("local")
+    bandwidth_rule = BANDWIDTH_RULE.at("local")
+    bandwidth = BANDWIDTH.at(0.75)
 
     def work(self, num_data: int) -> Work:
         """m^2 kernels of the force and as many of a surrogate made of kernels, and m likelihoods of all data."""
@@ -84,8 +270,14 @@ class GFSVGDState(NamedTuple):
     growth: float  # of the particles' variance, in prior variances
 
 
-class GFSVGD(SmoothedMethod, WithSurrogate):
-    """x_i <- x_i + step * phi_i, phi_i = sum_j w_j [k(x_j, x_i) grad log rho(x_j) + grad_j k(x_j, x_i)]  (Algorithm 5).
+class GFSVGD(SmoothedMethod):
+    """Gradient-free SVGD.
+
+    about: Gradient-free SVGD moves particles by the gradient of a surrogate density, weighted by surrogate over target,
+        so that the target is only evaluated.
+    formula: θ_i ← θ_i + ε · Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
+    what_moves: Particles move: those where the surrogate exceeds the posterior push the others most.
+    source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
 
     w_j is rho(x_j) / p(x_j), summing to 1: E_p of w times Stein's operator of rho is that of p, so that the fixed
     points are those of SVGD on p, without p's gradient. The direction w(x_i) phi_i would be steepest; the thesis drops
@@ -95,21 +287,14 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
     """
 
     name = "gf_svgd"
-    title = "Gradient-free SVGD"
-    about = (
-        "Gradient-free SVGD moves particles by the gradient of a surrogate density, "
-        "weighted by surrogate over target, so that the target is only evaluated."
-    )
-    formula = "θ_i ← θ_i + ε · Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)"
-    what_moves = "Particles move: those where the surrogate exceeds the posterior push the others most."
-    source = "Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018"
     short_title = "GF-SVGD"
     grammar = Grammar(
-        propagate=by("prior"),
-        move=by("Stein force", remark="of a surrogate, each point weighted by surrogate over target"),
-        adapt=by("pace", "kernel width", "surrogate", remark="Adam; width and surrogate by the points"),
+        propagate="prior",
+        move="Stein force (of a surrogate, each point weighted by surrogate over target)",
+        adapt="pace + kernel width + surrogate (Adam; width and surrogate by the points)",
     )
     Knobs = GFSVGDKnobs
+    varies_less = APART
     kernel_groups = ("responsibilities", "svgd")
     budget_words = f"{STEPS} steps"
     scalars = (
@@ -123,10 +308,6 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
     update = flow_update(
         "Σ_j w_j k(θ_j, θ) ∇ log ρ(θ_j)", "Σ_j w_j ∇_j k(θ_j, θ)", "the surrogate ρ, weighted by w ∝ ρ/p", momentum()
     )
-
-    def varies_less(self, knobs: GFSVGDKnobs) -> str:
-        """As SVGD's."""
-        return "particles that push one another apart vary less"
 
     def default_budget(self, target: Target, knobs: GFSVGDKnobs) -> int:
         """For 500 steps."""
@@ -152,14 +333,6 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         equal, zeros = equal_log_weights(len(particles)), np.zeros(particles.shape)
         arrays = particles, equal, zeros, zeros.copy(), particles.copy(), np.zeros(len(particles)), equal.copy()
         return GFSVGDState(*read_only(*arrays), 0, growth(particles, target.scale))
-
-    def batch_size(self, state: GFSVGDState, knobs: GFSVGDKnobs, num_data: int) -> int:
-        """All of them: the noise of a batch's N/B sum would be exponentiated in the weights."""
-        return num_data
-
-    def batches(self, state: GFSVGDState, knobs: GFSVGDKnobs) -> str:
-        """All data in their order."""
-        return "whole"
 
     def step(
         self, rng: np.random.Generator, state: GFSVGDState, target: Target, batch: np.ndarray, knobs: GFSVGDKnobs

@@ -1,4 +1,4 @@
-"""Stein variational importance sampling: leaders move as in SVGD, and take followers along whose density is known."""
+"""Importance sampling along a Stein flow (Han 2019): weights of followers, and the area under the discrepancy."""
 
 from __future__ import annotations
 
@@ -8,89 +8,73 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
+from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.knobs import Choice, Whole
+from pmdviz.methods import optimisers
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import (
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import flow_update, paced
+from pmdviz.methods.particles import (
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
+    check_reach,
     equal_log_weights,
     normalised,
-    num_particles_knob,
     prior_draws,
     weight_terms,
     weight_update,
 )
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.stein.flow import (
+from pmdviz.methods.stein import (
+    APART,
     DETERMINANTS,
+    WIDTH_FACTOR,
     ess_share,
-    first_step,
+    leaders_width,
     log_mean,
-    squared_width,
+    parts_of_force,
     unfolded,
-    width_factor,
 )
-from pmdviz.methods.stein.shown import Leading
 from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
-
-# The knobs of `steinis`.
 
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
 
 
 class SteinISKnobs(SmoothingKnobs):
-    """The knobs of `steinis`."""
+    """The knobs of `steinis`.
 
-    kind_words = "knob of method 'steinis':"
+    num_particles: Followers: weighted points that the leaders move, each on its own.
+    num_leaders: Unweighted points that move as in SVGD and whose force moves the followers.
+    eta: The step size is η/t^κ at step t, times the prior's variance in each coordinate.
+    determinant: How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a
+        follower. First order: the product of its diagonal, off by ε² a step, at d operations.
+    stop: From which step the followers are kept: too many steps sweep them into knots beside the leaders. Best ESS of a
+        pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they
+        decide themselves, at a small bias. Last step: unbiased too, however far they were swept.
+    num_pilots: Followers that decide when to stop and count for nothing else.
+    """
 
-    num_particles = num_particles_knob(
-        200, "restart", "Followers: weighted points that the leaders move, each on its own.", usual=(20, 5_000)
-    )
-    num_leaders = Whole(
-        100,
-        bounds=(1, 10_000),
-        softbounds=(10, 1_000),
-        log=True,
-        basic=True,
-        label="Leaders",
-        acts="restart",
-        doc="Unweighted points that move as in SVGD and whose force moves the followers.",
-    )
-    eta = first_step(0.25)
-    kappa = optimisers.step_decay(0.5)
-    length_scale_factor = width_factor(4.0)
+    num_particles = NUM_PARTICLES.at(200, softbounds=(20, 5_000))
+    num_leaders = Whole(100, (1, 10_000), (10, 1_000), "Leaders", log=True, basic=True, acts="restart")
+    eta = optimisers.ETA.at(0.25)
+    kappa = optimisers.STEP_DECAY.at(0.5)
+    length_scale_factor = WIDTH_FACTOR.at(4.0)
     determinant = Choice(
         "exact",
-        choices={"exact": "of the whole matrix", "first_order": "first order, of the diagonal"},
-        label="Determinant",
+        {"exact": "of the whole matrix", "first_order": "first order, of the diagonal"},
+        "Determinant",
         acts="restart",
-        doc="How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a "
-        "follower. First order: the product of its diagonal, off by ε² a step, at d operations.",
     )
     stop = Choice(
         "pilot",
-        choices={
-            "pilot": "best ESS of a pilot group",
-            "followers": "best ESS of the followers",
-            "last": "last step",
-        },
-        label="Followers kept",
-        acts="restart",
+        {"pilot": "best ESS of a pilot group", "followers": "best ESS of the followers", "last": "last step"},
+        "Followers kept",
         basic=True,
-        doc="From which step the followers are kept: too many steps sweep them into knots beside the leaders. Best ESS "
-        "of a pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: "
-        "they decide themselves, at a small bias. Last step: unbiased too, however far they were swept.",
+        acts="restart",
     )
     num_pilots = Whole(
-        100,
-        bounds=(2, 10_000),
-        softbounds=(20, 1_000),
-        log=True,
-        label="Pilot group",
-        acts="restart",
-        only_if=("stop", "pilot"),
-        doc="Followers that decide when to stop and count for nothing else.",
+        100, (2, 10_000), (20, 1_000), "Pilot group", log=True, acts="restart", only_if=("stop", "pilot")
     )
 
     @property
@@ -144,8 +128,17 @@ class SteinISState(NamedTuple):
         return len(self.points) - len(self.particles)
 
 
-class SteinIS(SmoothedMethod, Leading):
-    """y <- y + eps phi(y), log q(y) <- log q(y) - log |det(I + eps grad phi(y))|, and w = p(y) / q(y) at the end.
+class SteinIS(SmoothedMethod):
+    """Stein variational importance sampling.
+
+    about: Stein variational importance sampling moves followers along the force of leaders, keeps account of their
+        density on the way, and weights them by it.
+    formula: y ← y + ε φ(y),  log q(y) ← log q(y) - log |det(I + ε ∇φ(y))|,  w = p(y) / q(y)
+    what_moves: Leaders move as in SVGD; followers move with them, and change weight as space is stretched.
+    source: Han 2019 (thesis), Algorithm 3; Han and Liu 2017; the pilot group and shortened steps: ours
+
+    target: Prior times likelihood, where the follower is now.
+    density: What it was drawn from, stretched by all steps since: where followers are dense each counts for less.
 
     phi is the Stein force of the leaders alone, which move by it too (Algorithm 3; the determinant (0.50)). Followers
     are independent of one another given the leaders, so the mean of w over them is an unbiased estimate of Z where
@@ -161,21 +154,13 @@ class SteinIS(SmoothedMethod, Leading):
     """
 
     name = "steinis"
-    title = "Stein variational importance sampling"
-    about = (
-        "Stein variational importance sampling moves followers along the force of leaders, keeps account of their "
-        "density on the way, and weights them by it."
-    )
-    formula = "y ← y + ε φ(y),  log q(y) ← log q(y) - log |det(I + ε ∇φ(y))|,  w = p(y) / q(y)"
-    what_moves = "Leaders move as in SVGD; followers move with them, and change weight as space is stretched."
-    source = "Han 2019 (thesis), Algorithm 3; Han and Liu 2017; the pilot group and shortened steps: ours"
     short_title = "SteinIS"
     requires = frozenset({"reals", "gradient"})
     grammar = Grammar(
-        propagate=by("prior"),
-        reweight=by("density ratio", remark="the density of the followers is kept along the way"),
-        move=by("Stein force", remark="of the leaders"),
-        adapt=by("step size", "kernel width", "stopping", remark="pilots say which followers are kept"),
+        propagate="prior",
+        reweight="density ratio (the density of the followers is kept along the way)",
+        move="Stein force (of the leaders)",
+        adapt="step size + kernel width + stopping (pilots say which followers are kept)",
     )
     Knobs = SteinISKnobs
     kernel_groups = ("steinis", "svgd")
@@ -191,13 +176,8 @@ class SteinIS(SmoothedMethod, Leading):
     paths = (Path("flow", "force of the leaders", True),)
     budget_words = f"{STEPS} steps"
     update = weight_update(
-        Term("target", "density of the target", "log p(y, X)", "Prior times likelihood, where the follower is now."),
-        Term(
-            "density",
-            "density of the followers",
-            "− log q(y)",
-            "What it was drawn from, stretched by all steps since: where followers are dense each counts for less.",
-        ),
+        Term("target", "density of the target", "log p(y, X)"),
+        Term("density", "density of the followers", "− log q(y)"),
     )
 
     def default_budget(self, target: Target, knobs: SteinISKnobs) -> int:
@@ -217,14 +197,6 @@ class SteinIS(SmoothedMethod, Leading):
         still = np.zeros(leaders.shape)
         arrays = read_only(starts, equal_log_weights(m), leaders, leaders, still, points, log_q, starts, np.zeros(m))
         return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
-
-    def batch_size(self, state: SteinISState, knobs: SteinISKnobs, num_data: int) -> int:
-        """All of them."""
-        return num_data
-
-    def batches(self, state: SteinISState, knobs: SteinISKnobs) -> str:
-        """All data in their order."""
-        return "whole"
 
     def step(
         self, rng: np.random.Generator, state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
@@ -254,7 +226,7 @@ class SteinIS(SmoothedMethod, Leading):
     def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: np.ndarray) -> np.ndarray:
         """log |det(I + step J)| of the last step at points (n, d), nats: (n,)."""
         way, led = DETERMINANTS[knobs.determinant], state.led_from / target.scale
-        h = squared_width(led, knobs.length_scale_factor)
+        h = leaders_width(led, knobs.length_scale_factor)
         _, jacobian = way.transport(points / target.scale, led, state.scores * target.scale, h)
         return way.logs(jacobian, state.step)[0]
 
@@ -296,7 +268,7 @@ def displaced(
     """
     t, m, unit, way = state.iteration + 1, len(state.particles), target.scale, DETERMINANTS[knobs.determinant]
     leaders, num = state.leaders / unit, len(state.log_q)
-    h = squared_width(leaders, knobs.length_scale_factor)
+    h = leaders_width(leaders, knobs.length_scale_factor)
     force, jacobian = way.transport(np.concatenate([state.points / unit, leaders]), leaders, scores * unit, h)
     planned = optimisers.step_size(t, knobs.eta, knobs.kappa)
     eps = unfolded(way, jacobian[m:], planned)
@@ -337,10 +309,7 @@ def weighted(
         log_weights = normalised(log_w[:m], state.points, batch)
         terms = weight_terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
         state = state._replace(
-            particles=state.points[:m].copy(),
-            log_weights=log_weights,
-            log_z=log_mean(log_w[:m]),
-            kept=state.iteration,
+            particles=state.points[:m].copy(), log_weights=log_weights, log_z=log_mean(log_w[:m]), kept=state.iteration
         )
     if better:
         state = state._replace(best=share, best_at=state.iteration)
@@ -359,3 +328,165 @@ def _words(state: SteinISState, did: Displacement, knobs: SteinISKnobs) -> str:
     parts += [f"ESS of the {who} {state.share:.0%} (best {state.best:.0%} at step {state.best_at:,})"]
     parts += [f"followers of step {state.kept:,} kept"] if knobs.stop != "last" else []
     return " · ".join(parts)
+
+
+# log Z by the path of SVGD: the area under the squared Stein discrepancy, which should be a KL divergence.
+
+PATH_STEPS = 200  # that the default budget is enough for
+
+
+class PathIntegrationKnobs(SmoothingKnobs):
+    """The knobs of `path_integration`.
+
+    num_particles: Number of points that move together; a step costs m² kernel values.
+    eta: The step size is η/t^κ at step t, times the prior's variance in each coordinate.
+    statistic: KSD² as the mean over all pairs of particles, each with itself too, as in the thesis: it never falls to
+        0, and the area grows without end. Over pairs of different particles it turns negative, since they repel one
+        another: the area dives.
+    start_draws: Draws over which log q₀ - log p is averaged at the first step.
+    """
+
+    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000))
+    eta = optimisers.ETA.at(0.125)
+    kappa = optimisers.STEP_DECAY.at(0.0)
+    length_scale_factor = WIDTH_FACTOR.at(1.0)
+    statistic = Choice("v", {"v": "all pairs (V)", "u": "pairs of different particles (U)"}, "Discrepancy", basic=True)
+    start_draws = Whole(20_000, (100, 1_000_000), (1_000, 100_000), "Draws of q₀", log=True, acts="restart")
+
+    def work(self, num_data: int) -> Work:
+        """Two forces of all on all, gradients, and at the first step the likelihoods of the draws of q0."""
+        m = self.num_particles
+        return Work(kernels=m**2, likelihoods=self.start_draws * num_data, gradients=m * num_data)
+
+
+class PathIntegrationState(NamedTuple):
+    """Particles, all of the same weight, and the area so far."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) equal, logsumexp 0
+    areas: np.ndarray  # (t + 1,) sum of step KSD^2 after each step, nats
+    start_gap: float | None  # mean over q0 of log q0 - log p, unnormalised, nats: KL(q0, p) - log Z
+    iteration: int
+
+
+class PathIntegration(SmoothedMethod):
+    """Path integration of SVGD.
+
+    about: Path integration adds up how fast SVGD should approach the posterior, to learn how far away it began and so
+        log Z; with finitely many particles it misses.
+    formula: K ← K + ε KSD²(X),  θ_i ← θ_i + ε φ(θ_i),  log Z ≈ K - E[log q₀ - log p]
+    what_moves: Particles move as in SVGD, while the area under their Stein discrepancy grows.
+    source: Han 2019 (thesis), Algorithm 4
+
+    Along the flow of infinitely many particles dKL/dt = -KSD^2, so that the area K under KSD^2 would be KL(q0, p) in
+    the end. It is a failure, shown as one, and the estimate is declared biased. As printed, KSD^2 is a V-statistic: it
+    holds the pairs of each particle with itself, eps tr(kappa) / m at every step, and the area grows linearly
+    for ever. Without them it is a U-statistic of particles that are not independent: they repel one another, it
+    becomes negative, and the area dives. There is no right K; a wider kernel (factor 8) only makes the excess smaller.
+    The thesis prints the step without its eps. Steps are halved until they are one-to-one at the particles (ours);
+    without that they diverge wherever the posterior is much narrower than the prior.
+    """
+
+    name = "path_integration"
+    short_title = "Path integration"
+    requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate="prior",
+        move="Stein force",
+        adapt="step size + kernel width (a step is halved where it would fold space)",
+    )
+    Knobs = PathIntegrationKnobs
+    varies_less = APART
+    kernel_groups = ("steinis", "svgd")
+    estimates_log_z = True
+    scalars = (
+        STEP_SIZE,
+        Scalar("length_scale", "kernel width", "prior sds", True),
+        Scalar("squared_discrepancy", "KSD²", "nats per unit of step"),
+        Scalar("area", "area under KSD²", "nats"),
+    )
+    budget_words = f"{PATH_STEPS} steps"
+    update = flow_update("mean_j k(θ_j, θ) ∇ log p(θ_j | X)", "mean_j ∇_j k(θ_j, θ)", "the log posterior")
+
+    def default_budget(self, target: Target, knobs: PathIntegrationKnobs) -> int:
+        """For 200 steps: passes over the data, or without any so many evaluations a particle."""
+        if target.data is not None:
+            return (1 + PATH_STEPS) * target.num_data
+        return PATH_STEPS + knobs.start_draws // knobs.num_particles
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: PathIntegrationKnobs) -> PathIntegrationState:
+        """m draws from the prior."""
+        particles, _ = prior_draws(rng, target, knobs.num_particles)
+        arrays = read_only(particles, equal_log_weights(len(particles)), np.zeros(1))
+        return PathIntegrationState(*arrays, None, 0)
+
+    def step(
+        self,
+        rng: np.random.Generator,
+        state: PathIntegrationState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: PathIntegrationKnobs,
+    ) -> tuple[PathIntegrationState, StepInfo]:
+        """The discrepancy where the particles stand, times the step; then the step."""
+        t, unit, asked = state.iteration + 1, target.scale, 0
+        if state.start_gap is None:
+            asked, gap = knobs.start_draws, start_gap(rng, target, batch, knobs.start_draws)
+            state = state._replace(start_gap=gap)
+        scores, places = checked_gradient(target, state.particles, batch) * unit, state.particles / unit
+        h, planned = leaders_width(places, knobs.length_scale_factor), optimisers.step_size(t, knobs.eta, knobs.kappa)
+        force, diagonal = transport_diagonal(places, places, scores, h)
+        eps = unfolded(DETERMINANTS["first_order"], diagonal, planned)
+        squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
+        areas = np.append(state.areas, state.areas[-1] + eps * squared)
+        particles = state.particles + eps * unit * force
+        check_reach(particles, target, planned, batch)
+        parts = partial(parts_of_force, places, scores, h)
+        state = PathIntegrationState(*read_only(particles, state.log_weights, areas), state.start_gap, t)
+        shorter = f" (of {planned:.3g}: a longer one would fold space)" if eps < planned else ""
+        scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
+        return state, StepInfo(
+            Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles)),
+            f"step {eps:.3g}{shorter} · RBF width {np.sqrt(h):.3g} prior sds · KSD² {squared:.3g} · "
+            f"area {areas[-1]:.4g} nats",
+            scalars={name: float(value) for name, value in scalars.items()},
+            terms=paced("plain", (places, places, t), eps * unit, 1.0, parts),
+            numbers={"ε": eps},
+        )
+
+    def log_z(self, state: PathIntegrationState, knobs: PathIntegrationKnobs, target: Target) -> float | None:
+        """The area less what it started from; biased, see above."""
+        return None if state.start_gap is None else float(state.areas[-1] - state.start_gap)
+
+    def areas(self, state: PathIntegrationState) -> np.ndarray:
+        """After each step, (t + 1,), nats."""
+        return state.areas
+
+    caveat_is_of_q = False
+
+    def caveat(self, state: PathIntegrationState, knobs: PathIntegrationKnobs) -> str:
+        """That log Z is biased, and which way."""
+        way = "grows for ever" if knobs.statistic == "v" else "dives"
+        return f"log Z is biased: the area under KSD² {way} with finitely many particles, whatever the target"
+
+
+def start_gap(rng: np.random.Generator, target: Target, batch: np.ndarray, num: int) -> float:
+    """Mean over draws of q0 of log q0 - log p = -(log likelihood of all data), nats."""
+    draws, _ = prior_draws(rng, target, num)
+    return float(-checked_log_likelihood(target, draws, batch).mean())
+
+
+def squared_discrepancy(
+    scores: np.ndarray, force: np.ndarray, diagonal: np.ndarray, h: float, statistic: str = "v"
+) -> float:
+    """KSD^2 by the RBF of width h: mean over pairs of k [s.s' + (s - s').(x - x') 2/h + 2d/h - 4 |x - x'|^2/h^2].
+
+    Over all pairs (v) it is the mean over i of s_i . phi(x_i) + tr grad phi(x_i), for phi (m, d) and the diagonal
+    (m, d) of its Jacobian; over different ones (u) without |s_i|^2 + 2 d / h, which is a particle's with itself.
+    """
+    m, d = scores.shape
+    v = float(((scores * force).sum(axis=1) + diagonal.sum(axis=1)).mean())
+    if statistic == "v" or m == 1:
+        return v
+    own = float((scores**2).sum(axis=1).mean()) + 2 * d / h
+    return (m * v - own) / (m - 1)

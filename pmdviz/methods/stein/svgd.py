@@ -3,21 +3,94 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
-from pmdviz.methods.shared.pulls import flow_update, momentum, paced
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
-from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, parts_of_force, squared_width
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Update, Work, on_the_way
+from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import flow_update, momentum, paced
+from pmdviz.methods.particles import (
+    BANDWIDTH,
+    BANDWIDTH_RULE,
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
+    equal_log_weights,
+    prior_draws,
+)
+from pmdviz.methods.stein import (
+    APART,
+    GIVEN_WIDTH,
+    KERNELS,
+    RBF,
+    WIDTH_RULE,
+    forces,
+    kept_variance,
+    parts_of_force,
+    squared_width,
+)
+from pmdviz.methods.step import (
+    BATCH_SIZE,
+    STEP_SIZE,
+    TEMPERATURE,
+    BatchKnobs,
+    Cost,
+    MethodKnobs,
+    Path,
+    Scalar,
+    StepInfo,
+    Update,
+    Work,
+    on_the_way,
+)
 from pmdviz.targets import Target
+
+
+class AnnealedFlowKnobs(MethodKnobs):
+    """Steps along a force, its kernel, and the way of the target from the prior to the posterior.
+
+    optimiser: How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the
+        force itself, so that all particles move by one map: a coordinate moves by ε s² φ, s its prior sd and φ the
+        force in units of θ. The kernel's width is the same for every coordinate of θ, whatever its prior sd.
+    kernel: How much particles at distance |x-y| share: exp(-|x-y|²/h), or (1 + |x-y|²/h)^(-1/2), whose tails reach
+        particles that are far away.
+    median: The median over 20,000 sampled pairs, which depend on m alone, or over all pairs.
+    annealing: Begin with the prior as the target and raise the likelihood's power β to 1 (Han 2019, Algorithm 6;
+        without a gradient Algorithm 7).
+    num_temperatures: β = (k/K)^p for k = 1 to K.
+    power: β = (k/K)^p: a larger p makes the first steps away from the prior smaller.
+    steps_per_temperature: Steps along the force at each β.
+    """
+
+    optimiser = Choice("adam", {"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"}, "Optimiser")
+    eta = optimisers.ETA.at(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0, "plain": 1.0}))
+    n0 = optimisers.N0.at(100.0)
+    kappa = optimisers.KAPPA.at(1.0)
+    kernel = Choice(RBF, {RBF: "Gaussian (RBF)", "imq": "inverse multiquadric"}, "Kernel")
+    length_scale_rule = WIDTH_RULE.at("local")
+    length_scale = GIVEN_WIDTH.at(0.3)
+    median = Choice(
+        "sampled",
+        {"sampled": "of sampled pairs", "exact": "of all pairs"},
+        "Median distance",
+        only_if=("length_scale_rule", ("liu_wang", "thesis", "median")),
+    )
+    annealing = Choice("off", {"off": "off", "on": "on"}, "Annealing")
+    num_temperatures = Whole(100, (1, 1_000_000), (1, 1000), "Number of temperatures K", only_if=("annealing", "on"))
+    power = Real(1.0, (0.1, 20), (1, 6), "Temperature exponent p", only_if=("annealing", "on"))
+    steps_per_temperature = Whole(1, (1, 100_000), (1, 50), "Steps per temperature", only_if=("annealing", "on"))
+
+
+def temperature(iteration: int, knobs: Any) -> float:
+    """beta of the step after so many: ((1 + floor(iteration / m)) / K)^p, at most 1; 1 without annealing."""
+    if knobs.annealing == "off":
+        return 1.0
+    rung = min(1 + iteration // knobs.steps_per_temperature, knobs.num_temperatures)
+    return (rung / knobs.num_temperatures) ** knobs.power
+
 
 COLLAPSED = 0.5  # of the posterior's variance, an sd ratio of 0.7: less is too little
 
@@ -32,16 +105,15 @@ ANNEALED = update_towards("[p(θ_j) p(batch | θ_j)^{β}]")
 
 
 class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
-    """The knobs of `svgd`."""
+    """The knobs of `svgd`.
 
-    kind_words = "knob of method 'svgd':"
+    num_particles: Number of points that move together; a step costs m² kernel values.
+    """
 
-    num_particles = num_particles_knob(
-        1500, "restart", "Number of points that move together; a step costs m² kernel values."
-    )
-    batch_size = batch_size_knob(20)
-    bandwidth_rule = kernel_rule("local")  # its particles repel one another, which misleads leaving one out
-    bandwidth = kernel_width("local")
+    num_particles = NUM_PARTICLES.at(1500)
+    batch_size = BATCH_SIZE.at(20)
+    bandwidth_rule = BANDWIDTH_RULE.at("local")  # its particles repel one another, which misleads leaving one out
+    bandwidth = BANDWIDTH.at(0.75)
 
     def work(self, num_data: int) -> Work:
         """m^2 kernels and m gradients of the batch."""
@@ -61,7 +133,14 @@ class SVGDState(NamedTuple):
 
 
 class SVGD(SmoothedMethod, BatchMethod):
-    """x_i <- x_i + step * phi_i, phi_i = (1/m) sum_j [k(x_j, x_i) grad log p(x_j, X) + grad_j k(x_j, x_i)]  (Eq. 8).
+    """Stein variational gradient descent.
+
+    about: Stein variational gradient descent moves a set of particles together: uphill on the log posterior, and apart
+        from one another so that they cover it.
+    formula: θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]
+    what_moves: Particles move: all are pulled uphill together and push one another apart.
+    source: Liu, Wang 2016, Algorithm 1; annealed: Han 2019, Algorithm 6; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan,
+        Singer 2011
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
     dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)). The
@@ -73,25 +152,13 @@ class SVGD(SmoothedMethod, BatchMethod):
     """
 
     name = "svgd"
-    title = "Stein variational gradient descent"
-    about = (
-        "Stein variational gradient descent moves a set of particles together: uphill on the log posterior, "
-        "and apart from one another so that they cover it."
-    )
-    formula = "θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]"
-    what_moves = "Particles move: all are pulled uphill together and push one another apart."
-    source = (
-        "Liu, Wang 2016, Algorithm 1; annealed: Han 2019, Algorithm 6; Adam: Kingma, Ba 2015; "
-        "AdaGrad: Duchi, Hazan, Singer 2011"
-    )
     short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
     grammar = Grammar(
-        propagate=by("prior"),
-        move=by("Stein force", remark="on a batch"),
-        adapt=by("pace", "kernel width", remark="Adam; the width by the points"),
+        propagate="prior", move="Stein force (on a batch)", adapt="pace + kernel width (Adam; the width by the points)"
     )
     Knobs = SVGDKnobs
+    varies_less = APART
     kernel_groups = ("svgd",)
     scalars = (
         STEP_SIZE,
@@ -102,10 +169,6 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
     update = update_towards("p(θ_j | batch)")
-
-    def varies_less(self, knobs: SVGDKnobs) -> str:
-        """They keep their distance from one another, as draws that know nothing of one another do not."""
-        return "particles that push one another apart vary less"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: SVGDKnobs) -> SVGDState:
         """m draws from the prior."""

@@ -1,9 +1,9 @@
-"""Nonparametric variational inference (Gershman, Hoffman, Blei 2012): K round Gaussians that share the posterior."""
+"""Nonparametric variational inference (Gershman, Hoffman, Blei 2012): a mixture of round Gaussians."""
 
 from __future__ import annotations
 
 import importlib.util
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,104 @@ from pmdviz.densities.density import GaussianMixture
 from pmdviz.densities.diagonal import MANY, DiagonalDensity
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
-from pmdviz.methods.base import read_only
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.shared.pulls import momentum, move_update
-from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, ComputedTerms, Cost, StepInfo, Term, Work
-from pmdviz.methods.vi import elbo
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, checked_gradient, checked_log_likelihood, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import momentum, move_update
+from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
+
+DIFFERENCE = 1e-4  # prior sds: half the distance of the two gradients that give a second derivative
+
+
+class Tempered:
+    """beta log p(theta, X) - (1 - beta) |z - z0|^2 / 2 on a batch, z = theta / scale; counts what it asks."""
+
+    def __init__(self, target: Target, batch: np.ndarray, beta: float, origin: np.ndarray) -> None:
+        self.target, self.batch, self.beta, self.origin = target, batch, beta, origin / target.scale
+        self.visited = self.density_evaluations = self.gradient_evaluations = 0
+
+    def values(self, z: np.ndarray) -> np.ndarray:
+        """At z (n, d), as (n,)."""
+        theta = z * self.target.scale
+        likelihood = checked_log_likelihood(self.target, theta, self.batch, may_vanish=True)
+        joint = self.target.log_prior(theta) + self.target.num_data / len(self.batch) * likelihood
+        self.visited += len(self.batch)
+        self.density_evaluations += len(self.batch) * len(z)
+        return self.beta * joint - 0.5 * (1 - self.beta) * ((z - self.origin) ** 2).sum(axis=1)
+
+    def slopes(self, z: np.ndarray) -> np.ndarray:
+        """Gradients (n, d) in z."""
+        gradient = checked_gradient(self.target, z * self.target.scale, self.batch) * self.target.scale
+        self.visited += len(self.batch)
+        self.gradient_evaluations += len(self.batch) * len(z)
+        return self.beta * gradient - (1 - self.beta) * (z - self.origin)
+
+    def slopes_and_traces(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients (n, d) and the Hessians' traces (n,), by central differences, from one visit to the batch."""
+        n, d = z.shape
+        shifts = DIFFERENCE * np.eye(d)
+        every = self.slopes(np.concatenate([z, *(z + e for e in shifts), *(z - e for e in shifts)]))
+        ahead, behind = every[n:].reshape(2, d, n, d)
+        traces = np.einsum("ini->n", ahead - behind) / (2 * DIFFERENCE)
+        return every[:n], traces
+
+
+def entropy_bound(z: np.ndarray, widths: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """-(1/K) sum_n log q_n with q_n = (1/K) sum_j N(z_n | z_j, s_n^2 + s_j^2), below the entropy of q (Eq. 6).
+
+    z (K, d), widths s (K,); the value, its gradient (K, d) in z and (K,) in s.
+    """
+    K, d = z.shape
+    differences = z[:, None] - z
+    squared, variance = (differences**2).sum(axis=2), widths[:, None] ** 2 + widths**2
+    log_normal = -squared / (2 * variance) - 0.5 * d * np.log(2 * np.pi * variance)
+    top = log_normal.max(axis=1, keepdims=True)
+    log_q = top[:, 0] + np.log(np.exp(log_normal - top).sum(axis=1)) - np.log(K)
+    shares = np.exp(log_normal - log_q[:, None]) / K**2  # -d value / d log_normal
+    both = shares + shares.T
+    in_z = (both[:, :, None] * differences / variance[:, :, None]).sum(axis=1)
+    in_s = -widths * (both * (squared / variance**2 - d / variance)).sum(axis=1)
+    return float(-log_q.mean()), in_z, in_s
+
+
+def elbo_gradient(z: np.ndarray, widths: np.ndarray, slopes: np.ndarray, traces: np.ndarray) -> np.ndarray:
+    """K times the ELBO's gradient in the means and the log widths, (K, d + 1); the means' without the trace (Eq. 9)."""
+    K = len(z)
+    _, in_z, in_s = entropy_bound(z, widths)
+    return np.column_stack([slopes + K * in_z, widths**2 * traces + K * widths * in_s])
+
+
+def maximised(
+    z: np.ndarray, log_widths: np.ndarray, near: Tempered, iterations: int, bounds: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means (K, d) by L-BFGS without the trace, then log widths (K,) with it, as in the paper's two phases."""
+    K = len(z)
+
+    def means(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        moved = flat.reshape(z.shape)
+        value, in_z, _ = entropy_bound(moved, np.exp(log_widths))
+        return -(near.values(moved).mean() + value), -(near.slopes(moved) / K + in_z).ravel()
+
+    z = _lbfgs(means, z.ravel(), iterations).reshape(z.shape)
+    _, traces = near.slopes_and_traces(z)
+
+    def widths(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        s = np.exp(logs)
+        value, _, in_s = entropy_bound(z, s)
+        return -(0.5 * (s**2 * traces).mean() + value), -(s**2 * traces / K + s * in_s)
+
+    return z, _lbfgs(widths, np.clip(log_widths, *bounds), iterations, [bounds] * K)
+
+
+def _lbfgs(objective: Any, start: np.ndarray, iterations: int, bounds: Any = None) -> np.ndarray:
+    from scipy.optimize import minimize  # at run time: SciPy is no dependency, and slow to import
+
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
+    return found.x
+
+
+# Nonparametric variational inference (Gershman, Hoffman, Blei 2012): K round Gaussians that share the posterior.
 
 START_WIDTH = 0.5  # of the components, in the prior's sds
 NARROWEST, WIDEST = np.log(1e-6), np.log(2.0)  # of log widths: where log p is convex none would be wide enough
@@ -27,55 +117,34 @@ POOL, LLOYD_ROUNDS = 100, 20  # prior draws a component, from which the spread s
 
 
 class NPVKnobs(BatchKnobs):
-    """The knobs of `npv`."""
+    """The knobs of `npv`.
 
-    kind_words = "knob of method 'npv':"
+    num_components: Number of Gaussians, each of weight 1/K; Dai et al. 2016 use 1,500. The gradients of a step grow
+        with K, the kernels with K².
+    optimiser: Adam: one noisy step per batch. L-BFGS (SciPy), as in the paper: optimises first the means and then the
+        widths on each batch and keeps a fraction of the change, given by the step size; best with all data in a batch.
+    lbfgs_iterations: Maximum for the means and for the widths; each evaluation uses the batch twice.
+    start: Evenly spread: the centres of clusters of prior draws. Drawn from the prior: K draws.
+    annealing: Over this many data points the target changes from a Gaussian as wide as the prior to the posterior, so
+        that components can distribute over the modes. 0: no annealing, as in the paper.
+    """
 
-    num_components = Whole(
-        10,
-        bounds=(1, 1500),
-        softbounds=(1, 50),
-        basic=True,
-        label="Components K",
-        acts="restart",
-        doc="Number of Gaussians, each of weight 1/K; Dai et al. 2016 use 1,500. The gradients of a step grow with K, "
-        "the kernels with K².",
-    )
-    optimiser = Choice(
-        "adam",
-        choices={"adam": "Adam", "lbfgs": "L-BFGS"},
-        label="Optimiser",
-        doc="Adam: one noisy step per batch. L-BFGS (SciPy), as in the paper: optimises first the means and then the "
-        "widths on each batch and keeps a fraction of the change, given by the step size; best with all data in a "
-        "batch.",
-    )
-    eta = optimisers.eta(4.0, default_by=("optimiser", {"adam": 4.0, "lbfgs": 10.0}))
-    n0 = optimisers.n0(40.0, default_by=("optimiser", {"adam": 40.0, "lbfgs": 3.0}))
-    kappa = optimisers.kappa()
-    lbfgs_iterations = Whole(
-        5,
-        bounds=(1, 200),
-        softbounds=(1, 20),
-        label="L-BFGS iterations",
-        only_if=("optimiser", "lbfgs"),
-        doc="Maximum for the means and for the widths; each evaluation uses the batch twice.",
-    )
+    num_components = Whole(10, (1, 1500), (1, 50), "Components K", basic=True, acts="restart")
+    optimiser = Choice("adam", {"adam": "Adam", "lbfgs": "L-BFGS"}, "Optimiser")
+    eta = optimisers.ETA.at(4.0, default_by=("optimiser", {"adam": 4.0, "lbfgs": 10.0}))
+    n0 = optimisers.N0.at(40.0, default_by=("optimiser", {"adam": 40.0, "lbfgs": 3.0}))
+    kappa = optimisers.KAPPA.at(1.0)
+    lbfgs_iterations = Whole(5, (1, 200), (1, 20), "L-BFGS iterations", only_if=("optimiser", "lbfgs"))
     start = Choice(
-        "spread",
-        choices={"spread": "evenly spread", "prior": "drawn from the prior"},
-        label="Initial means",
-        acts="restart",
-        doc="Evenly spread: the centres of clusters of prior draws. Drawn from the prior: K draws.",
+        "spread", {"spread": "evenly spread", "prior": "drawn from the prior"}, "Initial means", acts="restart"
     )
     annealing = Whole(
         5000,
-        bounds=(0, 10_000_000),
-        softbounds=(0, 20_000),
+        (0, 10_000_000),
+        (0, 20_000),
+        "Annealing",
+        "data points",
         default_by=("optimiser", {"adam": 5000, "lbfgs": 0}),
-        label="Annealing",
-        unit="data points",
-        doc="Over this many data points the target changes from a Gaussian as wide as the prior to the posterior, so "
-        "that components can distribute over the modes. 0: no annealing, as in the paper.",
     )
 
     def work(self, num_data: int) -> Work:
@@ -99,7 +168,18 @@ class NPVState(NamedTuple):
 
 
 class NPV(BatchMethod):
-    """Ascent of (1/K) sum_k [f(mu_k) + s_k^2/2 tr hess f(mu_k)] - (1/K) sum_k log q_k, f = log p(theta, X)  (Eq. 7-10).
+    """Nonparametric variational inference.
+
+    about: Nonparametric variational inference fits a mixture of round Gaussians of equal weight to the posterior.
+    formula: q(θ) = (1/K) Σ_k N(θ; μ_k, σ_k² I)
+    what_moves: No particles: the round Gaussians of a mixture shift and change their widths.
+    source: Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours
+
+    posterior: Uphill on the log posterior; D is the pace.
+    start: Back to the start, as long as β is below 1.
+    entropy: Away from the other Gaussians, where they overlap.
+
+    Ascent of (1/K) sum_k [f(mu_k) + s_k^2/2 tr hess f(mu_k)] - (1/K) sum_k log q_k, f = log p(theta, X)  (Eq. 7-10).
 
     q_k = (1/K) sum_j N(mu_k | mu_j, s_k^2 + s_j^2): Jensen's bound of the entropy. The means follow the terms without
     the trace, the widths all of them, as in the paper. Traces are central differences of the gradient. Round means
@@ -107,25 +187,21 @@ class NPV(BatchMethod):
     """
 
     name = "npv"
-    title = "Nonparametric variational inference"
-    about = "Nonparametric variational inference fits a mixture of round Gaussians of equal weight to the posterior."
-    formula = "q(θ) = (1/K) Σ_k N(θ; μ_k, σ_k² I)"
-    what_moves = "No particles: the round Gaussians of a mixture shift and change their widths."
-    source = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
     short_title = "NPV"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     grammar = Grammar(
-        propagate=by("prior", remark="the means start at centres of clusters of draws"),
-        move=by("gradient", remark="of a bound of the ELBO, on a batch"),
-        adapt=by("pace", remark="Adam"),
+        propagate="prior (the means start at centres of clusters of draws)",
+        move="gradient (of a bound of the ELBO, on a batch)",
+        adapt="pace (Adam)",
     )
     Knobs = NPVKnobs
+    counted, noun = "num_components", "Gaussian"
     scalars = (STEP_SIZE, TEMPERATURE)
     update = move_update(
-        Term("posterior", "uphill", "ρ D β ∇ log p(μ_k | batch)", "Uphill on the log posterior; D is the pace."),
-        Term("start", "first Gaussian", "− ρ D (1 − β) (μ_k − μ_0)", "Back to the start, as long as β is below 1."),
-        Term("entropy", "apart", "− ρ D ∇_k Σ_j log q_j", "Away from the other Gaussians, where they overlap."),
+        Term("posterior", "uphill", "ρ D β ∇ log p(μ_k | batch)"),
+        Term("start", "first Gaussian", "− ρ D (1 − β) (μ_k − μ_0)"),
+        Term("entropy", "apart", "− ρ D ∇_k Σ_j log q_j"),
         momentum("ρ"),
         formula="μ_k′ − μ_k",
     )
@@ -135,10 +211,6 @@ class NPV(BatchMethod):
         super().check_pair(target, knobs)
         if knobs.optimiser == "lbfgs" and importlib.util.find_spec("scipy") is None:
             raise InputError("optimiser = 'lbfgs' needs SciPy, which is not installed: install it, or take 'adam'")
-
-    def who(self, knobs: NPVKnobs) -> tuple[int, str]:
-        """The components."""
-        return knobs.num_components, "Gaussian"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: NPVKnobs) -> NPVState:
         """Means spread over the prior or drawn from it, half as wide as the prior."""
@@ -153,12 +225,12 @@ class NPV(BatchMethod):
     ) -> tuple[NPVState, StepInfo]:
         """One Adam step, or a few iterations of L-BFGS, on the batch's objective."""
         t, beta = state.iteration + 1, temperature(state.visited + len(batch), knobs)
-        rho, near = optimisers.decayed(t, knobs), elbo.Tempered(target, batch, beta, state.origin)
+        rho, near = optimisers.decayed(t, knobs), Tempered(target, batch, beta, state.origin)
         start, adam = (state.means / target.scale, np.log(state.widths)), knobs.optimiser == "adam"
         if adam:
             means, log_widths, first, second = adam_step(*start, state.first, state.second, near, rho, t)
         else:
-            best = elbo.maximised(*start, near, knobs.lbfgs_iterations, (NARROWEST, WIDEST))
+            best = maximised(*start, near, knobs.lbfgs_iterations, (NARROWEST, WIDEST))
             means, log_widths = (old + rho * (new - old) for old, new in zip(start, best, strict=True))
             first, second = state.first, state.second
         widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
@@ -184,9 +256,7 @@ class NPV(BatchMethod):
             return DiagonalDensity(state.means, equal, state.means, state.widths[:, None] * target.scale)
         return GaussianMixture(state.means, equal, state.widths[:, None, None] * np.diag(target.scale))
 
-    def components(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture | DiagonalDensity:
-        """Its Gaussians."""
-        return self.density(state, knobs, target)
+    components = density
 
 
 def temperature(visited: int, knobs: NPVKnobs) -> float:
@@ -199,13 +269,13 @@ def adam_step(
     log_widths: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
-    near: elbo.Tempered,
+    near: Tempered,
     rho: float,
     t: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """One step of about rho prior sds on the means (K, d), in the prior's sds, and of about rho on the log widths."""
     slopes, traces = near.slopes_and_traces(means)
-    gradient = elbo.gradient(means, np.exp(log_widths), slopes, traces)
+    gradient = elbo_gradient(means, np.exp(log_widths), slopes, traces)
     direction, first, second = optimisers.adam(gradient, first, second, t)
     return means + rho * direction[:, :-1], log_widths + rho * direction[:, -1], first, second
 
@@ -214,7 +284,7 @@ def terms_of(before: NPVState, after: NPVState, beta: float, rho: float, scale: 
     """What moved the means in a step of Adam, (K, d) each; the pull of the posterior is what the others leave."""
     z, K = before.means / scale, len(before.means)
     pace, past = optimisers.adam_parts(before.first[:, :-1], after.second[:, :-1], after.iteration)
-    apart = rho * scale * pace * K * elbo.entropy_bound(z, before.widths)[1]
+    apart = rho * scale * pace * K * entropy_bound(z, before.widths)[1]
     start = -rho * scale * pace * (1 - beta) * (z - before.origin / scale)
     terms = {"start": start, "entropy": apart, "momentum": rho * scale * past}
     posterior = after.means - before.means - sum(terms.values())

@@ -8,7 +8,8 @@ import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.methods import Method
-from pmdviz.methods.stein.shown import Leading, Reweighting
+from pmdviz.methods.stein.black_box_is import BlackBoxIS
+from pmdviz.methods.stein.steinis import SteinIS
 from pmdviz.scenes.columns import (
     CORNERS,
     EMPTY_LINE,
@@ -146,7 +147,7 @@ class FollowersScene(OverPosterior):
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods with leaders."""
-        return "reals" in target.offers and isinstance(method, Leading)
+        return "reals" in target.offers and isinstance(method, SteinIS)
 
     def words(self, method: Method | None = None) -> dict[str, str]:
         """With the force of the leaders."""
@@ -214,7 +215,7 @@ class ReweightingScene(OverPosterior):
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods that weigh given points anew."""
-        return "reals" in target.offers and isinstance(method, Reweighting)
+        return "reals" in target.offers and isinstance(method, BlackBoxIS)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture without an approximation, with dots of their own size, and rings."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.methods import Method
-from pmdviz.methods.stein.quantile_bins import QuantileBins
-from pmdviz.methods.stein.shown import Latent
+from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins
 from pmdviz.scenes.columns import (
     EMPTY_LINE,
     MAX_DRAWN,
@@ -251,7 +250,7 @@ class QuantileBinsScene(Scene):
 
     def applies(self, target: Target, method: Method) -> bool:
         """To latent points of one coordinate."""
-        return isinstance(method, Latent) and "discrete" in target.offers and target.dim == 1
+        return isinstance(method, DiscreteGFSVGD) and "discrete" in target.offers and target.dim == 1
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """In units in which the base reaches from -1 to 1."""

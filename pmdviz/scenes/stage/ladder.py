@@ -10,10 +10,10 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, effective_sample_size
 from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
-from pmdviz.methods.stein.shown import AreaUnderDiscrepancy, WithSurrogate
-from pmdviz.methods.stein.surrogates import PriorSurrogate
+from pmdviz.methods.stein.gf_svgd import GFSVGD, PriorSurrogate
+from pmdviz.methods.stein.steinis import PathIntegration
 from pmdviz.methods.step import TEMPERATURE
-from pmdviz.metrics.draws import once
+from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import (
     EMPTY_LINE,
     MAX_DRAWN,
@@ -247,7 +247,7 @@ class AreaScene(Scene):
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods that add one up."""
-        return isinstance(method, AreaUnderDiscrepancy)
+        return isinstance(method, PathIntegration)
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """The whole run; from minus the level to twice that: an area that leaves the picture has missed it."""
@@ -312,7 +312,7 @@ class SurrogateScene(OverPosterior):
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods with a surrogate."""
-        return "reals" in target.offers and isinstance(method, WithSurrogate)
+        return "reals" in target.offers and isinstance(method, GFSVGD)
 
     def words(self, method: Method | None = None) -> dict[str, str]:
         """With the two parts of the force."""

@@ -13,7 +13,7 @@ from pmdviz.densities.density import KernelDensity, variances
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
 from pmdviz.methods import Method
-from pmdviz.metrics.draws import once
+from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import (
     EMPTY_LINE,
     GOLDEN,

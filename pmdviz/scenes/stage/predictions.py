@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.methods import Method
-from pmdviz.metrics.draws import once
+from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes.columns import (
     EMPTY_DOTS,

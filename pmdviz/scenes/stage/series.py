@@ -10,7 +10,7 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
-from pmdviz.metrics.draws import once
+from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, Tiling, Words, curve_columns, joined, placed
 from pmdviz.scenes.stage import Pair, Ranges, Scene
 from pmdviz.targets import Target

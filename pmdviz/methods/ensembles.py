@@ -10,13 +10,12 @@ import numpy as np
 from pmdviz.densities.density import Points
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Flag
-from pmdviz.methods.base import read_only, rows_in_words
-from pmdviz.methods.grammar import Grammar, by
-from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
-from pmdviz.methods.shared.pulls import clipped, momentum, move_update, paced
-from pmdviz.methods.step import STEP_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, read_only, rows_in_words
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
+from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
+from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -24,23 +23,19 @@ STEPS = 300  # that the default budget is enough for
 
 
 class StraightThroughKnobs(MethodKnobs):
-    """The knobs of `straight_through`."""
+    """The knobs of `straight_through`.
 
-    kind_words = "knob of method 'straight_through':"
+    num_particles: Number of points, such as nets, that are trained apart from one another.
+    bootstrap: Each point learns from a bootstrap sample of its own: N rows drawn with replacement. Off: each draws its
+        batches from all rows, and the points differ by where they start and by their batches alone.
+    eta: The step size of Adam is η/t^κ at step t.
+    """
 
-    num_particles = num_particles_knob(
-        5, "restart", "Number of points, such as nets, that are trained apart from one another.", usual=(1, 50)
-    )
-    batch_size = batch_size_knob(100)
-    bootstrap = Flag(
-        True,
-        label="Bagging",
-        acts="restart",
-        doc="Each point learns from a bootstrap sample of its own: N rows drawn with replacement. Off: each draws its "
-        "batches from all rows, and the points differ by where they start and by their batches alone.",
-    )
-    eta = optimisers.eta(0.05, "The step size of Adam is η/t^κ at step t.")
-    kappa = optimisers.step_decay(0.0)
+    num_particles = NUM_PARTICLES.at(5, softbounds=(1, 50))
+    batch_size = BATCH_SIZE.at(100)
+    bootstrap = Flag(True, "Bagging", acts="restart")
+    eta = optimisers.ETA.at(0.05)
+    kappa = optimisers.STEP_DECAY.at(0.0)
 
     def work(self, num_data: int) -> Work:
         """The gradient of a batch for each point."""
@@ -60,7 +55,16 @@ class StraightThroughState(NamedTuple):
 
 
 class StraightThrough(BatchMethod):
-    """w_i <- clip(w_i + step Adam(grad log p(z_i, X_i))), z_i the state nearest to w_i, X_i a batch of its own rows.
+    """Straight-through estimation (bagged).
+
+    about: Straight-through estimation rounds real weights to discrete ones, and moves them by the gradient at those; an
+        ensemble of such points learns from bootstrap samples of the data.
+    formula: w ← clip(w + ε · Adam(∇_z log p(z, X_i))),  z = round(w),  X_i a bootstrap sample
+    what_moves: Particles climb apart from one another: real weights move, and a state changes where one is rounded.
+    source: Hinton 2012; Bengio, Léonard, Courville 2013; Hubara et al. 2016, Algorithm 1; bagging: Breiman 1996
+
+    gradient: Uphill on a batch of its own; D is the optimiser's pace.
+    clip: Back between the lowest value and the highest.
 
     The gradient is taken at the state z, as if z were w, and inside the target through signs as through clipped
     identities (`Target.grad_straight_through`). Together the points are an ensemble, of equal weight; it is no
@@ -68,28 +72,20 @@ class StraightThrough(BatchMethod):
     """
 
     name = "straight_through" if find_spec("sklearn") else ""  # with the digits goes its only target
-    title = "Straight-through estimation (bagged)"
-    about = (
-        "Straight-through estimation rounds real weights to discrete ones, and moves them by the gradient at those; "
-        "an ensemble of such points learns from bootstrap samples of the data."
-    )
-    formula = "w ← clip(w + ε · Adam(∇_z log p(z, X_i))),  z = round(w),  X_i a bootstrap sample"
-    what_moves = "Particles climb apart from one another: real weights move, and a state changes where one is rounded."
-    source = "Hinton 2012; Bengio, Léonard, Courville 2013; Hubara et al. 2016, Algorithm 1; bagging: Breiman 1996"
     short_title = "Straight-through"
     requires = frozenset({"discrete", "relaxation"})
     grammar = Grammar(
-        propagate=by("random start"),
-        move=by("gradient", remark="at the rounded point, on a bootstrap batch of its own"),
-        adapt=by("pace", remark="Adam"),
+        propagate="random start",
+        move="gradient (at the rounded point, on a bootstrap batch of its own)",
+        adapt="pace (Adam)",
     )
     Knobs = StraightThroughKnobs
     scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
     budget_words = f"{STEPS} steps of every point"
     update = move_update(
-        Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)", "Uphill on a batch of its own; D is the optimiser's pace."),
+        Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)"),
         momentum(),
-        Term("clip", "clipped", "+ (clip(w′) − w′)", "Back between the lowest value and the highest."),
+        Term("clip", "clipped", "+ (clip(w′) − w′)"),
         formula="w′ − w",
         unit="units of w",
     )

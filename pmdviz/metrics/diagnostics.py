@@ -1,4 +1,4 @@
-"""What weights p/q say: how far they move the mean and sds of q, and how much weights are to be trusted."""
+"""What weights and chains say of themselves: the shift by weights p/q, ESS, k-hat, R-hat."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
 from pmdviz.methods import Method
-from pmdviz.metrics.base import Measurable, Metric, has_reference, has_weights
+from pmdviz.metrics.base import Measurable, has_reference, has_weights, metric, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
+from collections.abc import Callable
 
+from pmdviz.densities.chains import bulk_ess, rhat
 
 MOST_OF_NETS = 20  # weights of a net
 DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides
@@ -104,27 +106,24 @@ def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, a
     return Shift(moved, float(ratios.min()), float(ratios.max()), ess, khat, len(log_weights), around_modes)
 
 
+def _work(frame: Measurable) -> float:
+    return 1.5 * num_draws(frame.target) * frame.target.num_data * (20 + 0.9 * frame.target.dim)
+
+
+def _real(target: Target, method: Method) -> bool:
+    return "reals" in target.offers
+
+
+def _unmatched(target: Target, method: Method) -> bool:
+    return not has_reference(target, method)
+
+
+@metric("shift", "importance shift", "posterior sds", 19, _real, _unmatched, short="shift", work=_work)
+@on_axis("shift", "Importance shift", colour="ink")
 def _moved(frame: Measurable) -> float | None:
+    """how far weights p/q of 1,500 draws move the mean of q; no reference is needed."""
     found = frame.shift
     return found.moved if isinstance(found, Shift) and found.ess >= FEWEST_ESS else None
-
-
-Metric(
-    name="shift",
-    title="importance shift",
-    short="shift",
-    unit="posterior sds",
-    about="how far weights p/q of 1,500 draws move the mean of q; no reference is needed",
-    measure=_moved,
-    work=lambda frame: 1.5 * num_draws(frame.target) * frame.target.num_data * (20 + 0.9 * frame.target.dim),
-    applies=lambda target, method: "reals" in target.offers,
-    traced=lambda target, method: not has_reference(target, method),
-    order=19,
-    axis="shift",
-    axis_title="Importance shift",
-    limits=(0.01, 100.0),
-    colour="ink",
-)
 
 
 # How much weights are to be trusted: the effective sample size, and the Pareto shape of the largest ones.
@@ -135,16 +134,31 @@ def _log_weights(frame: Measurable) -> np.ndarray:
     return next(iter(frame.densities.values())).log_weights
 
 
+@metric("ess", "ESS", "particles", 5, has_weights, drawn=True, always=True, ranks=False)
+@on_axis("ess", "ESS and ancestors", "ESS, ancestors (particles)", limits=(1.0, 1e5), colour="particles")
 def _ess(frame: Measurable) -> float:
+    """effective sample size, a rough count of how many weights matter: 1 / sum w^2."""
     return effective_sample_size(_log_weights(frame))
 
 
+@metric("ancestors", "ancestors", "particles", 6, lambda target, method: method.resamples, drawn=True, ranks=False)
+@on_axis("ess", limits=(1.0, 1e5), colour="approximate", dash=(6, 3))
 def _ancestors(frame: Measurable) -> int | None:
+    """how many of the first particles have descendants with any weight."""
     return frame.ancestry and frame.ancestry.number_alive(_log_weights(frame))
 
 
+def _may_have_khat(target: Target, method: Method) -> bool:
+    return method.family == "particles" or (method.family == "parametric" and "reals" in target.offers)
+
+
+@metric("khat", "k-hat", "", 30, _may_have_khat, lambda target, method: method.family == "particles", ranks=False)
+@on_axis("khat", "Pareto k-hat", log=False, limits=(-0.5, 2.0), colour="particles")
 def _khat(frame: Measurable) -> float | None:
-    """Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018)."""
+    """Pareto shape of the largest of S weights; above min(1 - 1/log10 S, 0.7) a few decide (Vehtari et al. 2024).
+
+    Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018).
+    """
     if frame.method.family == "particles":
         found = k_hat(_log_weights(frame))
     else:
@@ -153,55 +167,43 @@ def _khat(frame: Measurable) -> float | None:
     return float(found) if np.isfinite(found) else None
 
 
-def _may_have_khat(target: Target, method: Method) -> bool:
-    return method.family == "particles" or (method.family == "parametric" and "reals" in target.offers)
+# Diagnostics of chains: R-hat and the bulk effective sample size, of the worst coordinate.
 
 
-Metric(
-    name="ess",
-    title="ESS",
-    unit="particles",
-    about="effective sample size, a rough count of how many weights matter: 1 / sum w^2",
-    measure=_ess,
-    applies=has_weights,
-    drawn=True,
-    always=True,
-    ranks=False,
-    order=5,
-    axis="ess",
-    axis_title="ESS and ancestors",
-    axis_label="ESS, ancestors (particles)",
-    limits=(1.0, 1e5),
-    colour="particles",
-)
-Metric(
-    name="ancestors",
-    title="ancestors",
-    unit="particles",
-    about="how many of the first particles have descendants with any weight",
-    measure=_ancestors,
-    applies=lambda target, method: method.resamples,
-    drawn=True,
-    ranks=False,
-    order=6,
-    axis="ess",
-    limits=(1.0, 1e5),
-    colour="approximate",
-    dash=(6, 3),
-)
-Metric(
-    name="khat",
-    title="k-hat",
-    unit="",
-    about="Pareto shape of the largest of S weights; above min(1 - 1/log10 S, 0.7) a few decide (Vehtari et al. 2024)",
-    measure=_khat,
-    applies=_may_have_khat,
-    traced=lambda target, method: method.family == "particles",
-    ranks=False,
-    order=30,
-    log=False,
-    axis="khat",
-    axis_title="Pareto k-hat",
-    limits=(-0.5, 2.0),
-    colour="particles",
-)
+def worst(
+    frame: Measurable, diagnostic: Callable[[np.ndarray], float | None], of: Callable[[list[float]], float]
+) -> float | None:
+    """The worst (`of`: max or min) of what a diagnostic says of each coordinate; None where it has none of one."""
+    found = [diagnostic(coordinate) for coordinate in np.moveaxis(frame.chains, 2, 0)]
+    known = [value for value in found if value is not None]
+    return of(known) if len(known) == len(found) else None
+
+
+def work_of_draws(frame: Measurable) -> float:
+    """150 µs for every coordinate, and 60 ns for each of its draws."""
+    return 1.5e5 * frame.target.dim + 60.0 * frame.particles.size
+
+
+def is_chain(target: Target, method: Method) -> bool:
+    """Whether there are draws of chains in real coordinates."""
+    return method.family == "chain" and "reals" in target.offers
+
+
+# R-hat: whether chains, and the halves of each, agree with one another.
+
+
+@metric("rhat", "R-hat", "", 31, is_chain, ranks=False, work=work_of_draws)
+@on_axis("rhat", "R-hat", log=False, limits=(0.9, 2.0), colour="particles")
+def _rhat(frame: Measurable) -> float | None:
+    """rank-normalised split R-hat, the largest over the coordinates; above 1.01 chains, or their halves, disagree."""
+    return worst(frame, rhat, max)
+
+
+# Bulk ESS: how many independent draws the draws of chains are worth for the middle of the posterior.
+
+
+@metric("bulk_ess", "bulk ESS", "draws", 32, is_chain, ranks=False, work=work_of_draws)
+@on_axis("bulk_ess", "Bulk ESS", "bulk effective sample size (draws)", limits=(1.0, 1e5), colour="particles")
+def _bulk_ess(frame: Measurable) -> float | None:
+    """independent draws that those of the chains are worth (Vehtari et al. 2021), the fewest over the coordinates."""
+    return worst(frame, bulk_ess, min)

@@ -1,7 +1,4 @@
-"""Distances between draws of the approximation and draws of the reference, in any number of dimensions.
-
-All take 1,000 draws of each, always the same of the reference; coordinates are divided by the reference's sds.
-"""
+"""Means, sds and draws of the approximation against the reference's, in any number of dimensions."""
 
 from __future__ import annotations
 
@@ -12,13 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from pmdviz.kernels.chains import uniforms_of
-from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference, of_q
+from pmdviz.metrics.base import DASHED, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
+from typing import TYPE_CHECKING
+
+from pmdviz.methods import Method
+from pmdviz.metrics.base import DOTTED
+from pmdviz.targets.reference.enumeration import Enumeration, numbers_of
+
+if TYPE_CHECKING:
+    from pmdviz.densities.density import Density
+    from pmdviz.targets.reference.exact import Reference
 
 
 NUM_DRAWS = 1000
@@ -102,45 +108,18 @@ def units_of(frame: Measurable) -> np.ndarray:
     return np.sqrt(np.diag(frame.reference.cov))
 
 
+@metric("sliced_w", "sliced Wasserstein", "posterior sds", 16, has_reference, beyond_the_plane, work=of_q)
+@on_axis("draws", "Distances of draws", limits=(0.01, 10.0), colour="exact", dash=DASHED)
 def _sliced(frame: Measurable) -> float:
+    """mean over 64 directions of the W1 distance of 1,000 draws to 1,000 reference draws."""
     return sliced_wasserstein(frame.draws / units_of(frame), reference_draws(frame.target) / units_of(frame))
 
 
+@metric("marginal_tv", "marginal TV", "0 to 1", 14, has_reference, beyond_the_plane, work=of_q)
+@on_axis("marginal_tv", "Marginals", limits=(0.01, 1.0), colour="approximate")
 def _marginal_tv(frame: Measurable) -> float | None:
+    """largest total variation of a coordinate's marginal."""
     return None if frame.density.few else marginal_tv(frame.density, frame.target)
-
-
-Metric(
-    name="marginal_tv",
-    title="marginal TV",
-    unit="0 to 1",
-    about="largest total variation of a coordinate's marginal",
-    measure=_marginal_tv,
-    work=of_q,
-    applies=has_reference,
-    traced=beyond_the_plane,
-    order=14,
-    axis="marginal_tv",
-    axis_title="Marginals",
-    limits=(0.01, 1.0),
-    colour="approximate",
-)
-Metric(
-    name="sliced_w",
-    title="sliced Wasserstein",
-    unit="posterior sds",
-    about="mean over 64 directions of the W1 distance of 1,000 draws to 1,000 reference draws",
-    measure=_sliced,
-    work=of_q,
-    applies=has_reference,
-    traced=beyond_the_plane,
-    order=16,
-    axis="draws",
-    axis_title="Distances of draws",
-    limits=(0.01, 10.0),
-    colour="exact",
-    dash=(8, 3),
-)
 
 
 # Maximum mean discrepancy between draws of the approximation and draws of the reference, 1,000 of each.
@@ -209,7 +188,12 @@ def _discrepancy(xx: float, yy: float, xy: np.ndarray) -> float:
     return float(np.sqrt(max(squared, 0.0)))
 
 
+@metric(
+    "mmd", "MMD", "0 to 1.4", 15, has_reference, beyond_the_plane, work=lambda frame: 1.5e7 + 8e5 * frame.target.dim
+)
+@on_axis("draws", "Distances of draws", limits=(0.01, 1.5), colour="ink")
 def _mmd(frame: Measurable) -> float:
+    """maximum mean discrepancy of 1,000 draws to 1,000 reference draws."""
     target = frame.target
     if isinstance(target.space, Discrete):
         y, values = reference_draws(target), target.space.values
@@ -219,18 +203,108 @@ def _mmd(frame: Measurable) -> float:
     return mmd(frame.draws / units_of(frame), y, once(target, "spread", lambda: spread(y)))
 
 
-Metric(
-    name="mmd",
-    title="MMD",
-    unit="0 to 1.4",
-    about="maximum mean discrepancy of 1,000 draws to 1,000 reference draws",
-    measure=_mmd,
-    work=lambda frame: 1.5e7 + 8e5 * frame.target.dim,
-    applies=has_reference,
-    traced=beyond_the_plane,
-    order=15,
-    axis="draws",
-    axis_title="Distances of draws",
-    limits=(0.01, 1.5),
+# Means, sds and covariances against the reference's; total variation of weighted states.
+
+
+def mean_error(mean: np.ndarray, reference: Reference) -> float:
+    """max_k |E_q theta_k - E_p theta_k| / sd_p(theta_k)."""
+    return float((np.abs(mean - reference.mean) / np.sqrt(np.diag(reference.cov))).max())
+
+
+def sd_ratios(cov: np.ndarray, reference: Reference) -> np.ndarray:
+    """sd_q(theta_k) / sd_p(theta_k), (d,)."""
+    return np.sqrt(np.diag(cov) / np.diag(reference.cov))
+
+
+def kl_of_moments(mean: np.ndarray, cov: np.ndarray, reference: Reference) -> float | None:
+    """KL(N(E_p, Cov_p) || N(E_q, Cov_q)) in nats; None where Cov_q has no inverse."""
+    try:
+        factor, exact = np.linalg.cholesky(cov), np.linalg.cholesky(reference.cov)
+    except np.linalg.LinAlgError:
+        return None
+    spread, shift = np.linalg.solve(factor, exact), np.linalg.solve(factor, reference.mean - mean)
+    volume = 2 * (np.log(np.diag(factor)).sum() - np.log(np.diag(exact)).sum())
+    return float(0.5 * ((spread**2).sum() + (shift**2).sum() - len(mean) + volume))
+
+
+def kl_of_density(density: Density, reference: Reference) -> float | None:
+    """The same for an approximation; None of particles too few for a shape."""
+    return None if density.few else kl_of_moments(density.mean, density.cov, reference)
+
+
+@metric("mean_error", "error of the mean", "posterior sds", 10, has_reference, short="error", work=of_q)
+@on_axis("mean_error", "Error of the mean", limits=(0.01, 10.0), colour="ink")
+def _mean_error(frame: Measurable) -> float:
+    """largest over the coordinates of |mean - exact mean| / exact sd."""
+    return mean_error(frame.density.mean, frame.reference)
+
+
+def _solid(target: Target, method: Method) -> bool:
+    return has_reference(target, method) and "reals" in target.offers
+
+
+@metric("sd_ratio_min", "smallest sd ratio", "sd / exact sd", 11, _solid, ranks=False, work=of_q)
+@on_axis(
+    "sd_ratio",
+    "Standard deviations",
+    "sd ratio (sd / exact sd)",
+    log=False,
+    limits=(0.0, 2.0),
+    colour="approximate",
+    dash=DOTTED,
+)
+def _sd_ratio_min(frame: Measurable) -> float:
+    """smallest over the coordinates."""
+    return float(sd_ratios(frame.density.cov, frame.reference).min())
+
+
+@metric("sd_ratio_max", "largest sd ratio", "sd / exact sd", 12, _solid, ranks=False, work=of_q)
+@on_axis("sd_ratio", "Standard deviations", log=False, limits=(0.0, 2.0), colour="exact", dash=DASHED)
+def _sd_ratio_max(frame: Measurable) -> float:
+    """largest over the coordinates."""
+    return float(sd_ratios(frame.density.cov, frame.reference).max())
+
+
+@metric("kl_moments", "forward KL of moments", "nats", 13, _solid, beyond_the_plane, work=of_q)
+@on_axis("kl_moments", "forward KL of moments", colour="exact", dash=DASHED)
+def _kl_moments(frame: Measurable) -> float | None:
+    """KL(exact || approximation) of the Gaussians with their means and covariances."""
+    return kl_of_density(frame.density, frame.reference)
+
+
+# Total variation between weighted states and exact probabilities, where there are few states.
+
+FEW = 512  # states: of more, most are never drawn, and TV is near 1 for exact draws too
+
+
+def total_variation_of_states(space_numbers: np.ndarray, weights: np.ndarray, probabilities: np.ndarray) -> float:
+    """0.5 sum over all states of |q - p|, for points (m,) by the numbers of their states with weights (m,) of sum 1.
+
+    Only the states that were visited are looked at: the others add their probability.
+    """
+    visited, at = np.unique(space_numbers, return_inverse=True)
+    q, p = np.bincount(at, weights=weights), probabilities[visited]
+    return float(0.5 * (np.abs(q - p).sum() + max(0.0, 1.0 - p.sum())))
+
+
+def _few_states(target: Target, method: Method) -> bool:
+    if "discrete" not in target.offers:
+        return False
+    reference = target.reference()
+    return isinstance(reference, Enumeration) and len(reference.probabilities) <= FEW
+
+
+@metric("tv_states", "TV of states", "0 to 1", 8, _few_states)
+@on_axis(
+    "tv_states",
+    "TV of states",
+    "TV of states (0 identical, 1 no overlap)",
+    log=False,
+    limits=(0.0, 1.0),
+    fixed=True,
     colour="ink",
 )
+def _tv_states(frame: Measurable) -> float:
+    """total variation: half the sum over all states of |share of the particles - exact probability|."""
+    numbers = numbers_of(frame.target.space, frame.density.particles)
+    return total_variation_of_states(numbers, frame.density.weights, frame.reference.probabilities)

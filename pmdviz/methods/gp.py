@@ -1,0 +1,206 @@
+"""Gaussian processes: other ways to a posterior of functions, on the targets that have inducing inputs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import Density
+from pmdviz.kernels.factors import precision
+from pmdviz.knobs import Whole
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, Method, read_only
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import mean_terms, mean_update
+from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
+from pmdviz.targets import Target
+from pmdviz.targets.blocks import Conditionals
+
+
+class SubsetGPKnobs(MethodKnobs):
+    """The knobs of `subset_gp`.
+
+    subset_size: How many data points are used, in all. With all of them it is the exact Gaussian process. Time grows
+        like the cube.
+    """
+
+    subset_size = Whole(128, (1, 2048), (1, 512), "Subset size", "data points", log=True, basic=True)
+    batch_size = BATCH_SIZE.at(16)
+
+    def work(self, num_data: int) -> Work:
+        """The likelihood of the batch, once; and the matrix of the subset."""
+        return Work(kernels=float(self.subset_size) ** 2, likelihoods=self.rows(num_data))
+
+
+class SubsetGPState(NamedTuple):
+    """The subset as inducing inputs, and the exact posterior there: the fields of `Conditionals`, of one particle."""
+
+    particles: np.ndarray  # (1, p)
+    constants: np.ndarray
+    natural: np.ndarray
+    partitions: np.ndarray
+    prior_partitions: np.ndarray
+    iteration: int
+    seen: int  # rows of the subset so far
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """The inputs of the subset with the posterior there."""
+        return Conditionals(*self[:5])
+
+
+class SubsetGP(Method):
+    """Subset of data (exact Gaussian process).
+
+    about: Subset of data is the exact Gaussian process of some of the data; all others are left out.
+    formula: p(f | y_1, …, y_S),  S ≤ N
+    what_moves: No particles: the process is pinned down at one batch of inputs after the other.
+    source: Rasmussen, Williams 2006, section 8.3.3; Quiñonero-Candela, Rasmussen 2005
+
+    p(f | rows of the subset), exact: with inducing inputs at these rows the sparse process is the process itself.
+
+    A batch adds its inputs to the inducing inputs, where f given the others is the prior's, and then its rows by
+    Bayes' rule: P <- P + sum a a' / noise, h <- h + sum a y / noise in whitened coordinates, which are nested.
+    """
+
+    name = "subset_gp"
+    short_title = "Subset of data"
+    family = "parametric"
+    requires = frozenset({"conditional_family", "inducing_inputs"})
+    grammar = Grammar(move="closed form (Bayes' rule, a batch of the subset at a time)")
+    Knobs = SubsetGPKnobs
+    noun = "Gaussian"
+    budget_words = "the subset"
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: SubsetGPKnobs) -> SubsetGPState:
+        """No data: the prior."""
+        none = target.extended(None, target.data_rows[:0])
+        return SubsetGPState(*read_only(*none), 0, 0)
+
+    def batch_size(self, state: SubsetGPState, knobs: SubsetGPKnobs, num_data: int) -> int:
+        """B, and at last what is left of the subset."""
+        return min(knobs.batch_size, min(knobs.subset_size, num_data) - state.seen)
+
+    def batches(self, state: SubsetGPState, knobs: SubsetGPKnobs) -> str:
+        """No row twice."""
+        return "epochs"
+
+    def ended(self, state: SubsetGPState, knobs: SubsetGPKnobs, target: Target) -> str:
+        """When the subset is full."""
+        full = state.seen >= min(knobs.subset_size, target.num_data)
+        return "the subset is full" if full else ""
+
+    def step(
+        self, rng: np.random.Generator, state: SubsetGPState, target: Target, batch: np.ndarray, knobs: SubsetGPKnobs
+    ) -> tuple[SubsetGPState, StepInfo]:
+        """Bayes' rule for the batch."""
+        wider = target.extended(state.conditionals, batch)
+        after, seen = target.bounded(wider, batch, 1.0, 1.0), state.seen + len(batch)
+        words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
+        state = SubsetGPState(*read_only(*after), state.iteration + 1, seen)
+        return state, StepInfo(Cost(len(batch), len(batch)), words)
+
+    def density(self, state: SubsetGPState, knobs: SubsetGPKnobs, target: Target) -> Density:
+        """The Gaussian of the function, seen as the target sees it."""
+        return target.conditional_density(state.conditionals, np.zeros(1))
+
+
+# Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
+
+
+class SVIGPKnobs(BatchKnobs):
+    """The knobs of `svi_gp`."""
+
+    batch_size = BATCH_SIZE.at(128)
+    eta = optimisers.ETA.at(1.0)
+    n0 = optimisers.N0.at(1.0)
+    kappa = optimisers.KAPPA.at(0.5)
+
+    def work(self, num_data: int) -> Work:
+        """The likelihood of the batch, once."""
+        return Work(likelihoods=self.rows(num_data))
+
+
+class SVIGPState(NamedTuple):
+    """q(u) on one set of inducing inputs: the fields of `Conditionals`, of one particle."""
+
+    particles: np.ndarray  # (1, p)
+    constants: np.ndarray
+    natural: np.ndarray
+    partitions: np.ndarray
+    prior_partitions: np.ndarray
+    iteration: int
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """The inducing inputs with q(u)."""
+        return Conditionals(*self[:5])
+
+
+class SVIGP(BatchMethod):
+    """Stochastic variational inference for sparse Gaussian processes.
+
+    about: Stochastic variational inference keeps one set of inducing inputs and fits a Gaussian to the function there.
+    formula: maximise Σ_n E_q[log p(y_n | u)] - KL(q(u) || p(u)) over q(u) = N(m, S)
+    what_moves: No particles: the Gaussian of the function at one fixed set of inducing inputs moves.
+    source: Hensman, Fusi, Lawrence 2013, Eq. 4 and section 3.2; the bound: Titsias 2009
+
+    Ascent of L = sum_n [log N(y_n | a_n'm, noise) - (s_n + a_n'S a_n) / (2 noise)] - KL(q || prior), q = N(m, S).
+
+    In whitened coordinates, a = L^-1 k(Z, x) and s = 1 - a'a. In natural parameters, precision P = S^-1 and linear term
+    h = P m, a natural-gradient step on a batch is P <- (1-ρ) P + ρ (I + (N/B) sum a a' / noise) and
+    h <- (1-ρ) h + ρ (N/B) sum a y / noise: with all data and ρ = 1 the optimum. The inducing inputs stay: rows of the
+    data drawn without replacement. The bound is that of the model without FITC's correction, whatever the target has.
+    """
+
+    name = "svi_gp"
+    short_title = "SVI-GP"
+    family = "parametric"
+    requires = frozenset({"conditional_family", "inducing_inputs"})
+    grammar = Grammar(move="natural gradient (of the ELBO, on a batch)")
+    Knobs = SVIGPKnobs
+    noun = "Gaussian"
+    scalars = (STEP_SIZE,)
+    update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: SVIGPKnobs) -> SVIGPState:
+        """Inducing inputs among the data, and the prior there."""
+        return SVIGPState(*read_only(*target.conditionals(rng, 1)), 0)
+
+    def step(
+        self, rng: np.random.Generator, state: SVIGPState, target: Target, batch: np.ndarray, knobs: SVIGPKnobs
+    ) -> tuple[SVIGPState, StepInfo]:
+        """One natural-gradient step."""
+        t = state.iteration + 1
+        rho = optimisers.decayed(t, knobs)
+        after = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
+        words = f"step {rho:.3g} · batch of {len(batch):,}"
+        before, after = state, SVIGPState(*read_only(*after), t)
+        return after, StepInfo(
+            Cost(len(batch), len(batch)),
+            words,
+            scalars={"step_size": rho},
+            terms=ComputedTerms(lambda: terms_of(before, after, rho)),
+            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
+        )
+
+    def points(self, state: SVIGPState) -> np.ndarray:
+        """m, in whitened coordinates, (1, number of inducing inputs)."""
+        return spread_of(state, state.natural[0, :, -1])[None]
+
+    def density(self, state: SVIGPState, knobs: SVIGPKnobs, target: Target) -> Density:
+        """The Gaussian of the function, seen as the target sees it."""
+        return target.conditional_density(state.conditionals, np.zeros(1))
+
+
+def spread_of(state: SVIGPState, linear: np.ndarray) -> np.ndarray:
+    """P^-1 h for the state's precision P and some h, (M,) each."""
+    lower = np.tril(state.natural[0, :, :-1])
+    return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
+
+
+def terms_of(before: SVIGPState, after: SVIGPState, rho: float) -> dict[str, np.ndarray]:
+    """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
+    old = spread_of(before, before.natural[0, :, -1])
+    return mean_terms(spread_of(after, after.natural[0, :, -1]) - old, -rho * spread_of(after, old))

@@ -1,1 +1,0 @@
-"""Importance sampling: from the prior, and from a proposal that adapts to the posterior."""

@@ -1,0 +1,565 @@
+"""Mean-field variational Bayes by particles (Tran, Tseng, Kohn 2023): q is a product over blocks of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.product import ProductDensity
+from pmdviz.errors import TargetError
+from pmdviz.kernels.langevin_blocks import langevin_step
+from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, Method, checked_log_density, read_only, rows_in_words
+from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.optimisers import move_update
+from pmdviz.methods.particles import (
+    NUM_PARTICLES,
+    SmoothedMethod,
+    SmoothingKnobs,
+    check_reach,
+    equal_log_weights,
+    smoothed,
+    smoothed_along,
+)
+from pmdviz.methods.step import (
+    BATCH_SIZE,
+    STEP_SIZE,
+    BatchKnobs,
+    ComputedTerms,
+    Cost,
+    Scalar,
+    StepInfo,
+    Term,
+    Update,
+    Work,
+)
+from pmdviz.targets import Target
+from pmdviz.targets.blocks import Block, coordinate_blocks
+
+WINDOW = 50  # steps over which the lower bound is averaged before it is compared
+BOUND_EVERY = 10  # steps; it costs a likelihood of every particle, and tells nothing new at each of them
+USUAL_STEPS = 2000
+MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more it is diagonal
+
+
+class PMFVBKnobs(SmoothingKnobs):
+    """The knobs of `pmfvb`.
+
+    num_particles: Number of particles of every block.
+    num_others: How many particles of the other blocks, redrawn at every step, a gradient is averaged over.
+    step_size: Each particle moves by h/2 gradients and noise of variance h. What it settles to is off by O(h): too wide
+        a variance, on a Gaussian by 1/(1 - h/4v) for a variance v given all other parameters.
+    grouping: Which parameters are independent of one another under q. All together is no approximation: unadjusted
+        Langevin dynamics of every particle.
+    """
+
+    num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000))
+    num_others = Whole(10, (1, 10_000), (1, 100), "Averaged over", "particles", log=True)
+    step_size = Real(0.01, "(0, 1_000_000]", (1e-4, 1), "Langevin step h", "θ²", log=True, basic=True)
+    kappa = optimisers.STEP_DECAY.at(0.0)
+    grouping = Choice(
+        "target",
+        {"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"},
+        "Blocks",
+        basic=True,
+        acts="restart",
+    )
+    patience = Whole(
+        0,
+        (0, 10_000),
+        (0, 500),
+        "Stop when stalled",
+        "steps",
+        doc=f"End the run when the mean of the lower bound over the last {WINDOW} steps, known at every "
+        f"{BOUND_EVERY}th of them, has not risen for so many steps; 0 never does.",
+    )
+
+    def work(self, num_data: int, num_blocks: int = 2) -> Work:
+        """Gradients of m particles against those averaged over, for each block; and the lower bound."""
+        m = self.num_particles
+        averaged = 1 if num_blocks == 1 or self.grouping == "joint" else num_blocks * min(self.num_others, m)
+        return Work(likelihoods=m * num_data, gradients=m * averaged * num_data)
+
+    def work_on(self, target: Target) -> Work:
+        """The same for as many blocks as the target has, but for those in closed form."""
+        moved = sum(not block.closed for block in blocks_of(target, self))
+        return self.work(target.num_data, moved)
+
+
+class PMFVBState(NamedTuple):
+    """Particles, whose rows pair the blocks at random, and the parameters of blocks in closed form."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) equal, logsumexp 0
+    closed: Mapping[str, np.ndarray]  # by the block's name
+    iteration: int
+    bounds: np.ndarray  # (k,) lower bounds of the last WINDOW steps, one in BOUND_EVERY
+    best: float  # the highest mean of a whole window so far
+    best_at: int  # its iteration
+
+
+class PMFVB(Method):
+    """Particle mean-field VB.
+
+    about: Particle mean-field variational Bayes gives every block of parameters particles of its own, which climb the
+        log posterior averaged over the other blocks; what the blocks know of one another is lost.
+    formula: θ_b ← θ_b + (h/2) mean_k ∇_b log p(θ_b, θ_{-b}^{(k)}, X) + N(0, h I)
+    what_moves: Particles drift uphill with noise, one block of parameters after the other.
+    source: Tran, Tseng, Kohn 2023, Algorithm 1
+
+    drift: Uphill on the log posterior, averaged over particles of the other blocks.
+    noise: The noise that keeps the particles from coming to rest at the mode.
+    redrawn: Of a block whose best density has a closed form: a fresh draw from it.
+
+    One block moves after the other (Algorithm 1, Eq. 9).
+
+    E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. One
+    in closed form takes its best q, and is redrawn from.
+
+    The lower bound, mean log p(θ, X) + log m, has a constant in place of q's entropy: it falls where q grows as it
+    should, and nothing but when to stop is read off it. It is computed at every tenth step.
+    """
+
+    name = "pmfvb"
+    short_title = "PMFVB"
+    requires = frozenset({"reals", "gradient", "blocks"})
+    grammar = Grammar(
+        propagate="prior (unless the target has a better start)",
+        move="Langevin + closed form (block by block, averaged over the other blocks)",
+    )
+    Knobs = PMFVBKnobs
+    kernel_groups = ("langevin_blocks",)
+    scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
+
+    update = Update(
+        "move",
+        "θ′ − θ",
+        "move",
+        "units of θ",
+        (
+            Term("drift", "drift", "h/2 mean_k ∇_b log p(θ_b, θ_{−b}^{(k)}, X)"),
+            Term("noise", "noise", "+ √h ξ"),
+            Term("redrawn", "closed form", "+ (θ_b^{new} − θ_b)"),
+        ),
+    )
+
+    def default_budget(self, target: Target, knobs: PMFVBKnobs) -> int:
+        """For 2,000 steps: passes over the data, or without any so many evaluations a particle."""
+        if target.data is not None:
+            return USUAL_STEPS * target.num_data
+        averaged = knobs.work_on(target).gradients // knobs.num_particles
+        return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
+        """m points that the target begins with, as a rule from its prior; closed blocks by draws of their first q."""
+        particles = target.first_particles(rng, knobs.num_particles)
+        closed = {}
+        for block in blocks_of(target, knobs):
+            if block.closed:
+                closed[block.name] = target.closed_start(block)
+                particles[:, block.columns] = target.closed_draws(block, closed[block.name], rng, len(particles))
+        weights, bounds = equal_log_weights(len(particles)), np.empty(0)
+        return PMFVBState(*read_only(particles, weights), _kept(closed), 0, *read_only(bounds), -np.inf, 0)
+
+    def step(
+        self, rng: np.random.Generator, state: PMFVBState, target: Target, batch: np.ndarray, knobs: PMFVBKnobs
+    ) -> tuple[PMFVBState, StepInfo]:
+        """All blocks once, each given what the ones before it have come to."""
+        t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
+        h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
+        averaged, pulls = 0, []
+        for block in blocks:
+            columns = block.columns
+            if block.closed:
+                closed[block.name] = target.closed_form(block, particles, closed)
+                drawn = target.closed_draws(block, closed[block.name], rng, len(particles))
+                particles[:, columns] = drawn
+                continue
+            others, own = others_of(rng, particles, block, blocks, knobs), particles[:, columns]
+            gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
+            averaged += len(others)
+            steps = h * block.paces
+            normals = rng.standard_normal(gradient.shape, dtype=np.float32)  # a fifth of a step's time less
+            move(particles, columns, gradient, normals, steps)
+            pulls.append((columns, 0.5 * steps, gradient))
+        check_reach(particles, target, h, batch)
+        evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
+        bound = lower_bound(target, particles, batch) if bounded else None
+        before, state = state, recorded(state, particles, closed, bound)
+        words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
+        return state, StepInfo(
+            Cost(len(batch), evaluated * bounded, evaluated * averaged),
+            words,
+            scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
+            terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
+            numbers={"h": h},
+        )
+
+    def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
+        """The product of a KDE of every block; of many coordinates with a diagonal kernel."""
+        blocks, parts = blocks_of(target, knobs), []
+        for block in blocks:
+            own, scale = np.ascontiguousarray(state.particles[:, block.columns]), target.scale[block.columns]
+            kde = smoothed if len(block.coordinates) <= MOST_IN_SHAPE else smoothed_along
+            parts.append(kde(own, state.log_weights, knobs, scale))
+        return ProductDensity(tuple(block.coordinates for block in blocks), tuple(parts))
+
+    def ended(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> str:
+        """That the lower bound has stalled, where that is to end a run."""
+        known = state.best_at and state.iteration % BOUND_EVERY == 1
+        if not knobs.patience or not known or state.iteration - state.best_at < knobs.patience:
+            return ""
+        return f"the lower bound, a mean over {WINDOW} steps, has not risen for {knobs.patience:,} steps"
+
+
+def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
+    """The blocks that the knobs ask for."""
+    if knobs.grouping == "target":
+        return target.blocks
+    if knobs.grouping == "single":
+        return coordinate_blocks(target.parameter_names)
+    return (Block("all", tuple(range(target.dim))),)
+
+
+def move(
+    particles: np.ndarray, columns: slice | list[int], gradient: np.ndarray, normals: np.ndarray, steps: np.ndarray
+) -> None:
+    """x += h/2 gradient + sqrt(h) normals in a block's columns, in place."""
+    if isinstance(columns, slice):
+        langevin_step(particles, columns.start, gradient, normals, steps)
+    else:
+        particles[:, columns] += 0.5 * steps * gradient + np.sqrt(steps) * normals
+
+
+def terms_of(
+    before: PMFVBState, particles: np.ndarray, pulls: Sequence[tuple[slice | list[int], np.ndarray, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """By how much each particle was moved by the gradients, by noise, and where its block was redrawn, (m, d) each."""
+    drift, noise, redrawn = np.zeros((3, *particles.shape))
+    redrawn += particles - before.particles
+    for columns, halves, gradient in pulls:
+        drift[:, columns] = halves * gradient
+        noise[:, columns] = redrawn[:, columns] - drift[:, columns]
+        redrawn[:, columns] = 0.0
+    return {"drift": drift, "noise": noise} | ({"redrawn": redrawn} if redrawn.any() else {})
+
+
+def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> float:
+    """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, as log m is no entropy."""
+    return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
+
+
+def others_of(
+    rng: np.random.Generator, particles: np.ndarray, block: Block, blocks: Sequence[Block], knobs: PMFVBKnobs
+) -> np.ndarray:
+    """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no other block has any."""
+    if all(other.closed for other in blocks if other is not block):
+        return particles[:1]
+    return particles[rng.choice(len(particles), min(knobs.num_others, len(particles)), replace=False)]
+
+
+def recorded(
+    state: PMFVBState, particles: np.ndarray, closed: Mapping[str, np.ndarray], bound: float | None
+) -> PMFVBState:
+    """The next state, with the lower bound, where it is known, among the last ones and their highest mean so far."""
+    t, bounds, best, best_at = state.iteration + 1, state.bounds, state.best, state.best_at
+    if bound is not None:
+        bounds = np.append(bounds, bound)[-(WINDOW // BOUND_EVERY) :]
+    if bound is not None and len(bounds) == WINDOW // BOUND_EVERY and bounds.mean() > best:
+        best, best_at = float(bounds.mean()), t
+    particles, bounds = read_only(particles, bounds)
+    return PMFVBState(particles, state.log_weights, _kept(closed), t, bounds, best, best_at)
+
+
+def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarray:
+    """The gradient (m, k) of a block. Raises TargetError where it is not finite."""
+    if np.isfinite(gradient.sum()):  # no array of their size where all is well
+        return gradient
+    bad = ~np.isfinite(gradient).all(axis=1)
+    if not bad.any():
+        return gradient
+    words = f"the gradient of a block of target {target.name!r} is {gradient[bad][0]}, averaged over other blocks"
+    raise TargetError(words, None, rows_in_words(batch))
+
+
+def _kept(closed: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Parameters that do not change any more."""
+    names = list(closed)
+    return MappingProxyType(dict(zip(names, read_only(*(closed[name] for name in names)), strict=True)))
+
+
+# Particle mean-field VB for nets: every particle moves a random block of its weights, against the mean particle.
+
+NET_STEPS = 3000
+KEPT = 0.98  # of the running sum of squares, a step
+SPREAD = 0.05  # sd of the particles around a common draw
+VALIDATED_EVERY = 10  # steps
+LEARNT, WARMED_UP = 0.1, 200  # nats by which a net must beat a constant, and steps before that is asked for
+
+
+class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
+    """The knobs of `pmfvb_nn`.
+
+    num_particles: Number of particles M, each the weights of a net.
+    start: Around one common draw of weights, or each at a draw of its own. The mean of nets whose hidden units stand in
+        different orders is no net: independent ones average to a flat line.
+    step_size: Each particle moves by h/2 gradients and noise of variance h, with h = h₀/N: gradients are sums over N
+        data.
+    drift: What the mean gradient is divided by: v as a variance of gradients, as Adam-SGLD has it; or as a standard
+        deviation, whose root is then taken, as the paper prints it.
+    drift_scale: The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for N =
+        100,000.
+    memory: Fraction of the running mean gradient that a step keeps.
+    square_memory: Fraction of the running spread v of the particles' gradients that a step keeps.
+    damping: Added to v under the root.
+    block_share: Share of its weights, a new one for every particle and step, that a particle moves; at least one. With
+        1 nothing is left to the mean particle, and each is an unadjusted Langevin chain.
+    """
+
+    num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500))
+    batch_size = BATCH_SIZE.at(100)
+    start = Choice(
+        "common",
+        {"common": "around one draw", "independent": "a draw each"},
+        "Particles start",
+        basic=True,
+        acts="restart",
+    )
+    step_size = Real(0.02, "(0, 1_000_000]", (1e-4, 1), "Langevin step h₀", "N w²", log=True, basic=True)
+    drift = Choice("adam", {"adam": "over standard deviations", "paper": "over their square roots"}, "Adaptive drift")
+    drift_scale = Real(
+        0.6, (0, 1_000_000), (0, 10), "Drift scale a/N", default_by=("drift", {"adam": 0.6, "paper": 0.1})
+    )
+    memory = Real(0.9, "[0, 1)", (0, 0.99), "Gradient memory β₁")
+    square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Spread memory β₂")
+    damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 10), "Drift damping λ", log=True)
+    block_share = Real(0.1, "(0, 1]", (0.01, 1), "Block", "fraction of weights")
+    patience = Whole(
+        0,
+        (0, 100_000),
+        (0, 1000),
+        "Stop when stalled",
+        "steps",
+        doc=f"End the run when the validation score of the mean particle, seen every {VALIDATED_EVERY} steps, has not "
+        "fallen for so many steps; 0 never does.",
+    )
+
+    def work(self, num_data: int) -> Work:
+        """Two gradients of a batch for each particle."""
+        return Work(gradients=2 * self.num_particles * self.rows(num_data))
+
+
+class PMFVBNNState(NamedTuple):
+    """Particles of the weights with a draw of s2 each, the factors q(tau) and q(s2), and the drift's memories."""
+
+    particles: np.ndarray  # (M, d)
+    log_weights: np.ndarray  # (M,) equal, logsumexp 0
+    scale_rates: np.ndarray  # (d_w,) of q(tau_j), inverse gamma
+    first: np.ndarray  # (d_w,) m, running mean of the gradients
+    second: np.ndarray  # (d_w,) v, running spread of them over the particles
+    misfit: float  # running sum of squares over all N rows
+    iteration: int
+    score: float  # of the mean particle on validation rows, nats a row; NaN before it is known
+    flat_score: float  # of a constant
+    best: float
+    best_at: int  # its iteration
+
+
+class PMFVBNN(BatchMethod, SmoothedMethod):
+    """Particle mean-field VB for nets.
+
+    about: Particle mean-field VB for nets moves a random tenth of every particle's weights by Langevin steps, with the
+        other weights at the mean of all particles, and pulls them along a common drift.
+    formula: w_ι ← w_ι + (h/2) [∇_ι log π(w_ι, w̄_{-ι}) + a m/√(v + λ)] + N(0, h I)
+    what_moves: Particles move a random part of their weights with noise, the rest taken from their mean.
+    source: Tran, Tseng, Kohn 2023, Algorithm 2, with v as in Kim, Song, Liang 2022
+
+    prior: Towards 0, the more the smaller a weight's prior variance τ.
+    likelihood: Uphill on this batch, with all weights outside the block at their mean.
+    push: Onwards along the slopes of the steps before.
+    noise: The noise that keeps the particles from coming to rest at the mode.
+    redrawn: Of the noise variance: a fresh draw from its best density.
+
+    Within the block, drawn at random, stand the particle's own weights, elsewhere those of the mean particle, and
+    log pi = -1/2 sum_j E(1 / tau_j) w_j^2 + E log p(batch | w, s2) N/B. m and v are moved after all particles have
+    been; q(tau_j) = IG(alpha_0 + 1/2, beta_0 + <w_j^2> / 2) and q(s2) = IG(a + N/2, b + SSE / 2) in closed form, SSE
+    the running mean over particles and batches of N/B times a batch's. As printed the moments are moved within the
+    loop, h = 0.001 whatever N is, and v is the root of the spread, the root of which is taken again: `drift`.
+    """
+
+    name = "pmfvb_nn"
+    short_title = "PMFVB-NN"
+    requires = frozenset({"reals", "latent_scales"})
+    grammar = Grammar(
+        propagate="random start (around one common draw)",
+        move="Langevin + closed form (a tenth of the weights of each net, on a batch)",
+        adapt="pace (of the common drift)",
+    )
+    Knobs = PMFVBNNKnobs
+    scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats a row"))
+    budget_words = f"{NET_STEPS:,} steps"
+    update = move_update(
+        Term("prior", "prior", "− h/2 E(1/τ) w"),
+        Term("likelihood", "likelihood of the batch", "+ h/2 N/B Σ ∇ log p(x | w_ι, w̄)"),
+        Term("push", "adaptive drift", "+ h/2 a m/√(v + λ)"),
+        Term("noise", "noise", "+ √h ξ"),
+        Term("redrawn", "closed form", "+ (s′ − s)"),
+        formula="w′ − w",
+        unit="units of w",
+    )
+
+    def default_budget(self, target: Target, knobs: PMFVBNNKnobs) -> int:
+        """Three thousand steps."""
+        return NET_STEPS * min(knobs.batch_size, target.num_data)
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBNNKnobs) -> PMFVBNNState:
+        """A little noise around one common draw, or a draw each; s2 as if nothing were explained, that is 1."""
+        m, d = knobs.num_particles, target.num_weights
+        if knobs.start == "common":
+            weights = target.first_weights(rng, 1) + SPREAD * rng.standard_normal((m, d))
+        else:
+            weights = target.first_weights(rng, m)
+        particles, misfit = target.with_noise(weights, np.ones(m)), float(target.num_data)
+        arrays = particles, equal_log_weights(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
+        return PMFVBNNState(*read_only(*arrays), misfit, 0, np.nan, target.flat_score, np.inf, 0)
+
+    def step(
+        self, rng: np.random.Generator, state: PMFVBNNState, target: Target, batch: np.ndarray, knobs: PMFVBNNKnobs
+    ) -> tuple[PMFVBNNState, StepInfo]:
+        """A block of every particle; then the moments, and the factors in closed form."""
+        t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
+        weights, ridge = state.particles[:, : target.num_weights], ridge_of(state, target)
+        chosen = blocks(rng, weights, knobs.block_share)
+        own = np.take_along_axis(weights, chosen, axis=1)
+        points = np.repeat(weights.mean(axis=0)[None], len(weights), axis=0)
+        np.put_along_axis(points, chosen, own, axis=1)
+        precision = noise_precision(state.misfit, target)
+        likelihood, _ = target.weight_gradient(points, batch, precision)
+        push = a * state.first / np.sqrt(state.second + knobs.damping)
+        slopes, pull = {"prior": -ridge * points, "likelihood": likelihood}, likelihood - ridge * points + push
+        noise = np.sqrt(h) * rng.standard_normal(chosen.shape)
+        moved = weights.copy()
+        np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
+        check_reach(moved, target, knobs.step_size, batch)
+        likelihood, misfit = target.weight_gradient(moved, batch, precision)
+        first, second = moments(state, likelihood - ridge * moved, knobs)
+        running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())
+        particles = target.with_noise(moved, noise_draws(rng, running, target, len(moved)))
+        arrays = read_only(particles, state.log_weights, rates_of(moved, target), first, second)
+        after = validated(PMFVBNNState(*arrays, running, t, *state[7:]), target)
+        slopes["push"] = np.broadcast_to(push, moved.shape)
+        terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))
+        numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}
+        info = _info(h, len(batch), len(moved), chosen.shape[1], after)
+        return after, info._replace(terms=terms, numbers=numbers)
+
+    def ended(self, state: PMFVBNNState, knobs: PMFVBNNKnobs, target: Target) -> str:
+        """That the validation score has stalled, where that is to end a run."""
+        if not knobs.patience or not state.best_at or state.iteration - state.best_at < knobs.patience:
+            return ""
+        return f"the validation score has not fallen for {knobs.patience:,} steps"
+
+    def caveat(self, state: PMFVBNNState, knobs: PMFVBNNKnobs) -> str:
+        """That the mean particle predicts no better than a constant."""
+        if state.iteration < WARMED_UP or not state.score > state.flat_score - LEARNT:
+            return super().caveat(state, knobs)
+        return (
+            "the mean particle has learnt nothing: it predicts no better than a constant, as the mean of nets does "
+            "whose hidden units stand in different orders"
+        )
+
+
+def net_terms(
+    before: np.ndarray,
+    after: np.ndarray,
+    chosen: np.ndarray,
+    h: float,
+    slopes: Mapping[str, np.ndarray],
+    noise: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """What moved each particle (M, d): the slopes (M, d_w) and the noise (M, k) in its block, and what was redrawn."""
+    own = {name: 0.5 * h * np.take_along_axis(slope, chosen, axis=1) for name, slope in slopes.items()}
+    terms = {}
+    for name, values in {**own, "noise": noise}.items():
+        terms[name] = np.zeros(before.shape)
+        np.put_along_axis(terms[name], chosen, values, axis=1)
+    redrawn = np.zeros(before.shape)
+    weights = len(next(iter(slopes.values()))[0])
+    redrawn[:, weights:] = (after - before)[:, weights:]
+    return terms | ({"redrawn": redrawn} if redrawn.any() else {})
+
+
+def blocks(rng: np.random.Generator, weights: np.ndarray, share: float) -> np.ndarray:
+    """Numbers of a random share of the weights (M, d_w) for every particle, without repetition, (M, k)."""
+    m, d = weights.shape
+    count = min(max(1, round(share * d)), d)
+    return np.argpartition(rng.random((m, d)), count - 1, axis=1)[:, :count]
+
+
+def moments(state: PMFVBNNState, gradients: np.ndarray, knobs: PMFVBNNKnobs) -> tuple[np.ndarray, np.ndarray]:
+    """The drift's memories (d_w,) after gradients (M, d_w): of their mean, and of their spread over the particles.
+
+    A single particle has no spread; its squared gradient stands for that, as in Adam.
+    """
+    mean = gradients.mean(axis=0)
+    spread = gradients.var(axis=0) if len(gradients) > 1 else mean**2
+    if knobs.drift == "paper":
+        spread = np.sqrt(spread)
+    first = knobs.memory * state.first + (1 - knobs.memory) * mean
+    return first, knobs.square_memory * state.second + (1 - knobs.square_memory) * spread
+
+
+def rates_of(weights: np.ndarray, target: Target) -> np.ndarray:
+    """beta_0 + <w_j^2> / 2, the rates (d_w,) of q(tau_j)."""
+    return target.scale_prior.rate + 0.5 * (weights**2).mean(axis=0)
+
+
+def ridge_of(state: PMFVBNNState, target: Target) -> np.ndarray:
+    """E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)."""
+    return (target.scale_prior.shape + 0.5) / state.scale_rates
+
+
+def noise_factor(misfit: float, target: Target) -> tuple[float, float]:
+    """Shape a + N/2 and rate b + SSE / 2 of q(s2)."""
+    shape, rate = target.noise_prior
+    return shape + 0.5 * target.num_data, rate + 0.5 * misfit
+
+
+def noise_precision(misfit: float, target: Target) -> float:
+    """E 1 / s2; 1 where there is no noise."""
+    if target.noise_prior is None:
+        return 1.0
+    shape, rate = noise_factor(misfit, target)
+    return shape / rate
+
+
+def noise_draws(rng: np.random.Generator, misfit: float, target: Target, n: int) -> np.ndarray:
+    """n draws (n,) of q(s2); 1 where there is no noise."""
+    if target.noise_prior is None:
+        return np.ones(n)
+    shape, rate = noise_factor(misfit, target)
+    return rate / rng.standard_gamma(shape, n)
+
+
+def validated(state: PMFVBNNState, target: Target) -> PMFVBNNState:
+    """The state with the score of the mean particle and E s2 on the validation rows, where it is time for that."""
+    if state.iteration % VALIDATED_EVERY and state.iteration > 1:
+        return state
+    variance = 1.0
+    if target.noise_prior is not None:
+        shape, rate = noise_factor(state.misfit, target)
+        variance = rate / (shape - 1)
+    score = target.validation_score(state.particles[:, : target.num_weights].mean(axis=0), variance)
+    if not score < state.best:
+        return state._replace(score=score)
+    return state._replace(score=score, best=score, best_at=state.iteration)
+
+
+def _info(h: float, rows: int, count: int, block: int, state: PMFVBNNState) -> StepInfo:
+    words = f"h {h:.3g} · batch of {rows:,} · {block} weights of each net · validation score {state.score:.4g}"
+    scalars = {"step_size": h, "validation": state.score}
+    return StepInfo(Cost(rows, 0, 2 * rows * count), words, scalars=scalars)

@@ -1,0 +1,244 @@
+"""Step sizes, numbers of particles, directions of Adam, AdaGrad and plain gradients, and what moves add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.knobs import Real
+from pmdviz.methods.step import ComputedTerms, Term, Update
+from pmdviz.targets import Target
+
+# Step sizes gamma_t in (0, 1] and numbers of particles m_t, as pure functions of the step number t = 1, 2, ...
+
+
+def decay(t: int, eta: float, n0: float, kappa: float) -> float:
+    """gamma_t = min(1, eta / (n0 + t^kappa)): covers 1/t, 1/(n0 + t) and eta/(n0 + sqrt t).
+
+    Source: the step sizes of Dai et al. 2016, section 6 and Theorem 6, in one form (ours).
+    """
+    return min(1.0, eta / (n0 + float(t) ** kappa))
+
+
+def constant(t: int, step_size: float) -> float:
+    """gamma_t = step_size: remembers about the last 1/step_size batches."""
+    return step_size
+
+
+def theorem6(t: int, delta: float, gradient_bound: float, smoothness: float, m: int, d: int) -> float:
+    """gamma_t = min(2 / (t + 1), Delta / (M m_t^(beta / (d + 2 beta)))), m particles in d dimensions.
+
+    1/Delta bounds the density from below on its support, M the gradient's largest value, beta is the Hoelder
+    smoothness. Source: Dai et al. 2016, Theorem 6.
+    """
+    return min(2.0 / (t + 1), delta / (gradient_bound * float(m) ** (smoothness / (d + 2 * smoothness))))
+
+
+SCHEDULES: dict[str, Callable[[int, Any, int, int], float]] = {
+    "decay": lambda t, knobs, m, d: decay(t, knobs.eta, knobs.n0, knobs.kappa),
+    "constant": lambda t, knobs, m, d: constant(t, knobs.step_size),
+    "theorem6": lambda t, knobs, m, d: theorem6(t, knobs.delta, knobs.gradient_bound, knobs.smoothness, m, d),
+}
+
+
+def power(t: int, first: int, exponent: float, most: int) -> int:
+    """m_t = first t^exponent, rounded, at most `most`.
+
+    Theorem 6 of Dai et al. 2016 reaches KL = O(1/T) with m_t = O(t^(2 + d/beta)).
+    """
+    return int(min(float(most), round(first * float(t) ** exponent)))
+
+
+def jump(t: int, first: int, until: int, most: int) -> int:
+    """m_t = first up to t = `until`, then `most` (Dai et al. 2016, the closing remark of section 3)."""
+    return first if t <= until else most
+
+
+GROWTHS: dict[str, Callable[[int, Any], int]] = {
+    "fixed": lambda t, knobs: knobs.num_particles,
+    "power": lambda t, knobs: power(t, knobs.num_particles, knobs.growth_exponent, knobs.most_particles),
+    "jump": lambda t, knobs: jump(t, knobs.num_particles, knobs.until, knobs.most_particles),
+}
+
+
+FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
+
+ETA_DOC = "Numerator of the step size min(1, η/(n₀ + t^κ))."
+N0_DOC = "Makes the first steps smaller: the step size is min(1, η/(n₀ + t^κ))."
+KAPPA_DOC = "How fast the step size min(1, η/(n₀ + t^κ)) decays. The Robbins-Monro conditions hold for 1/2 < κ ≤ 1."
+ETA = Real(1.0, "(0, 1_000_000]", (0.1, 100), "Step size η", log=True, basic=True, doc=ETA_DOC)
+N0 = Real(1.0, (0, 1_000_000), (0, 200), "Delay n₀", "steps", doc=N0_DOC)
+KAPPA = Real(1.0, "(0, 1]", (0.1, 1), "Decay exponent κ", doc=KAPPA_DOC)
+STEP_DECAY = Real(0.0, (0, 1), (0, 1), "Decay exponent κ", doc="How fast the step size η/t^κ falls; with 0 it stays.")
+
+
+def decayed(t: int, knobs: object) -> float:
+    """min(1, eta / (n0 + t^kappa)) for step t = 1, 2, ... (Robbins and Monro's condition for kappa in (1/2, 1])."""
+    return decay(t, knobs.eta, knobs.n0, knobs.kappa)
+
+
+def step_size(t: int, eta: float, kappa: float) -> float:
+    """eta / t^kappa for step t = 1, 2, ...: alpha / (1 + l)^beta of Han's thesis."""
+    return eta / float(t) ** kappa
+
+
+def adam(
+    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Direction, mean and mean square of the gradients so far (Kingma and Ba 2015, Algorithm 1), t from 1.
+
+    A direction is about 1 in every coordinate whatever the gradient's size.
+    """
+    first, second = FIRST * first, SECOND * second
+    first += (1 - FIRST) * gradient
+    second += (1 - SECOND) * gradient**2
+    direction = first / (1 - FIRST**t)
+    direction /= np.sqrt(second / (1 - SECOND**t)) + SMALLEST
+    return direction, first, second
+
+
+def adagrad(
+    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Direction by the sum of all squared gradients (Duchi, Hazan, Singer 2011); `first` is left as it is."""
+    second = second + gradient**2
+    return gradient / (np.sqrt(second) + SMALLEST), first, second
+
+
+def plain(
+    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The gradient itself (Robbins, Monro 1951); the memories are left as they are."""
+    return gradient, first, second
+
+
+OPTIMISERS = {"adam": adam, "adagrad": adagrad, "plain": plain}
+
+
+class Parts(NamedTuple):
+    """A direction as `pace` times the gradient of its step, and what earlier ones add: each of the gradient's shape."""
+
+    pace: np.ndarray
+    past: np.ndarray
+
+
+def adam_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+    """Of the direction of `adam` in step t, by `first` before the step and `second` after it."""
+    divisor = (1 - FIRST**t) * (np.sqrt(second / (1 - SECOND**t)) + SMALLEST)
+    return Parts((1 - FIRST) / divisor, FIRST * first / divisor)
+
+
+def adagrad_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+    """Of that of `adagrad`, which adds nothing of earlier gradients."""
+    return Parts(1 / (np.sqrt(second) + SMALLEST), np.zeros(first.shape))
+
+
+def plain_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+    """Of the gradient itself."""
+    return Parts(np.ones(first.shape), np.zeros(first.shape))
+
+
+PARTS = {"adam": adam_parts, "adagrad": adagrad_parts, "plain": plain_parts}
+
+
+# What the moves of flows and of fitted densities add up to: pulls, as an optimiser paces them, and what it remembers.
+#
+# A move is a step times a direction. The direction of Adam is D times the force of the step, in each coordinate, and
+# what it remembers of earlier forces; so each part of the force has its share of the move, and the memory is a term of
+# its own. Optimisers without a memory have no such term.
+
+
+def momentum(step: str = "ε") -> Term:
+    """The term of an optimiser's memory, where `step` is the symbol of the step size."""
+    return Term("momentum", "momentum", f"+ {step} M", "What the optimiser remembers of the steps before.")
+
+
+def move_update(*terms: Term, formula: str = "θ′ − θ", unit: str = "units of θ") -> Update:
+    """How far a point moved, as a sum of terms."""
+    return Update("move", formula, "move", unit, terms)
+
+
+def flow_update(
+    drive: str, repulsion: str, uphill: str, *more: Term, formula: str = "θ′ − θ", unit: str = "units of θ"
+) -> Update:
+    """Of a Stein flow: the formulas of its two forces, and in words what is uphill. D is the optimiser's pace."""
+    about = f"Uphill on {uphill}, averaged over the neighbours; D is the pace of each coordinate."
+    return move_update(
+        Term("drive", "uphill", f"ε D {drive}", about),
+        Term("repulsion", "apart", f"+ ε D {repulsion}", "Away from the neighbours: the particles stay spread out."),
+        *more,
+        formula=formula,
+        unit=unit,
+    )
+
+
+def paced(
+    optimiser: str,
+    memory: tuple[np.ndarray, np.ndarray, int],
+    step: np.ndarray | float,
+    unit: np.ndarray | float,
+    forces: Callable[[], Mapping[str, np.ndarray]],
+) -> ComputedTerms:
+    """The share of each force in a move by step times direction, and that of the memory where there is one.
+
+    `memory`: `first` before the step, `second` after it, and t. `forces` gives parts, of which `unit` times the sum
+    was what the optimiser got.
+    """
+
+    def compute() -> dict[str, np.ndarray]:
+        pace, past = PARTS[optimiser](*memory)
+        terms = {name: step * pace * (unit * force) for name, force in forces().items()}
+        return terms | ({"momentum": step * past} if past.any() else {})
+
+    return ComputedTerms(compute)
+
+
+def clipped(parts: Mapping[str, np.ndarray], free: np.ndarray, after: np.ndarray) -> ComputedTerms:
+    """The parts of a move that was to end at `free` (m, d), and what clipping made of it where it ends elsewhere."""
+    return ComputedTerms(lambda: {**parts} | ({"clip": after - free} if (after != free).any() else {}))
+
+
+# What moves the mean of a fitted Gaussian: the pull of the prior and that of the batch, both averaged over q.
+
+
+def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: str = "μ′ − μ") -> Update:
+    """Of a mean that moves by `step` times `pace` times its gradient, both of them symbols.
+
+    `bound` is the letter of what takes the place of the likelihood, where something does.
+    """
+    return move_update(
+        Term("prior", "prior", f"{step} {pace} E_q ∇ log p(θ)", "Towards a higher prior, on average over q."),
+        Term(
+            "likelihood",
+            "likelihood of the batch",
+            f"+ {step} {pace} N/B Σ E_q ∇ log {bound}(x | θ)",
+            "Towards what explains this batch better, as if all data were like it.",
+        ),
+        *more,
+        formula=formula,
+    )
+
+
+def natural_terms(
+    move: np.ndarray, step: float, cholesky: np.ndarray, theta: np.ndarray, target: Target
+) -> dict[str, np.ndarray]:
+    """Of a natural step: S' times the gradient, S' = L L' of the new factor L (d, d), or of its diagonal (d,).
+
+    `move` (d,) is that of the mean, theta (n, d) the draws of q that the gradient is a mean over.
+    """
+    prior = target.grad_log_prior(theta).mean(axis=0)
+    spread = cholesky**2 * prior if cholesky.ndim == 1 else cholesky @ (cholesky.T @ prior)
+    return mean_terms(move, step * spread)
+
+
+def paced_terms(move: np.ndarray, slope: np.ndarray, theta: np.ndarray, target: Target) -> dict[str, np.ndarray]:
+    """Of a step that takes each number of the gradient `slope` (d,) at a pace of its own: the move over the slope."""
+    pace = np.divide(move, slope, out=np.zeros_like(move), where=slope != 0)
+    return mean_terms(move, pace * target.grad_log_prior(theta).mean(axis=0))
+
+
+def mean_terms(move: np.ndarray, prior: np.ndarray) -> dict[str, np.ndarray]:
+    """A move (d,) as what the `prior` (d,) does of it and what the batch does, (1, d) each."""
+    return {"prior": prior[None], "likelihood": (move - prior)[None]}

@@ -1,0 +1,293 @@
+"""What methods with weighted particles share: draws, weights, and the smoothing kernel that makes a density of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
+from pmdviz.densities.density import KernelDensity, normalise, weighted_sum
+from pmdviz.densities.diagonal import MANY, DiagonalDensity, diagonal_density, few_density
+from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
+from pmdviz.errors import TargetError
+from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
+from pmdviz.kernels.thinning import thinned
+from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.methods.base import Method, checked_log_prior, rows_in_words
+from pmdviz.methods.step import MethodKnobs, Term, Update
+from pmdviz.targets import Target
+
+DRAWS = {"balanced": 16, "independent": 1}  # candidates for each draw
+MAX_NUMBERS = 4_000_000  # coordinates of all candidates, 32 MB: beyond it each draw has fewer
+
+RESAMPLERS: dict[str, Callable[[np.random.Generator, np.ndarray, int], np.ndarray]] = {
+    "systematic": lambda rng, weights, n: systematic(weights, n, rng.random()),
+    "stratified": lambda rng, weights, n: stratified(weights, rng.random(n)),
+    "residual": lambda rng, weights, n: residual(weights, rng.random(n)),
+    "multinomial": lambda rng, weights, n: multinomial(weights, rng.random(n)),
+}
+
+
+def candidates_each(draws: str, n: int, dim: int) -> int:
+    """How many candidates there are for each of n draws in `dim` dimensions."""
+    return max(1, min(DRAWS[draws], MAX_NUMBERS // (n * dim)))
+
+
+def from_prior(rng: np.random.Generator, target: Target, n: int, draws: str) -> np.ndarray:
+    """n draws (n, d) from the target's prior; cells are as wide as the prior's sd makes them."""
+    each = candidates_each(draws, n, target.dim)
+    candidates = target.sample_prior(rng, each * n)
+    if each == 1:
+        return candidates
+    return candidates[thinned(candidates / target.scale, n, rng.random(n))]
+
+
+def from_density(
+    rng: np.random.Generator,
+    density: KernelDensity | ShapedDensity,
+    n: int,
+    draws: str = "balanced",
+    resampler: str = "systematic",
+) -> np.ndarray:
+    """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise."""
+    return children(rng, density, n, draws, resampler)[0]
+
+
+def children(
+    rng: np.random.Generator, density: KernelDensity | ShapedDensity, n: int, draws: str, resampler: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The draws of `from_density`, and for each the row (n,) of its parent.
+
+    Cells are made in the units of the kernel, in which the density is smooth.
+    """
+    d = density.particles.shape[1]
+    each = candidates_each(draws, n, d)
+    parents = RESAMPLERS[resampler](rng, density.weights, each * n)
+    noise = rng.standard_normal((each * n, d))
+    if each > 1:
+        chosen = thinned(density.in_kernels(parents, noise), n, rng.random(n))
+        parents, noise = parents[chosen], noise[chosen]
+    return density.displaced(parents, noise), parents
+
+
+# What methods with weighted particles share: two knobs, draws from the prior, and weights that must not all vanish.
+
+PREVIOUS = Term("previous", "weight before", "log w", "What the steps before have made of it.")
+NORMALISER = Term("normaliser", "normaliser", "− log Z", "The same for all: it makes the weights add up to 1.")
+SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
+REACH = 1e6  # prior sds; a particle beyond that has diverged
+ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
+
+
+NUM_PARTICLES = Whole(1, (1, 100_000), (100, 50_000), "Particles m", log=True, basic=True, acts="restart")
+ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of m")
+
+
+def ess_below(ess: float, threshold: float, m: int) -> bool:
+    """Whether an effective sample size in [1, m] is below `threshold` m."""
+    return ess < threshold * m * (1 - ROUNDING)
+
+
+def equal_log_weights(m: int) -> np.ndarray:
+    """-log m for each of m particles, (m,)."""
+    return np.full(m, -np.log(m))
+
+
+def fewest_for_a_shape(d: int) -> float:
+    """Effective particles that new ones must be drawn from: n have no covariance below d + 2.
+
+    Above that a Gaussian's, by which it is d (d + 3) / (4 n) nats off on average (Akaike 1974: half a nat a parameter
+    over n).
+    """
+    return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
+
+
+def descended(fewest: float, at: int, particles: np.ndarray) -> str:
+    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough."""
+    m, d = particles.shape
+    if m < d + 2 or fewest >= fewest_for_a_shape(d):
+        return ""
+    return (
+        f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
+        "too few to have a shape, and the ESS since then does not show what was lost"
+    )
+
+
+def covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Weighted covariance (d, d) of particles (m, d), with a little added that makes few or coincident ones solid."""
+    centred = particles - weighted_sum(weights, particles)
+    return np.einsum("m,mi,mj->ij", weights, centred, centred) + covariance_floor(particles, weights, scale)
+
+
+def covariance_floor(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Diagonal (d, d) that makes a covariance of the particles invertible: 1e-8 of their variance, and a trace more."""
+    return np.diag((SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale) ** 2)
+
+
+def prior_draws(
+    rng: np.random.Generator, target: Target, m: int, spread: str = "independent"
+) -> tuple[np.ndarray, np.ndarray]:
+    """m draws (m, d) from the prior and their log prior (m,). Raises TargetError where a draw has none.
+
+    `spread` is a name of DRAWS.
+    """
+    particles = from_prior(rng, target, m, spread)
+    log_prior = checked_log_prior(target, particles)
+    if (log_prior == -np.inf).any():
+        at = particles[log_prior == -np.inf][0]
+        raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
+    return particles, log_prior
+
+
+def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Update:
+    """What the new log-weights are the sum of: the terms, and their normaliser."""
+    return Update("weights", formula, "new log-weight", "nats", (*terms, NORMALISER), fresh)
+
+
+def tempered_update(about: str) -> Update:
+    """What a rise of the temperature by Δβ makes of the log-weights; `about` says where the likelihood is taken."""
+    return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
+
+
+def weight_terms(log_weights: np.ndarray, **parts: np.ndarray) -> dict[str, np.ndarray]:
+    """The parts (m,) of an update with its normaliser besides: together they are the new `log_weights` (m,)."""
+    total = sum(parts.values())
+    best = int(np.argmax(log_weights))
+    return {**parts, "normaliser": np.full(len(log_weights), log_weights[best] - total[best])}
+
+
+def normalised(log_weights: np.ndarray, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
+    if log_weights.max() == -np.inf:
+        at, rows = particles[0], rows_in_words(batch)
+        raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
+    return normalise(log_weights)
+
+
+def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarray) -> None:
+    """Raise TargetError where a particle (m, k), of the first k coordinates, is NaN or a million prior sds away."""
+    scale = target.scale[: particles.shape[1]]
+    if max(-particles.min(), particles.max()) <= REACH * scale.min():  # without an array of their size
+        return
+    far = ~(np.abs(particles) <= REACH * scale).all(axis=1)
+    if far.any():
+        words = f"the particles diverged on target {target.name!r}; use a step size smaller than {h:.3g}"
+        raise TargetError(words, particles[far][0], rows_in_words(batch))
+
+
+# The smoothing kernel of weighted particles: its knobs, and the density estimate that they give.
+
+KERNELS = {
+    "isotropic": "round, fixed width",
+    "median": "round, by distances",
+    "covariance": "shape of all particles",
+    "local": "shape of each mode",
+    "shaped": "automatic, by cluster",
+}
+WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
+
+
+class SmoothingKnobs(MethodKnobs):
+    """The kernel's knobs, for every method whose state is a set of particles.
+
+    bandwidth_rule: The shape of the kernel around each particle. Round: sd h, or h median distances between particles.
+        Shape of all particles, or of each mode: their covariance, scaled by c m^(-1/(d+2β)). Automatic: one kernel
+        shape for each cluster, which leaves mean and covariance unchanged; leave-one-out picks the width.
+    bandwidth: Width of the smoothing kernel that turns the particles into the density q; its unit follows the rule.
+        Automatic: a kernel is at most 0.95 as wide as its cluster, and from about 2 on nothing changes.
+    smoothness: Assumed smoothness of the posterior: h shrinks like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper
+        assumes 1.
+    """
+
+    bandwidth_rule = Choice("shaped", KERNELS, "Bandwidth rule", acts="at once")
+    bandwidth = Real(
+        1.0,
+        (1e-6, 1_000_000),
+        (0.02, 5),
+        "Bandwidth h",
+        "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local) "
+        "or × automatic (shaped)",
+        log=True,
+        basic=True,
+        acts="at once",
+        default_by=("bandwidth_rule", WIDTHS),
+    )
+    smoothness = Real(
+        USUAL,
+        (0, 1000),
+        (0, 6),
+        "Smoothness β",
+        acts="at once",
+        only_if=("bandwidth_rule", ("local", "covariance")),
+    )
+
+
+BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
+
+
+class SmoothedMethod(Method):
+    """A method with `SmoothingKnobs`: its state has particles (m, d) and log weights (m,), and q is their KDE.
+
+    A state may also say of how many candidates `each` of its particles was chosen.
+    """
+
+    def density(
+        self, state: Any, knobs: SmoothingKnobs, target: Target
+    ) -> KernelDensity | ShapedDensity | DiagonalDensity:
+        """The weighted KDE before any resampling, by the rule of the knobs."""
+        return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
+
+
+def smoothed(
+    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray, each: int = 1
+) -> KernelDensity | ShapedDensity | DiagonalDensity:
+    """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
+
+    Every particle was chosen of so many candidates `each`. Beyond 100 coordinates kernels without a covariance, round
+    ones and those of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
+    """
+    weights = np.exp(log_weights)
+    (m, d), round_ = particles.shape, knobs.bandwidth_rule in ("isotropic", "median")
+    if d > MANY and round_:
+        return _round(particles, log_weights, knobs, scale)
+    if d > MANY and m < d + 2:
+        if knobs.bandwidth_rule == "shaped":
+            return few_density(
+                particles,
+                log_weights,
+                min(chosen_shape(particles, weights, each).width * knobs.bandwidth, WIDEST),
+                scale,
+            )
+        h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
+        return replace(few_density(particles, log_weights, h, scale), centres=particles)
+    if knobs.bandwidth_rule == "shaped":
+        shape = chosen_shape(particles, weights, each)
+        return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
+    rule = RULES[knobs.bandwidth_rule]
+    cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)
+    given = knobs.bandwidth_rule == "isotropic"  # a given width takes no shape
+    return KernelDensity(particles, log_weights, cholesky, m < d + 2 and not given)
+
+
+def _round(particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray) -> DiagonalDensity:
+    """Round kernels of the width that the rule `isotropic` or `median` gives."""
+    (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"
+    unit = 1.0 if given else typical_distance(particles, np.exp(log_weights), scale)
+    return DiagonalDensity(
+        particles, log_weights, particles, np.full(d, knobs.bandwidth * unit), m < d + 2 and not given
+    )
+
+
+def smoothed_along(
+    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray
+) -> DiagonalDensity:
+    """The same for many coordinates: a kernel without a shape, as wide along each as that coordinate asks for.
+
+    Round kernels stay what they are. The factor of all others is that of m^(-1/5) sds of each coordinate.
+    """
+    if knobs.bandwidth_rule in ("isotropic", "median"):
+        return replace(_round(particles, log_weights, knobs, scale), few=False)
+    return diagonal_density(particles, log_weights, knobs.bandwidth, scale)
