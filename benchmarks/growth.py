@@ -19,7 +19,7 @@ from pmdviz.api import custom_target
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import pool
-from pmdviz.kernels.likelihoods.gaussian import gaussian_log_likelihood
+from pmdviz.kernels.likelihoods import gaussian_log_likelihood
 from pmdviz.targets import Target
 
 PARTICLES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)

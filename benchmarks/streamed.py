@@ -16,7 +16,7 @@ from benchmarks.helpers.contest import figures
 from benchmarks.helpers.jittered import Components, components, jittered, originals
 from pmdviz.methods import find_method
 from pmdviz.targets.logistic import Logistic
-from pmdviz.targets.rows.classes import Split
+from pmdviz.targets.rows import Split
 
 OPTIONS = {"seed": 0}  # of the split and the jitter
 PAIR, NUM_TRAIN, K = (8, 6), 800, 50

@@ -284,13 +284,16 @@ class Knobs:
     """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag`, `Source`, `Typed`."""
 
     kind_words = "knob"  # "option" for a target's
+    restarts: ClassVar[bool] = False  # whether a new value of any of them begins a new run
     _specs: ClassVar[dict[str, KnobSpec]] = {}
 
     def __init_subclass__(cls) -> None:
         """The help of each knob is what the docstring says of it."""
-        for name, text in documented(cls).items():
-            if isinstance(declared := cls.__dict__.get(name), KnobSpec):
-                setattr(cls, name, replace(declared, help=text))
+        texts = documented(cls)
+        for name, declared in [*vars(cls).items()]:
+            if isinstance(declared, KnobSpec):
+                acts = "restart" if cls.restarts else declared.acts
+                setattr(cls, name, replace(declared, help=texts.get(name, declared.help), acts=acts))
         names = [name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, KnobSpec)]
         cls._specs = {name: getattr(cls, name) for name in dict.fromkeys(names)}
 

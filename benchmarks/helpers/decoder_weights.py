@@ -1,4 +1,4 @@
-"""The weights of target `decoder`: `python -m benchmarks.helpers.decoder_weights > .../without_data/decoder.csv`."""
+"""The weights of target `decoder`: `python -m benchmarks.helpers.decoder_weights > .../targets/decoder.csv`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from pmdviz.targets.without_data.decoder import HIDDEN, SIDE, Weights, log_normal, logits_of, probability
+from pmdviz.targets.without_data import HIDDEN, SIDE, Weights, log_normal, logits_of, probability
 
 NUM_IMAGES, BLUR, BRIGHTEST = 1000, 1.5, 0.95  # images, sd of a spot in pixels, probability that its middle is 1
 NODES, REACH = 24, 3.0  # of the grid of z: in each coordinate, and up to there

@@ -10,24 +10,23 @@ import numpy as np
 from benchmarks.helpers.contest import Contest, Peer, needed
 from benchmarks.helpers.exp_roofline import exponentials
 from benchmarks.helpers.peers import Work, density_peers
-from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
-from pmdviz.kernels.clusters import clustered, moments
-from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.gibbs import mixture_sweep
+from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.kernels.chains import hamiltonian, langevin, metropolis, uniforms_of
+from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
-from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.leave_one_out import kernels_of, leave_one_out
-from pmdviz.kernels.likelihoods.banana import banana_grad_log_likelihood, banana_log_likelihood
-from pmdviz.kernels.likelihoods.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
-from pmdviz.kernels.likelihoods.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
-from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
-from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
-from pmdviz.kernels.limiting import largest_step
-from pmdviz.kernels.neighbourhoods import pooled_local_covariance
-from pmdviz.kernels.random_walk import metropolis
-from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
-from pmdviz.kernels.stein.svgd import sampled_median_distance, stein_force
-from pmdviz.kernels.thinning import thinned
+from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out
+from pmdviz.kernels.likelihoods import (
+    banana_grad_log_likelihood,
+    banana_log_likelihood,
+    bimodal_grad_log_likelihood,
+    bimodal_log_likelihood,
+    gaussian_grad_log_likelihood,
+    gaussian_log_likelihood,
+)
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
+from pmdviz.kernels.resampling import largest_step, multinomial, residual, stratified, systematic, thinned
+from pmdviz.kernels.spins import mixture_sweep
+from pmdviz.kernels.stein_forces import sampled_median_distance, stein_force
 
 M, CELLS, BATCH = 1500, 160, 100
 CHECKED = 50  # points at which the truth is computed in extended precision

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.targets.rows.classes import BRIGHTEST, CARRIED, Split
+from pmdviz.targets.rows import BRIGHTEST, CARRIED, Split
 
 SIDE, MOST_SHIFT = 28, 2  # pixels
 LEAST_LIGHT, NOISE = 0.7, 12.0  # of the brightness; sd of every pixel

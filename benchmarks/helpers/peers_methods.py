@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.helpers.contest import Call, Peer, needed
 from benchmarks.helpers.peers import one_thread_jax
 from pmdviz.engine.session import Session
-from pmdviz.kernels.likelihoods.mixture import mixture_log_likelihood
+from pmdviz.kernels.mixture import mixture_log_likelihood
 
 TIME_STEP = 0.1  # of hmc and mala on both sides, in prior sds
 

@@ -15,8 +15,8 @@ from benchmarks.helpers.contest import needed
 from benchmarks.helpers.peers import one_thread_jax
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
-from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.stein.svgd import stein_force
+from pmdviz.kernels.clusters import median_distance
+from pmdviz.kernels.stein_forces import stein_force
 from pmdviz.metrics.modes import modes
 
 M, ITERATIONS = 100, 1000

@@ -14,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def compile_kernels(options: argparse.Namespace) -> None:
     """Compile the kernels of the default run, or all."""
     from pmdviz.files import write_json
-    from pmdviz.kernels import compiling, groups
+    from pmdviz.kernels import compiling
 
-    compiling.compile_ahead(tuple(groups.all_groups()) if options.all else (groups.DEFAULT,))
+    compiling.compile_ahead(tuple(compiling.all_groups()) if options.all else (compiling.DEFAULT,))
     if options.json is not None:
         write_json(options.json, compiling.compiler.seconds)

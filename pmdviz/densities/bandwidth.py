@@ -10,9 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from pmdviz.densities.density import weighted_sum
-from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.clusters import median_distance, pooled_local_covariance
 from pmdviz.kernels.factors import cholesky
-from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import systematic
 
 NUM_CENTRES = 60

@@ -21,8 +21,7 @@ from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
 from pmdviz.densities.grid import Grid
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.factors import cholesky, inverse
-from pmdviz.kernels.kde import SCALE, whiten
-from pmdviz.kernels.leave_one_out import Kernels, kernels_of, leave_one_out, only
+from pmdviz.kernels.kde import SCALE, Kernels, kernels_of, leave_one_out, only, whiten
 from pmdviz.kernels.resampling import systematic
 
 # The choice of the shaped kernel: how many clusters, which particle is in which, and how wide the kernels are.

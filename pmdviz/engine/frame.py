@@ -25,7 +25,7 @@ from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, pict
 from pmdviz.metrics.perfect_draws import known_floor
 from pmdviz.streams import stream
 from pmdviz.targets import Target
-from pmdviz.targets.reference.exact import Reference
+from pmdviz.targets.exact import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has

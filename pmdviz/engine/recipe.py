@@ -32,8 +32,8 @@ from pmdviz.engine.recipe_parts import (
     unfold,
 )
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.kernels.groups import DEFAULT, in_dimensions, knob_groups
-from pmdviz.kernels.machine import machine
+from pmdviz.kernels.compiling import knob_groups
+from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
 from pmdviz.knobs import Knobs
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target, get_target, shared_target

@@ -17,8 +17,7 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method
 from pmdviz.targets import Target
-from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.offered import choice_of, offered
+from pmdviz.targets.custom import CustomTarget, choice_of, offered
 
 FORMAT = 4  # of recipes, races and links; what changes a run without being asked for, such as a default, needs another
 MAX_BUDGET = 10**12

@@ -31,7 +31,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.distances import NUM_DRAWS
 from pmdviz.targets import Target, find_target, get_target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.reference.exact import DrawsReference
+from pmdviz.targets.exact import DrawsReference
 
 # How far a run's end is from the answer, and how far as many exact draws are: the same metrics of both.
 

@@ -14,7 +14,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
-from pmdviz.targets.reference.cells import Box
+from pmdviz.targets.mass import Box
 
 ErrorFunction = Callable[[Frame], float | None]
 CELLS = {1: 4096, 2: 256}  # a side, over each mode of the posterior

@@ -38,8 +38,8 @@ from pmdviz.streams import stream
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.linear import Linear
-from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.exact import GaussianExact
+from pmdviz.targets.normal_noise import Linear
 
 # Ways to make one posterior of draws of K subposteriors. Each gives a density q.
 

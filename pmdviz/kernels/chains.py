@@ -1,38 +1,36 @@
-"""Many steps of a Markov chain in one compiled call, on any model of `kernels.models`.
+"""Many steps of a Markov chain in one compiled call, on any model of `kernels.likelihoods`.
 
 All randomness is drawn beforehand. Both kernels stop early where a step must not be made; a chain cut into calls of any
 lengths has the same bits as one in a single call.
 """
 
-from collections.abc import Callable, Iterator
 from math import erfc
 from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import plain
-from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import jit
-from pmdviz.kernels.models import log_joint, put_gradient
+from pmdviz.kernels.checks import Array, plain
+from pmdviz.kernels.jit import DEFAULT, WarmUps, jit
+from pmdviz.kernels.likelihoods import log_joint, put_gradient
 
 
 class Trajectories(NamedTuple):
     """What became of trajectories; `made` of them were gone."""
 
-    draws: np.ndarray  # (T, d) where the chain stood after each
+    draws: Array  # (T, d) where the chain stood after each
     log_joint: float  # nats, where it stands in the end
-    gradient: np.ndarray  # (d,) there
-    num_gradients: np.ndarray  # (T,) that each took
-    num_values: np.ndarray  # (T,) of the log joint: 1, or 0 where it diverged
-    chances: np.ndarray  # (T,) of being accepted
-    accepted: np.ndarray  # (T,)
-    diverged: np.ndarray  # (T,)
+    gradient: Array  # (d,) there
+    num_gradients: Array  # (T,) that each took
+    num_values: Array  # (T,) of the log joint: 1, or 0 where it diverged
+    chances: Array  # (T,) of being accepted
+    accepted: Array  # (T,)
+    diverged: Array  # (T,)
     made: int
 
 
 def langevin(
-    model: tuple, theta: np.ndarray, batches: np.ndarray, schedule: tuple, noise: np.ndarray, reach: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, int]:
+    model: tuple, theta: Array, batches: Array, schedule: tuple, noise: Array, reach: Array
+) -> tuple[Array, Array, int]:
     """theta <- theta + e/2 gradient + sqrt(e) noise with e = a (b + t)^-g, for each of the batches (T, B, ...).
 
     theta and reach (d,), noise (T, d), schedule (t of the first step, a, b, g). Returns the draws (T, d), the last
@@ -60,7 +58,7 @@ def _langevin(model, theta, batches, schedule, noise, reach, draws, gradient):
     return noise.shape[0]
 
 
-def uniforms_of(normals: np.ndarray) -> np.ndarray:
+def uniforms_of(normals: Array) -> Array:
     """Standard normals (n,) as uniforms on [0, 1]: their distribution function."""
     return _uniforms_of(plain(normals))
 
@@ -75,14 +73,14 @@ def _uniforms_of(normals):
 
 def hamiltonian(
     model: tuple,
-    data: np.ndarray,
-    start: tuple[np.ndarray, float, np.ndarray],
-    momenta: np.ndarray,
-    lengths: np.ndarray,
-    uniforms: np.ndarray,
+    data: Array,
+    start: tuple[Array, float, Array],
+    momenta: Array,
+    lengths: Array,
+    uniforms: Array,
     time_step: float,
-    unit: np.ndarray,
-    reach: np.ndarray,
+    unit: Array,
+    reach: Array,
     most: int,
     value_costs: int = 1,
 ) -> Trajectories:
@@ -159,16 +157,61 @@ def _hamiltonian(
     return lengths.size
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """The kernel that has no model."""
-    yield DEFAULT, "uniforms", lambda: uniforms_of(np.arange(2.0))
+# Many steps of random-walk Metropolis in one compiled call, on any model of `kernels.likelihoods`.
+#
+# All randomness is drawn beforehand, so a chain cut into calls of any lengths has the same bits as one in a single
+# call.
 
 
-def warm_up_calls_on(model: tuple, x: np.ndarray, dim: int) -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each chain on a model, with data for it and theta of this dimension."""
+class Walk(NamedTuple):
+    """What became of the proposals of a chain."""
+
+    draws: Array  # (T, d) where the chain stood after each
+    log_joint: float  # nats, where it stands in the end
+    chances: Array  # (T,) of being accepted
+    accepted: Array  # (T,)
+
+
+def metropolis(model: tuple, data: Array, theta: Array, value: float, jumps: Array, uniforms: Array) -> Walk:
+    """theta (d,) of log joint `value`, moved by each of the jumps (T, d) with probability min(1, p(there) / p(here)).
+
+    A move is made where its uniform (T,) lies below the chance; never where the log joint is -inf or NaN.
+    """
+    draws, chances, accepted = np.empty(jumps.shape), np.empty(len(jumps)), np.empty(len(jumps), np.bool_)
+    arrays = plain(data), plain(theta).copy(), plain(jumps), plain(uniforms)
+    value = _metropolis(model, *arrays, float(value), draws, chances, accepted)
+    return Walk(draws, value, chances, accepted)
+
+
+@jit
+def _metropolis(model, data, theta, jumps, uniforms, value, draws, chances, accepted):
+    proposal = theta.copy()
+    for t in range(uniforms.size):
+        for k in range(theta.size):
+            proposal[k] = theta[k] + jumps[t, k]
+        found, chances[t] = log_joint(model, proposal, data), 0.0
+        if found > -np.inf:
+            chances[t] = np.exp(min(0.0, found - value))
+        accepted[t] = uniforms[t] < chances[t]
+        if accepted[t]:
+            value = found
+        for k in range(theta.size):
+            if accepted[t]:
+                theta[k] = proposal[k]
+            draws[t, k] = theta[k]
+    return value
+
+
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
+    yield DEFAULT, "uniforms", uniforms_of, np.arange(2.0)
+
+
+def warm_up_calls_on(model: tuple, x: Array, dim: int) -> WarmUps:
+    """A call of each chain on a model, with data for it and theta of this dimension."""
     name, ones, once = type(model).__name__, np.ones(dim), np.zeros((1, dim))
     theta, start, schedule = once[0], (once[0], 0.0, once[0]), (1, 1.0, 1.0, 0.5)
-    given = once, np.ones(1, np.int64), np.ones(1), 1.0, ones, ones, 1
-    words = f"Langevin steps, {name}", f"trajectories, {name}"
-    yield words[0], words[0], lambda: langevin(model, theta, x[None], schedule, once, ones)
-    yield words[1], words[1], lambda: hamiltonian(model, x, start, *given)
+    lengths, groups = np.ones(1, np.int64), (f"Langevin steps, {name}", f"trajectories, {name}", f"random walk, {name}")
+    yield groups[0], groups[0], langevin, model, theta, x[None], schedule, once, ones
+    yield groups[1], groups[1], hamiltonian, model, x, start, once, lengths, np.ones(1), 1.0, ones, ones, 1
+    yield groups[2], groups[2], metropolis, model, x, theta, 0.0, once, np.ones(1)

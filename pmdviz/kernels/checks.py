@@ -2,14 +2,16 @@
 
 import numpy as np
 
+Array = np.ndarray
 
-def plain(values: np.ndarray, dtype: type = np.float64) -> np.ndarray:
+
+def plain(values: Array, dtype: type = np.float64) -> Array:
     """`values` as a C-contiguous array open to writing: a read-only one is another type and would compile anew."""
     array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.writeable else array.copy()
 
 
-def matrix(values: np.ndarray, name: str, columns: int | None = None) -> np.ndarray:
+def matrix(values: Array, name: str, columns: int | None = None) -> Array:
     """`values` as a C-contiguous float64 (rows, columns) array; ValueError if it has another shape."""
     array = plain(values)
     if array.ndim != 2 or (columns is not None and array.shape[1] != columns):
@@ -17,7 +19,7 @@ def matrix(values: np.ndarray, name: str, columns: int | None = None) -> np.ndar
     return array
 
 
-def vector(values: np.ndarray, name: str, length: int | None = None) -> np.ndarray:
+def vector(values: Array, name: str, length: int | None = None) -> Array:
     """`values` as a C-contiguous float64 (length,) array; ValueError if it has another shape."""
     array = plain(values)
     if array.ndim != 1 or (length is not None and array.size != length):
@@ -25,7 +27,7 @@ def vector(values: np.ndarray, name: str, length: int | None = None) -> np.ndarr
     return array
 
 
-def finite(array: np.ndarray, name: str) -> np.ndarray:
+def finite(array: Array, name: str) -> Array:
     """`array` itself; ValueError if it holds NaN or an infinity, which compiled fast-math code must never see."""
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite; {int((~np.isfinite(array)).sum())} of {array.size} values are not")
@@ -39,7 +41,7 @@ def positive(value: float, name: str) -> float:
     return float(value)
 
 
-def weighted_particles(particles: np.ndarray, log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def weighted_particles(particles: Array, log_weights: Array) -> tuple[Array, Array]:
     """Finite particles (m, d) and log weights (m,), without the particles of weight zero (log weight -inf)."""
     particles = matrix(particles, "particles")
     log_weights = vector(log_weights, "log_weights", len(particles))
@@ -51,7 +53,7 @@ def weighted_particles(particles: np.ndarray, log_weights: np.ndarray) -> tuple[
     return finite(particles, "particles"), finite(log_weights, "log_weights")
 
 
-def lower_triangle(cholesky: np.ndarray, dim: int) -> np.ndarray:
+def lower_triangle(cholesky: Array, dim: int) -> Array:
     """A finite lower-triangular (dim, dim) factor with a positive diagonal; ValueError otherwise."""
     factor = finite(matrix(cholesky, "cholesky", dim), "cholesky")
     if factor.shape[0] != dim or not (np.diagonal(factor) > 0).all():

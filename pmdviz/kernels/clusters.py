@@ -1,24 +1,22 @@
-"""Clusters of weighted particles, each with a shape of its own: hard EM with full covariances.
+"""How weighted particles lie: their clusters, the covariance of their neighbourhoods, their median distance.
+
+Clusters of weighted particles, each with a shape of its own: hard EM with full covariances.
 
 Particles come as columns (d, m): a loop over them is then one the compiler vectorises. Nothing here is random.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
-from pmdviz.kernels.checks import finite, matrix, plain, vector
-from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.checks import Array, finite, matrix, plain, vector
+from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.pool import run_blocks
 
 ROUNDS = 15  # of hard EM
 RIDGE = 1e-6  # of a unit of the coordinates squared, added to each covariance
 MIN_SHARE = 1e-6  # of a weight of 1; a cluster with less is given up
 
 
-def clustered(
-    points: np.ndarray, weights: np.ndarray, seeds: np.ndarray, k: int, learned: np.ndarray | None = None
-) -> np.ndarray:
+def clustered(points: Array, weights: Array, seeds: Array, k: int, learned: Array | None = None) -> Array:
     """Labels (m,) int64 of at most k clusters, from 0 on without gaps.
 
     points (m, d) in comparable units; weights (m,) not negative; seeds: indices of particles among which the first
@@ -41,7 +39,7 @@ def clustered(
     return (np.cumsum(np.bincount(labels, minlength=k) > 0) - 1)[labels]  # without gaps; `np.unique` would sort
 
 
-def moments(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments(points: Array, weights: Array) -> tuple[Array, Array]:
     """Mean (d,) and covariance (d, d) of points (m, d) with weights (m,) of sum 1."""
     columns, weights = np.ascontiguousarray(matrix(points, "points").T), vector(weights, "weights", len(points))
     mean, factor = np.empty(len(columns)), np.zeros((len(columns), len(columns)))
@@ -226,9 +224,165 @@ def _take_half_square(x, constant, out):
         out[j] -= 0.5 * x[j] * x[j] + constant
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each kernel."""
+# Pooled covariance within neighbourhoods: the width of a mode, whatever the distance between modes.
+
+CENTRES_PER_BLOCK = 8
+
+
+def pooled_local_covariance(
+    particles: Array,
+    weights: Array,
+    centres: Array,
+    scale: Array,
+    num_neighbours: int,
+    share: float = 1.0,
+    effective: float = 1.0,
+) -> Array:
+    """Mean over centres of the weighted covariance of the nearest particles, (d, d) in the units of theta squared.
+
+    particles (m, d); weights (m,) not negative; centres (k,) whole numbers, indices of particles; scale (d,) above 0:
+    distance is Euclidean after dividing coordinates by it; num_neighbours in 1..m counts the centre itself, ties go
+    to the lower index. A neighbourhood is the nearest `num_neighbours`, or fewer: it ends where it holds `share` of
+    all weight and an effective number (sum w)^2 / sum w^2 of `effective` particles. Within it the weights are
+    renormalised and the covariance is about the weighted mean. Neighbourhoods of zero weight are left out of the mean;
+    if all are, the result is zero. ValueError for anything else.
+    """
+    particles = finite(matrix(particles, "particles"), "particles")
+    num, dim = particles.shape
+    weights, scale = finite(vector(weights, "weights", num), "weights"), finite(vector(scale, "scale", dim), "scale")
+    centres = plain(centres, np.int64)
+    if not centres.size or centres.min() < 0 or centres.max() >= num or not 1 <= num_neighbours <= num:
+        raise ValueError(f"centres and num_neighbours ({num_neighbours}) must fit the {num} particles")
+    if weights.min() < 0.0 or scale.min() <= 0.0:
+        raise ValueError("weights must not be negative and scale must be above 0")
+    covariances, counted = np.zeros((centres.size, dim, dim)), np.zeros(centres.size)
+    columns = np.ascontiguousarray((particles / scale).T)
+    enough = float(share) * weights.sum()
+
+    def work(start: int, stop: int) -> None:
+        distances = _distances(columns, centres[start:stop])
+        limits = np.partition(distances, num_neighbours - 1, axis=1)[:, num_neighbours - 1]
+        for row, c in enumerate(range(start, stop)):
+            chosen = _nearest(distances[row], limits[row], int(num_neighbours))
+            if share < 1.0:
+                chosen = chosen[np.argsort(distances[row][chosen], kind="stable")]
+                chosen = chosen[: _extent(weights[chosen], enough, float(effective))]
+            counted[c] = _covariance(particles, weights, chosen, particles[centres[c]], covariances[c])
+
+    run_blocks(work, centres.size, CENTRES_PER_BLOCK, 3.0 * centres.size * num)  # choosing costs about 3 pairs
+    return covariances.sum(axis=0) / max(counted.sum(), 1.0)
+
+
+@jit
+def _distances(columns, centres):
+    """Squared distances (k, m) of the particles (d, m) from the particles at `centres`."""
+    out = np.zeros((centres.size, columns.shape[1]))
+    for c in range(centres.size):
+        for k in range(columns.shape[0]):
+            _add_squares(columns[k], columns[k, centres[c]], out[c])
+    return out
+
+
+@jit
+def _add_squares(x, y, out):
+    for j in range(out.size):
+        out[j] += (x[j] - y) * (x[j] - y)
+
+
+@jit
+def _nearest(distances, limit, count):
+    """Indices of the `count` smallest distances, the largest being `limit`, ascending; ties go to the lower index."""
+    ties = count
+    for j in range(distances.size):
+        ties -= distances[j] < limit
+    chosen, found = np.empty(count, np.int64), 0
+    for j in range(distances.size):
+        tie = distances[j] == limit and ties > 0
+        if tie or distances[j] < limit:
+            ties -= tie
+            chosen[found] = j
+            found += 1
+    return chosen
+
+
+@jit
+def _extent(weights, enough, effective):
+    """How many of the particles, nearest first, it takes to hold `enough` weight and `effective` effective ones."""
+    total, squares = 0.0, 0.0
+    for j in range(weights.size):
+        total += weights[j]
+        squares += weights[j] * weights[j]
+        if total >= enough and total * total >= effective * squares:
+            return j + 1
+    return weights.size
+
+
+@jit
+def _covariance(particles, weights, chosen, origin, out):
+    """Weighted covariance of the chosen particles into `out`; 1.0 if they have weight, else 0.0. Origin: near them."""
+    total, dim = 0.0, origin.size
+    for j in chosen:
+        total += weights[j]
+    if not total > 0.0:
+        return 0.0
+    mean = np.zeros(dim)
+    for j in chosen:
+        for k in range(dim):
+            mean[k] += weights[j] / total * (particles[j, k] - origin[k])
+    for j in chosen:
+        for k in range(dim):
+            for i in range(dim):
+                a, b = particles[j, k] - origin[k] - mean[k], particles[j, i] - origin[i] - mean[i]
+                out[k, i] += weights[j] / total * a * b
+    return 1.0
+
+
+# The median distance between points, which measures how far they are spread without a model of their shape.
+
+
+def median_distance(points: Array, leave_out: int = 0) -> float:
+    """Median of |x_i - x_j| over all pairs i < j of the rows of points (m, d), Euclidean, in their unit.
+
+    As `numpy.median` of the m (m - 1) / 2 distances without the `leave_out` smallest (the zeros of points that stand
+    there several times), in O(m^2) time and memory (m = 1000: 4 MB). ValueError for fewer than two points, values
+    that are not finite, or nothing left.
+    """
+    points = finite(matrix(points, "points"), "points")
+    if len(points) < 2:
+        raise ValueError(f"a distance needs two points, not {len(points)}")
+    largest = np.abs(points).max() or 1.0  # squares of the scaled points neither overflow nor vanish all together
+    squared = _squared_distances(points / largest)
+    if not 0 <= leave_out < len(squared):
+        raise ValueError(f"leave_out must be at least 0 and below the {len(squared)} pairs, not {leave_out}")
+    middle = (len(squared) + leave_out) // 2
+    if (len(squared) - leave_out) % 2:
+        return float(largest * np.sqrt(np.partition(squared, middle)[middle]))
+    low, high = np.partition(squared, (middle - 1, middle))[middle - 1 : middle + 1]
+    return float(largest * 0.5 * (np.sqrt(low) + np.sqrt(high)))
+
+
+@jit
+def _squared_distances(points):
+    m, d = points.shape
+    out = np.empty(m * (m - 1) // 2)
+    place = 0
+    for i in range(m):
+        for j in range(i + 1, m):
+            distance = 0.0
+            for k in range(d):
+                apart = points[i, k] - points[j, k]
+                distance += apart * apart
+            out[place] = distance
+            place += 1
+    return out
+
+
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
     two, halves, one = np.zeros((2, 2)), np.full(2, 0.5), np.zeros(1, np.int64)
-    yield DEFAULT, "clusters", lambda: clustered(two, halves, one, 2, halves)
-    yield DEFAULT, "moments", lambda: moments(two, halves)
-    yield "many particles", "clusters of all", lambda: clustered(two, halves, one, 2, None)
+    yield DEFAULT, "clusters", clustered, two, halves, one, 2, halves
+    yield DEFAULT, "moments", moments, two, halves
+    yield "many particles", "clusters of all", clustered, two, halves, one, 2, None
+    two, axis, one = np.zeros((2, 2)), np.arange(2.0), np.zeros(1, np.int64)
+    yield "neighbourhoods", "neighbourhoods", pooled_local_covariance, two, axis, one, np.ones(2), 2, 0.5
+    yield DEFAULT, "median distance", median_distance, np.zeros((2, 2))

@@ -2,6 +2,11 @@
 
 A compiler in a thread of this process would hold up its event loop. The other processes fill numba's cache on the
 disk, one kernel at a time, and a thread here then loads each in some milliseconds.
+
+Each module with kernels declares its calls: `warm_up_calls()` yields a group, a few words, a kernel and tiny arguments
+of the real types. Such a call compiles its kernels, or loads them from numba's cache. Chains are compiled for the type
+of their model: `warm_up_models()` yields models, and `warm_up_calls_on(model, data, dimension)` the calls for each.
+Targets and methods name their groups.
 """
 
 from __future__ import annotations
@@ -9,18 +14,72 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pkgutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from importlib.resources import files
+from types import ModuleType
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from numba.core import event
 
-from pmdviz.kernels.groups import DEFAULT, Call, calls
+from pmdviz import kernels
+from pmdviz.kernels import chains
+from pmdviz.kernels.jit import DEFAULT
+
+
+class Call(NamedTuple):
+    """A call that compiles or loads some kernels."""
+
+    group: str
+    words: str
+    make: Callable[[], object]
+
+
+def compiled_modules() -> tuple[ModuleType, ...]:
+    """The modules of this folder that hold compiled functions."""
+    found = (import_module(info.name) for info in pkgutil.walk_packages(kernels.__path__, "pmdviz.kernels."))
+    return tuple(module for module in found if any(hasattr(item, "py_func") for item in vars(module).values()))
+
+
+def calls() -> Iterator[Call]:
+    """Every call, those of the default run first."""
+    modules = compiled_modules()
+    models = [model for module in modules for model in getattr(module, "warm_up_models", tuple)()]
+    found = [call for module in modules for call in getattr(module, "warm_up_calls", tuple)()]
+    found += [call for model in models for call in chains.warm_up_calls_on(*model)]
+    made = (Call(group, words, partial(kernel, *given)) for group, words, kernel, *given in found)
+    yield from sorted(made, key=lambda call: call.group != DEFAULT)
+
+
+def all_groups() -> tuple[str, ...]:
+    """Every group, the default run's first."""
+    return tuple(dict.fromkeys(call.group for call in calls()))
+
+
+def knob_groups(**knobs: Any) -> tuple[str, ...]:
+    """The groups that values of knobs need."""
+    return tuple(group for value in knobs.values() if isinstance(value, str) for group in VALUES.get(value, ()))
+
+
+FIT_GROUPS = "black_box", "responsibilities", "svgd"  # of tests of goodness of fit
+# Value of a knob -> the groups that it needs.
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "independent": ("resampling",),
+    "local": ("neighbourhoods",),
+    "multinomial": ("resampling",),
+    "residual": ("resampling",),
+    "shaped": ("neighbourhoods",),
+    "stratified": ("resampling",),
+}
+
 
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles

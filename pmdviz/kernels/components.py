@@ -6,21 +6,17 @@
 log q in a_k, mu_k and s_k, are sums of c_i r_ik, c_i r_ik z and c_i r_ik z^2 with z = (x_i - mu_k) / s_k.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
-from pmdviz.kernels.checks import finite, matrix, vector
+from pmdviz.kernels.checks import Array, finite, matrix, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
 
 
-def component_shares(
-    points: np.ndarray, log_weights: np.ndarray, means: np.ndarray, sds: np.ndarray, rest: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def component_shares(points: Array, log_weights: Array, means: Array, sds: Array, rest: Array) -> tuple[Array, Array]:
     """log q (n,), in nats, and r (n, K), at points (n, d), for log a (K,), means and sds (K, d), and rest (n,).
 
     The same bits for any number of threads. ValueError for shapes that do not fit and values that are not finite;
@@ -40,8 +36,8 @@ def component_shares(
 
 
 def weighted_sums(
-    points: np.ndarray, means: np.ndarray, sds: np.ndarray, shares: np.ndarray, coefficients: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    points: Array, means: Array, sds: Array, shares: Array, coefficients: Array
+) -> tuple[Array, Array, Array]:
     """sum_i c_i r_ik (K,), sum_i c_i r_ik z (K, d) and sum_i c_i r_ik z^2 (K, d), z = (x_i - mu_k) / s_k.
 
     For points (n, d), means and sds (K, d), shares r (n, K) and coefficients c (n,), which may be negative.
@@ -59,7 +55,7 @@ def weighted_sums(
     return zeroth, first.T.copy(), second.T.copy()
 
 
-def _checked(points: np.ndarray, means: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _checked(points: Array, means: Array, sds: Array) -> tuple[Array, Array, Array]:
     points = finite(matrix(points, "points"), "points")
     means = finite(matrix(means, "means", points.shape[1]), "means")
     sds = finite(matrix(sds, "sds", points.shape[1]), "sds")
@@ -125,8 +121,8 @@ def _sums(points, centres, narrow, shares, coefficients, zeroth, first, second):
             _add(points[i, j], centres[j], narrow[j], row, c, first[j], second[j])
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each kernel."""
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
     two, halves = np.zeros((2, 2)), np.full(2, np.log(0.5))
-    yield "components", "components", lambda: component_shares(two, halves, two, two + 1.0, halves)
-    yield "components", "their sums", lambda: weighted_sums(two, two, two + 1.0, two, halves)
+    yield "components", "components", component_shares, two, halves, two, two + 1.0, halves
+    yield "components", "their sums", weighted_sums, two, two, two + 1.0, two, halves

@@ -4,15 +4,13 @@ Not those of NumPy: LAPACK's last digits depend on the processor that its code w
 arithmetic give the same bits everywhere.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
-from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.checks import Array
+from pmdviz.kernels.jit import DEFAULT, WarmUps, jit
 
 
-def cholesky(matrices: np.ndarray) -> np.ndarray:
+def cholesky(matrices: Array) -> Array:
     """Lower L with L L' = each of the matrices (d, d) or (k, d, d). LinAlgError unless all are positive definite."""
     factors = np.array(matrices, float, order="C")
     if not _factorise(factors.reshape(-1, *factors.shape[-2:])):
@@ -20,14 +18,14 @@ def cholesky(matrices: np.ndarray) -> np.ndarray:
     return factors
 
 
-def inverse(factor: np.ndarray) -> np.ndarray:
+def inverse(factor: Array) -> Array:
     """L^-1 of a lower triangular L (d, d)."""
     columns = np.eye(len(factor))
     _solve(np.ascontiguousarray(factor), columns)
     return columns
 
 
-def precision(covariance: np.ndarray) -> np.ndarray:
+def precision(covariance: Array) -> Array:
     """The inverse of a symmetric positive definite matrix (d, d). LinAlgError for another one."""
     root = inverse(cholesky(covariance))
     return np.einsum("ki,kj->ij", root, root)
@@ -61,6 +59,6 @@ def _solve(factor, columns):
             columns[i, j] /= factor[i, i]
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each kernel."""
-    yield DEFAULT, "factors of small matrices", lambda: precision(np.eye(2))
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
+    yield DEFAULT, "factors of small matrices", precision, np.eye(2)

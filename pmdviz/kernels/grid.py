@@ -13,14 +13,11 @@ cell, and the cell's own factor is put on once at the end. That is exact too, bu
 kernels that are long and oblique: the narrower, the fewer rows a block may have.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
-from pmdviz.kernels.checks import finite, lower_triangle, vector, weighted_particles
+from pmdviz.kernels.checks import Array, finite, lower_triangle, vector, weighted_particles
 from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.groups import DEFAULT, in_dimensions
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
 REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
@@ -31,9 +28,7 @@ SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) 
 MAX_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
 
 
-def kde_on_grid(
-    particles: np.ndarray, log_weights: np.ndarray, cholesky: np.ndarray, gx: np.ndarray, gy: np.ndarray
-) -> np.ndarray:
+def kde_on_grid(particles: Array, log_weights: Array, cholesky: Array, gx: Array, gy: Array) -> Array:
     """q at the cell centres, linear (not log), as (Gy, Gx): row k is y = gy[k].
 
     particles (m, 2); log_weights (m,), -inf allowed; cholesky (2, 2), the lower factor of the kernel's covariance; gx
@@ -60,7 +55,7 @@ def kde_on_grid(
     return out
 
 
-def kde_on_line(particles: np.ndarray, log_weights: np.ndarray, cholesky: np.ndarray, gx: np.ndarray) -> np.ndarray:
+def kde_on_line(particles: Array, log_weights: Array, cholesky: Array, gx: Array) -> Array:
     """The same on one axis: particles (m, 1), cholesky (1, 1), gx (Gx,) equally spaced; q as (Gx,)."""
     particles, log_weights = weighted_particles(particles, log_weights)
     if particles.shape[1] != 1:
@@ -72,14 +67,14 @@ def kde_on_line(particles: np.ndarray, log_weights: np.ndarray, cholesky: np.nda
     return out
 
 
-def _conditional(cholesky: np.ndarray) -> tuple[float, float, float]:
+def _conditional(cholesky: Array) -> tuple[float, float, float]:
     """slope, sd_x, sd_y with y ~ N(0, sd_y^2) and x | y ~ N(slope y, sd_x^2), for the covariance L L^T."""
     sd_y = float(np.hypot(cholesky[1, 0], cholesky[1, 1]))
     slope = float(cholesky[0, 0] * cholesky[1, 0] / sd_y**2)
     return slope, float(cholesky[0, 0] * cholesky[1, 1] / sd_y), sd_y
 
 
-def axis(centres: np.ndarray, name: str) -> np.ndarray:
+def axis(centres: Array, name: str) -> Array:
     """Checked cell centres: at least one, increasing, equally spaced to 1e-6 of a cell."""
     centres = finite(vector(centres, name), name)
     steps = np.diff(centres)
@@ -88,12 +83,12 @@ def axis(centres: np.ndarray, name: str) -> np.ndarray:
     return centres
 
 
-def step(centres: np.ndarray) -> float:
+def step(centres: Array) -> float:
     """Distance of two neighbouring cell centres; 1 if there is only one."""
     return (centres[-1] - centres[0]) / (centres.size - 1) if centres.size > 1 else 1.0
 
 
-def _rows_per_block(shape: tuple[float, float, float], reach_x: float, gx: np.ndarray, gy: np.ndarray) -> int:
+def _rows_per_block(shape: tuple[float, float, float], reach_x: float, gx: Array, gy: Array) -> int:
     """How many rows a block may have before its factors overflow; 0 if that is too few to be worth it."""
     slope, sd_x, _ = shape
     half_width = 0.5 * (gx[-1] - gx[0]) + REACH * reach_x + step(gx)
@@ -212,10 +207,10 @@ def _scatter_line(particles, log_peaks, sd, gx, out):
             _add_gaussian(out[first:last], gx[first:last], particles[j], SCALE / sd, log_peaks[j])
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each kernel."""
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
     two, halves, axis = np.zeros((2, 2)), np.full(2, np.log(0.5)), np.arange(2.0)
     oblique = np.array([[1.0, 0.0], [1.0, 1e-3]])
-    yield DEFAULT, "density on a grid", lambda: kde_on_grid(two, halves, np.eye(2), axis, axis)
-    yield "oblique", "density on a grid, row by row", lambda: kde_on_grid(two, halves, oblique, axis, axis)
-    yield in_dimensions(1), "density on a line", lambda: kde_on_line(two[:, :1], halves, np.eye(1), axis)
+    yield DEFAULT, "density on a grid", kde_on_grid, two, halves, np.eye(2), axis, axis
+    yield "oblique", "density on a grid, row by row", kde_on_grid, two, halves, oblique, axis, axis
+    yield in_dimensions(1), "density on a line", kde_on_line, two[:, :1], halves, np.eye(1), axis

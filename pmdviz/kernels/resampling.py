@@ -1,21 +1,21 @@
-"""Resampling: which particle becomes the parent of each draw, by points on the cumulative weights.
+"""Resampling and its relatives: ancestors of draws, thinning of candidates, and the largest step that keeps the ESS.
+
+Resampling: which particle becomes the parent of each draw, by points on the cumulative weights.
 
 The share of particle i in [0, 1) is an interval of length w_i; a point there makes it a parent. All four ways take a
 particle n w_i times on average; they differ in how much that count varies.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
-from pmdviz.kernels.checks import finite, vector
-from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.checks import Array, finite, matrix, vector
+from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
 
 WHOLE = 1e-12  # a share so little below a whole number of draws is that number but for rounding
 
 
-def systematic(weights: np.ndarray, n: int, u: float) -> np.ndarray:
+def systematic(weights: Array, n: int, u: float) -> Array:
     """Ancestors (n,) int64, non-decreasing: the k-th is the particle whose share of [0, 1) contains (k + u) / n.
 
     weights (m,) not negative, with a positive sum (they need not be normalised exactly); u in [0, 1). Each particle
@@ -27,7 +27,7 @@ def systematic(weights: np.ndarray, n: int, u: float) -> np.ndarray:
     return _search(weights, (np.arange(n) + float(u)) / n)
 
 
-def stratified(weights: np.ndarray, u: np.ndarray) -> np.ndarray:
+def stratified(weights: Array, u: Array) -> Array:
     """Ancestors (n,) int64, non-decreasing: the k-th is the particle whose share of [0, 1) contains (k + u_k) / n.
 
     weights as in `systematic`; u (n,) in [0, 1), independent. A count varies by less than 2 about n w; its variance is
@@ -37,7 +37,7 @@ def stratified(weights: np.ndarray, u: np.ndarray) -> np.ndarray:
     return _search(weights, (np.arange(u.size) + u) / u.size)
 
 
-def multinomial(weights: np.ndarray, u: np.ndarray) -> np.ndarray:
+def multinomial(weights: Array, u: Array) -> Array:
     """Ancestors (n,) int64, non-decreasing: the particles whose shares of [0, 1) contain the sorted u (n,).
 
     weights as in `systematic`; u in [0, 1), independent: then the counts are multinomial, with variance n w (1 - w).
@@ -47,7 +47,7 @@ def multinomial(weights: np.ndarray, u: np.ndarray) -> np.ndarray:
     return _search(weights, np.sort(u))
 
 
-def residual(weights: np.ndarray, u: np.ndarray) -> np.ndarray:
+def residual(weights: Array, u: Array) -> Array:
     """Ancestors (n,) int64, non-decreasing: floor(n w) of each particle, the rest `multinomial` in what is left of n w.
 
     weights as in `systematic`; u (n,) in [0, 1), of which as many are used as draws are left. ValueError otherwise.
@@ -63,7 +63,7 @@ def residual(weights: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate([certain, _search(left, np.sort(u[:missing]))]))
 
 
-def _checked(weights: np.ndarray) -> np.ndarray:
+def _checked(weights: Array) -> Array:
     """The weights divided by the largest: sums of huge ones would overflow."""
     weights = finite(vector(weights, "weights"), "weights")
     if not weights.size or weights.min() < 0.0 or weights.max() <= 0.0:
@@ -71,7 +71,7 @@ def _checked(weights: np.ndarray) -> np.ndarray:
     return weights / weights.max()
 
 
-def _checked_uniform(u: np.ndarray) -> np.ndarray:
+def _checked_uniform(u: Array) -> Array:
     u = vector(u, "u")
     if not u.size or not (u.min() >= 0.0 and u.max() < 1.0):
         raise ValueError("resampling needs at least one u, and every u in [0, 1)")
@@ -97,9 +97,169 @@ def _search(weights, positions):
     return ancestors
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each kernel."""
-    yield DEFAULT, "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
+# Thinning: of many candidates, one for each cell of a k-d tree, so that what is left is spread evenly.
+#
+# The candidates are split at the median of the coordinate in which they vary most, and again, until every cell holds as
+# many as there are candidates a draw; of each cell one is taken at random. Any single draw is distributed like a
+# candidate, but a cell can be neither empty nor crowded: sums over the draws vary less than over independent ones
+# (stratified sampling, with cells made from the sample itself).
+
+DEEPEST = 128  # entries of the stack: cells are halved, so 64 would do for any number of candidates
+
+
+def thinned(candidates: Array, n: int, u: Array) -> Array:
+    """Indices (n,) int64 of n candidates (k n, d), one for each of n cells of k neighbouring candidates.
+
+    u (n,) in [0, 1) chooses within the cells; the coordinates must have comparable units. Given the candidates, each
+    is chosen with probability 1/k. O(k n d log n). ValueError for shapes or values that do not fit.
+    """
+    candidates, u = finite(matrix(candidates, "candidates"), "candidates"), vector(u, "u", n)
+    if n < 1 or not len(candidates) or len(candidates) % n or not candidates.shape[1]:
+        raise ValueError(f"candidates must be a multiple of n = {n} points, not an array of shape {candidates.shape}")
+    if not (u.min() >= 0.0 and u.max() < 1.0):
+        raise ValueError("u must lie in [0, 1)")
+    return _thinned(np.ascontiguousarray(candidates.T), int(n), u)
+
+
+@jit
+def _thinned(columns, n, u):
+    """columns (d, k n). A cell is a range of `order`; it becomes `draws` draws, the first of them number `first`."""
+    size = columns.shape[1] // n
+    order, keys, chosen = np.arange(columns.shape[1]), np.empty(columns.shape[1]), np.empty(n, np.int64)
+    starts, draws = np.empty(DEEPEST, np.int64), np.empty(DEEPEST, np.int64)
+    starts[0], draws[0], waiting = 0, n, 1
+    while waiting > 0:
+        waiting -= 1
+        start, num = starts[waiting], draws[waiting]
+        if num == 1:
+            chosen[start // size] = order[start + int(u[start // size] * size)]
+            continue
+        stop, half = start + num * size, num // 2
+        column = columns[_widest(columns, order, start, stop)]
+        for i in range(start, stop):
+            keys[i] = column[order[i]]
+        _select(keys, order, start, stop - 1, start + half * size)
+        starts[waiting], draws[waiting] = start, half
+        starts[waiting + 1], draws[waiting + 1] = start + half * size, num - half
+        waiting += 2
+    return chosen
+
+
+@jit
+def _widest(columns, order, start, stop):
+    """The coordinate that varies most over the candidates order[start:stop]."""
+    widest, largest = 0, -1.0
+    for k in range(columns.shape[0]):
+        column, total, squares = columns[k], 0.0, 0.0
+        origin = column[order[start]]
+        for i in range(start, stop):
+            value = column[order[i]] - origin
+            total += value
+            squares += value * value
+        varies = squares - total * total / (stop - start)
+        if varies > largest:
+            widest, largest = k, varies
+    return widest
+
+
+@jit
+def _select(keys, order, low, high, place):
+    """Rearrange keys[low:high + 1], and order with it, so that none before `place` is above any from there on."""
+    while low < high:
+        a, b, c = keys[low], keys[(low + high) // 2], keys[high]
+        pivot = max(min(a, b), min(max(a, b), c))  # the median of three: sorted candidates are no worst case
+        cut = _part(keys, order, low, high, pivot)
+        if place < cut:
+            high = cut - 1
+        elif cut > low:
+            low = cut
+            if place == cut:
+                return
+        else:  # none is below the pivot: those that equal it are next
+            low = _part(keys, order, low, high, np.nextafter(pivot, np.inf))
+            if place <= low:
+                return
+
+
+@jit
+def _part(keys, order, low, high, pivot):
+    """Move the keys below `pivot` to the front; the place after them. Without branches: they would be guessed wrong."""
+    cut = low
+    for i in range(low, high + 1):
+        key, number = keys[i], order[i]
+        keys[i], order[i] = keys[cut], order[cut]
+        keys[cut], order[cut] = key, number
+        cut += key < pivot
+    return cut
+
+
+# The largest step along which weights stay alive: a search for the step size that leaves a share of the ESS.
+#
+# Log-weights move along a line, `start + g slope`. At g = 0 they have the effective sample size that they start with,
+# and where the whole step would leave too little of it, bisection finds a g between that does not.
+
+CLOSE = 1e-6  # the search ends when its bounds are so close, as a share of the upper one
+
+
+def largest_step(start: Array, slope: Array, most: float, share: float) -> float:
+    """The largest g in (0, `most`] for which log-weights `start + g slope` keep `share` of the ESS of `start`.
+
+    start, slope (m,) without NaN; where one of them is -inf a particle has no weight whatever g is, and does not count.
+    `share` in (0, 1) is kept for certain; where the ESS does not fall steadily the g found need not be the largest.
+    ValueError where no particle counts.
+    """
+    start, slope = vector(start, "start"), vector(slope, "slope", len(start))
+    counts = (start > -np.inf) & (slope > -np.inf)
+    if not counts.any():
+        raise ValueError("no particle has a weight above zero")
+    if not counts.all():
+        start, slope = start[counts], slope[counts]
+    return _largest_step(start, slope, float(most), float(share))
+
+
+@fast_jit
+def _top(start, slope, g):
+    top = start[0] + g * slope[0]
+    for j in range(start.size):
+        top = max(top, start[j] + g * slope[j])
+    return top
+
+
+@fast_jit
+def _ess_below(start, slope, g, top):
+    total, squares = 0.0, 0.0
+    for j in range(start.size):
+        w = exp64(start[j] + g * slope[j] - top)
+        total += w
+        squares += w * w
+    return total * total / squares
+
+
+@jit
+def _ess(start, slope, g):
+    return _ess_below(start, slope, g, _top(start, slope, g))
+
+
+@jit
+def _largest_step(start, slope, most, share):
+    enough = share * _ess(start, slope, 0.0)
+    if _ess(start, slope, most) >= enough:
+        return most
+    low, high = 0.0, most
+    while high - low > CLOSE * high:
+        middle = 0.5 * (low + high)
+        if _ess(start, slope, middle) >= enough:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
+    yield DEFAULT, "resampling", systematic, np.full(2, 0.5), 2, 0.5
     for way in (stratified, residual, multinomial):
         words = f"{way.__name__} resampling"
-        yield "resampling", words, lambda way=way: way(np.array([0.4, 0.6]), np.full(2, 0.5))
+        yield "resampling", words, way, np.array([0.4, 0.6]), np.full(2, 0.5)
+    yield DEFAULT, "thinning", thinned, np.zeros((4, 2)), 2, np.zeros(2)
+    yield DEFAULT, "step limit", largest_step, np.zeros(2), np.array([0.0, -9.0]), 1.0, 0.9

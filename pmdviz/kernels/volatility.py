@@ -4,13 +4,13 @@ x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N
 x are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). No priors here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from pmdviz.kernels.checks import plain
+from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -18,29 +18,27 @@ NO_RETURNS = np.empty(0)
 FARTHEST = 300.0  # of -x: even the square of e^300 is a number, and a path of log variances has diverged long before
 
 
-def volatility_log_path(mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, points: np.ndarray, first: int) -> np.ndarray:
+def volatility_log_path(mu: Array, phi: Array, s2: Array, points: Array, first: int) -> Array:
     """log p(x | mu, phi, s2), in nats: (m,)."""
     squares, count = volatility_squares(mu, np.zeros(len(mu)), phi, points, first), points.shape[1] - first
     return -0.5 * (count * np.log(2 * np.pi * s2) - np.log1p(-phi * phi) + squares / s2)
 
 
-def volatility_log_likelihood(points: np.ndarray, first: int, y: np.ndarray) -> np.ndarray:
+def volatility_log_likelihood(points: Array, first: int, y: Array) -> Array:
     """log p(y | x) = sum_t log N(y_t | 0, exp x_t) of returns y (T,), in nats: (m,)."""
     points, squares, out = plain(points), y * y, np.empty(len(points))
     _by_rows(lambda a, b: _likelihood(points[a:b], first, squares, out[a:b]), points)
     return out - 0.5 * len(y) * np.log(2 * np.pi)
 
 
-def volatility_squares(mu: np.ndarray, var: np.ndarray, phi: np.ndarray, points: np.ndarray, first: int) -> np.ndarray:
+def volatility_squares(mu: Array, var: Array, phi: Array, points: Array, first: int) -> Array:
     """E over N(mu, var) of (1 - phi^2) (x_1 - mu)^2 + sum_t (x_t - mu - phi (x_{t-1} - mu))^2: (m,)."""
     points, out = plain(points), np.empty(len(points))
     _by_rows(lambda a, b: _squares(mu[a:b], var[a:b], phi[a:b], points[a:b], first, out[a:b]), points)
     return out
 
 
-def volatility_mean_terms(
-    phi: np.ndarray, points: np.ndarray, first: int, times: float = 1.0
-) -> tuple[np.ndarray, np.ndarray]:
+def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 1.0) -> tuple[Array, Array]:
     """A and B (m,): as a function of mu the squares are A mu^2 - 2 B mu + const.
 
     With `times` T - 1 the later terms of B are counted so often, as they are printed in the paper: a mistake of its.
@@ -51,14 +49,8 @@ def volatility_mean_terms(
 
 
 def volatility_gradient(
-    mu: np.ndarray,
-    var: np.ndarray,
-    phi: np.ndarray,
-    precision: np.ndarray,
-    points: np.ndarray,
-    first: int,
-    y: np.ndarray = NO_RETURNS,
-) -> tuple[np.ndarray, np.ndarray]:
+    mu: Array, var: Array, phi: Array, precision: Array, points: Array, first: int, y: Array = NO_RETURNS
+) -> tuple[Array, Array]:
     """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2), and p(y | x) if given.
 
     In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left
@@ -74,19 +66,17 @@ def volatility_gradient(
     return of_psi, out
 
 
-def volatility_pull(points: np.ndarray, first: int, y: np.ndarray, out: np.ndarray) -> None:
+def volatility_pull(points: Array, first: int, y: Array, out: Array) -> None:
     """Add the gradient of log p(y | x), 1/2 (y_t^2 e^-x_t - 1), to that in the points: (m, d), of returns y (T,)."""
     points, squares = plain(points), y * y
     _by_rows(lambda a, b: _pull(points[a:b], first, squares, out[a:b]), points)
 
 
-def _by_rows(work: Callable[[int, int], object], points: np.ndarray) -> None:
+def _by_rows(work: Callable[[int, int], object], points: Array) -> None:
     run_blocks(work, len(points), ROWS_PER_BLOCK, float(points.size))
 
 
-def volatility_sweep(
-    x: np.ndarray, y: np.ndarray, mu: float, phi: float, s2: float, normals: np.ndarray, uniforms: np.ndarray
-) -> None:
+def volatility_sweep(x: Array, y: Array, mu: float, phi: float, s2: float, normals: Array, uniforms: Array) -> None:
     """Every x_t (T,) once, in place, from its conditional or left where it is (Kim, Shephard, Chib 1998, section 2).
 
     A proposal of N(m + v/2 (y_t^2 e^-m - 1), v), with m and v those given the neighbours, is accepted with the ratio of
@@ -186,21 +176,24 @@ def _sweep(x, y, mu, phi, s2, normals, uniforms):
             x[t] = found
 
 
-def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """One call of each kernel."""
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
     one, points, y = np.full(2, 0.5), np.zeros((2, 4)), np.zeros(3)
-    yield "volatility", "stochastic volatility", lambda: volatility_squares(one, one, one, points, 1)
-    yield "volatility", "stochastic volatility's paths", lambda: volatility_log_path(one, one, one, points, 1)
-    yield "volatility", "stochastic volatility's likelihood", lambda: volatility_log_likelihood(points, 1, y)
-    yield "volatility", "stochastic volatility's mean", lambda: volatility_mean_terms(one, points, 1)
-    yield "volatility", "stochastic volatility's gradient", lambda: volatility_gradient(one, one, one, one, points, 1)
-    yield (
-        "volatility",
-        "stochastic volatility's pull of the returns",
-        lambda: volatility_pull(points, 1, y, np.zeros((2, 4))),
-    )
+    yield "volatility", "stochastic volatility", volatility_squares, one, one, one, points, 1
+    yield "volatility", "stochastic volatility's paths", volatility_log_path, one, one, one, points, 1
+    yield "volatility", "stochastic volatility's likelihood", volatility_log_likelihood, points, 1, y
+    yield "volatility", "stochastic volatility's mean", volatility_mean_terms, one, points, 1
+    yield "volatility", "stochastic volatility's gradient", volatility_gradient, one, one, one, one, points, 1
+    yield "volatility", "stochastic volatility's pull of the returns", volatility_pull, points, 1, y, np.zeros((2, 4))
     yield (
         "volatility",
         "stochastic volatility, point by point",
-        lambda: volatility_sweep(np.zeros(3), y, 0.0, 0.5, 1.0, np.zeros(3), np.zeros(3)),
+        volatility_sweep,
+        np.zeros(3),
+        y,
+        0.0,
+        0.5,
+        1.0,
+        np.zeros(3),
+        np.zeros(3),
     )

@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
-from pmdviz.densities.diagonal import DiagonalDensity
+from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs, documented
 from pmdviz.methods.grammar import Grammar
@@ -53,7 +53,7 @@ class Method:
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `grammar.COLUMNS`
     Knobs: ClassVar[type[Knobs]]
-    kernel_groups: ClassVar[tuple[str, ...]] = ()  # names of `kernels.groups` that only its runs need
+    kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
     chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
     scalars: ClassVar[tuple[Scalar, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have

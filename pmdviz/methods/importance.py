@@ -8,7 +8,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
-from pmdviz.densities.diagonal import MANY, DiagonalDensity
+from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.kernels.components import component_shares, weighted_sums
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole

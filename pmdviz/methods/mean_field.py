@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.densities.product import ProductDensity
 from pmdviz.errors import TargetError
-from pmdviz.kernels.langevin_blocks import langevin_step
+from pmdviz.kernels.blocks import langevin_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, checked_log_density, read_only, rows_in_words

@@ -10,11 +10,10 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
 from pmdviz.densities.density import KernelDensity, normalise, weighted_sum
-from pmdviz.densities.diagonal import MANY, DiagonalDensity, diagonal_density, few_density
+from pmdviz.densities.product import MANY, DiagonalDensity, diagonal_density, few_density
 from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
-from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
-from pmdviz.kernels.thinning import thinned
+from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, checked_log_prior, rows_in_words
 from pmdviz.methods.step import MethodKnobs, Term, Update

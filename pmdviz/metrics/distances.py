@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 from pmdviz.methods import Method
 from pmdviz.metrics.base import DOTTED
-from pmdviz.targets.reference.enumeration import Enumeration, numbers_of
+from pmdviz.targets.enumeration import Enumeration, numbers_of
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
-    from pmdviz.targets.reference.exact import Reference
+    from pmdviz.targets.exact import Reference
 
 
 NUM_DRAWS = 1000

@@ -18,7 +18,7 @@ import numpy as np
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.resampling import systematic
 from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis, planar
-from pmdviz.targets.reference.exact import Box, Exact
+from pmdviz.targets.exact import Box, Exact
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density

@@ -16,8 +16,8 @@ import numpy as np
 from pmdviz.densities.density import Density
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, side_for
 from pmdviz.targets import Target
-from pmdviz.targets.reference.cells import NATS_BOXED
-from pmdviz.targets.reference.exact import Exact
+from pmdviz.targets.exact import Exact
+from pmdviz.targets.mass import NATS_BOXED
 
 PROMINENCE = 1.0  # nats
 MIN_MASS = 0.01

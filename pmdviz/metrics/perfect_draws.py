@@ -20,7 +20,7 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import Density, KernelDensity
 from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.kernels.pool import run_blocks
-from pmdviz.kernels.thinning import thinned
+from pmdviz.kernels.resampling import thinned
 from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import Target
 

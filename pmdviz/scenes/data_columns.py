@@ -20,7 +20,7 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.scenes.columns import EMPTY_LINE, contour_line, curve_columns, density_levels
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
-from pmdviz.targets.modes import Handle
+from pmdviz.targets.mass import Handle
 from pmdviz.targets.table_form import SIMULATED
 
 BINS = 30

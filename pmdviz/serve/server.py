@@ -111,9 +111,9 @@ def _offer_lessons(folder: str | None) -> None:
 
 def _offer_targets(places: Sequence[str]) -> None:
     """Have a person's own targets offered, here and in the processes that are begun. Raises InputError."""
-    from pmdviz.targets import offered
+    from pmdviz.targets import custom
 
-    offered.offer(places)
+    custom.offer(places)
 
 
 def _serve_many(options: argparse.Namespace) -> int:
@@ -230,7 +230,7 @@ def show_in_browser(url: str) -> None:
 def _warm_up() -> None:
     """Compile in the background, the kernels of the default run first; a line says how long these take."""
     from pmdviz.kernels.compiling import compile_ahead, compiler
-    from pmdviz.kernels.groups import DEFAULT
+    from pmdviz.kernels.jit import DEFAULT
 
     compiler.begin()
     threading.Thread(target=compile_ahead, args=((DEFAULT,),), name="pmdviz-compile-line", daemon=True).start()
@@ -238,8 +238,8 @@ def _warm_up() -> None:
 
 def _compile_ahead(what: str) -> None:
     """Compile before the first page where that was asked for."""
-    from pmdviz.kernels.compiling import compile_ahead
-    from pmdviz.kernels.groups import DEFAULT, all_groups
+    from pmdviz.kernels.compiling import all_groups, compile_ahead
+    from pmdviz.kernels.jit import DEFAULT
 
     if what != "background":
         compile_ahead(all_groups() if what == "all" else (DEFAULT,))
@@ -247,7 +247,7 @@ def _compile_ahead(what: str) -> None:
 
 def _run(server: Any) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
-    from pmdviz.kernels import cache
+    from pmdviz.kernels import jit
     from pmdviz.lab.loop import work as temporary
 
     loop = server.io_loop
@@ -258,7 +258,7 @@ def _run(server: Any) -> NoReturn:
     if crew := sys.modules.get("pmdviz.experiments.workers"):  # a measurement may be under way
         crew.shut_down()
     temporary.remove()
-    cache.remove_temporary()
+    jit.remove_temporary()
     print("pmdviz has stopped", flush=True)
     sys.stdout.flush()
     sys.stderr.flush()

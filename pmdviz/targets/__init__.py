@@ -13,10 +13,19 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.offered import offered as offered_targets
+from pmdviz.targets.custom import offered as offered_targets
 
-for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
-    importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
+# The order of the menus: targets with data, then densities. A target that is not in it comes last.
+_ORDER = (
+    "banana bimodal1d binary_net gaussian linear logistic mixture regression_net ppca softmax sparse_gp song_years "
+    "stochastic_volatility topics bernoulli_rbm categorical correlated_gaussian decoder formula funnel gmm warped_gmm "
+    "gp_classification ising rbm"
+).split()
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
+for _name in sorted(TARGETS, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
+    TARGETS[_name] = TARGETS.pop(_name)
 
 LARGE_TABLES = 500_000  # bytes of a person's own numbers
 

@@ -12,10 +12,10 @@ import numpy as np
 from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, documented
 from pmdviz.targets.blocks import Conditionals, Documents
-from pmdviz.targets.modes import Handle, find_modes
-from pmdviz.targets.reference.exact import Box, Exact, Reference, has_density
+from pmdviz.targets.exact import Box, Exact, Reference, has_density
+from pmdviz.targets.mass import Handle, find_modes
 from pmdviz.targets.space import Discrete, Reals, Space
 from pmdviz.targets.table_form import TableForm, as_source
 
@@ -43,6 +43,17 @@ OFFERS = {
     "inducing_inputs": "a Gaussian process with inducing inputs",
     "documents": "documents of word counts",
 }
+# What a target says that does not offer it.
+REFUSALS = {
+    "gradient": "has no gradient; give grad_log_prior and grad_log_likelihood",
+    "relaxation": "has no smooth log density between its states",
+    "conditionals": "has no exact conditionals",
+    "simulation": "cannot draw data from its model",
+    "conditional_family": "has no conditional posterior in closed form",
+    "inducing_inputs": "has no Gaussian process with inducing inputs",
+    "documents": "has no documents of word counts",
+    "quadratic_bound": "has no quadratic bound of its log likelihood",
+}
 NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
 
 
@@ -63,8 +74,9 @@ class Natural(NamedTuple):
 class Target:
     """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
-    Subclasses set the class attributes and `data`, and give `_log_prior`, `_log_likelihood`, `sample_prior` and
-    `make_exact` or `make_reference`; a subclass with a `name` enters the table TARGETS by being defined.
+    Subclasses set the class attributes (`about` and `source` may be lines of their docstring) and `data`, and give
+    `_log_prior`, `_log_likelihood`, `sample_prior` and `make_exact` or `make_reference`; a subclass with a `name`
+    enters the table TARGETS by being defined.
 
     Without data the "prior" is a q0 that can be drawn from, and `_log_likelihood` is log p - log q0 for one empty row:
     `log_joint` is then log p, and a method goes from q0 to p as it goes from a prior to a posterior.
@@ -101,7 +113,7 @@ class Target:
     # kernels around them, the more the more coordinates there are.
     by_points: ClassVar[bool] = False
 
-    kernel_groups: ClassVar[tuple[str, ...]] = ()  # names of `kernels.groups` that only its runs need
+    kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
 
     tables: tuple[Table, ...]  # a person's own, which the options name
     dim: int
@@ -111,8 +123,13 @@ class Target:
     parameter_names: Sequence[str]
 
     def __init_subclass__(cls) -> None:
+        for name, text in documented(cls).items():
+            if name in ("about", "source"):
+                setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             TARGETS[cls.name] = cls
+            if "Options" in cls.__dict__:
+                cls.Options.kind_words = f"option of target {cls.name!r}:"
 
     def __init__(self, /, **options: Any) -> None:
         self.options = self.checked_options(options)
@@ -225,7 +242,7 @@ class Target:
 
     @property
     def model(self) -> tuple | None:
-        """The model in compiled code, a NamedTuple of numbers (`kernels.models`); None: chains ask in Python."""
+        """The model in compiled code, a NamedTuple of numbers (`kernels.likelihoods`); None: chains ask in Python."""
         return None
 
     def make_exact(self) -> Exact | None:
@@ -254,8 +271,7 @@ class Target:
 
     def grad_log_joint(self, theta: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
         """Gradient of `log_joint` in theta, (m, d) -> (m, d). Raises InputError where the target has none."""
-        if "gradient" not in self.offers:
-            raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
+        self._check_offered("gradient")
         batch = self.data_rows if batch is None else np.asarray(batch)
         points = self._points(theta)
         likelihood = self._grad_log_likelihood(points, batch)
@@ -263,8 +279,7 @@ class Target:
 
     def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of `log_prior` in theta, (m, d) -> (m, d). Raises InputError where the target has no gradient."""
-        if "gradient" not in self.offers:
-            raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
+        self._check_offered("gradient")
         return self._grad_log_prior(self._points(theta))
 
     def log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
@@ -274,12 +289,12 @@ class Target:
         the density itself has steps inside, such as hidden units of two values, they are made smooth too, and at the
         states it is near `log_joint` only. Raises InputError where the target has none.
         """
-        self._relaxation_needed()
+        self._check_offered("relaxation")
         return self._log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
 
     def grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
         """Gradient of `log_relaxed` in the points, (m, d) -> (m, d)."""
-        self._relaxation_needed()
+        self._check_offered("relaxation")
         return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
 
     def log_relaxed_and_gradient(
@@ -294,26 +309,25 @@ class Target:
         That is of `grad_log_relaxed`, but for steps inside the density: these are taken as they are, and a gradient
         passes through them as through max(-1, min(1, a)). Raises InputError where the target has no relaxation.
         """
-        self._relaxation_needed()
+        self._check_offered("relaxation")
         return self._grad_straight_through(self._points(states), self.data_rows if batch is None else np.asarray(batch))
 
-    def _relaxation_needed(self) -> None:
-        if "relaxation" not in self.offers:
-            raise InputError(f"target {self.name!r} has no smooth log density between its states")
+    def _check_offered(self, what: str) -> None:
+        """Raises InputError where the target does not offer it, a key of OFFERS."""
+        if what not in self.offers:
+            raise InputError(f"target {self.name!r} {REFUSALS[what]}")
 
     def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
 
         Raises InputError where the target has no conditionals.
         """
-        if "conditionals" not in self.offers:
-            raise InputError(f"target {self.name!r} has no exact conditionals")
+        self._check_offered("conditionals")
         return self._gibbs_sweep(rng, theta, np.asarray(data))
 
     def simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
         """n rows of data from the model at theta (d,). Raises InputError where the target cannot."""
-        if "simulation" not in self.offers:
-            raise InputError(f"target {self.name!r} cannot draw data from its model")
+        self._check_offered("simulation")
         return self._simulate(rng, self._points(np.atleast_2d(theta))[0], n)
 
     def conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
@@ -321,8 +335,7 @@ class Target:
 
         Raises InputError where the target has no conditional family.
         """
-        if "conditional_family" not in self.offers:
-            raise InputError(f"target {self.name!r} has no conditional posterior in closed form")
+        self._check_offered("conditional_family")
         return self._conditionals(rng, m)
 
     def tilted(
@@ -341,7 +354,7 @@ class Target:
 
         Raises InputError where the target is no Gaussian process.
         """
-        self._process_needed()
+        self._check_offered("inducing_inputs")
         return self._bounded(given, np.asarray(batch), kept, power)
 
     def extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
@@ -349,17 +362,12 @@ class Target:
 
         None has none. Raises InputError where the target is no Gaussian process.
         """
-        self._process_needed()
+        self._check_offered("inducing_inputs")
         return self._extended(given, np.asarray(rows))
-
-    def _process_needed(self) -> None:
-        if "inducing_inputs" not in self.offers:
-            raise InputError(f"target {self.name!r} has no Gaussian process with inducing inputs")
 
     def documents(self, batch: np.ndarray, points: int = 1) -> Documents:
         """The word counts of rows, to be evaluated at so many points. Raises InputError where rows are no documents."""
-        if "documents" not in self.offers:
-            raise InputError(f"target {self.name!r} has no documents of word counts")
+        self._check_offered("documents")
         return self._documents(np.asarray(batch))
 
     def conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
@@ -371,60 +379,24 @@ class Target:
 
         The bound is the tightest on average under N(mean, L L'). Raises InputError where the target has none.
         """
-        if "quadratic_bound" not in self.offers:
-            raise InputError(f"target {self.name!r} has no quadratic bound of its log likelihood")
+        self._check_offered("quadratic_bound")
         return self._quadratic_bound(mean, cholesky, np.asarray(batch))
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _not_given(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    # What subclasses give, each the part of the public method of its name that follows the checks.
+    _log_prior = _log_likelihood = _grad_log_prior = _grad_log_likelihood = _not_given
+    _log_relaxed = _grad_log_relaxed = _gibbs_sweep = _simulate = _not_given
+    _conditionals = _tilted = _bounded = _extended = _conditional_density = _not_given
+    _documents = _quadratic_bound = _not_given
 
     def _grad_straight_through(self, states: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return self._grad_log_relaxed(states, batch)
-
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
-        raise NotImplementedError
-
-    def _tilted(
-        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
-    ) -> tuple[Conditionals, np.ndarray]:
-        raise NotImplementedError
-
-    def _documents(self, batch: np.ndarray) -> Documents:
-        raise NotImplementedError
-
-    def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
-        raise NotImplementedError
-
-    def _quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
-        raise NotImplementedError
-
-    def _bounded(self, given: Conditionals, batch: np.ndarray, kept: float, power: float) -> Conditionals:
-        raise NotImplementedError
-
-    def _extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
-        raise NotImplementedError
 
     def outcomes(self, rows: np.ndarray) -> np.ndarray:
         """What is to be predicted of rows of data, (n,): the last column."""
@@ -453,14 +425,11 @@ class Target:
 
     def inputs(self, rows: np.ndarray) -> np.ndarray:
         """What a row is predicted from, (n, ...) -> (n, k), as `input_names` has it."""
-        raise NotImplementedError
+        return rows[:, :-1]
 
     def rows_at(self, inputs: np.ndarray) -> np.ndarray:
         """Rows with these inputs (n, k), whatever their outcome."""
-        raise NotImplementedError
-
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
-        raise NotImplementedError
+        return np.column_stack([inputs, np.zeros(len(inputs))])
 
     def _points(self, theta: np.ndarray) -> np.ndarray:
         return self.space.check(theta)
@@ -487,3 +456,20 @@ class GaussianPrior:
         self.scale = np.full(self.dim, self.prior_sd)
         reach = float(max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true)))
         self.view_box = ((-reach, reach),) * self.dim
+
+
+class FairSigns(Target):
+    """States of -1 and 1, independent and fair before any data, or q0 of a target without any."""
+
+    def in_space(self, shape: int | Sequence[int], names: Sequence[str]) -> None:
+        """Set `space` to all arrays of this shape, and what follows from it."""
+        self.space = Discrete((-1, 1), shape, names)
+        self.dim, self.parameter_names = self.space.dim, self.space.names
+        self.scale, self.view_box = np.ones(self.dim), ((-1.5, 1.5),) * self.dim
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d) of independent fair signs."""
+        return 2.0 * rng.integers(0, 2, size=(n, self.dim)) - 1.0
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        return np.full(len(theta), -self.dim * np.log(2.0))

@@ -1,20 +1,39 @@
-"""What Gaussian processes with inducing inputs have in common: the sparse model, and the exact process beside it."""
+"""Gaussian processes: sparse ones with inducing inputs, and a classifier without its latent function.
+
+What Gaussian processes with inducing inputs have in common: the sparse model, and the exact process beside it.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
+from importlib.util import find_spec
 
 import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.errors import InputError
-from pmdviz.kernels.likelihoods.linear import linear_log_likelihood
-from pmdviz.kernels.sparse_gp import covariances, factorised, predicted, tilted, whitened
-from pmdviz.knobs import Choice, Knobs, Real
+from pmdviz.kernels import gaussian_processes
+from pmdviz.kernels.likelihoods import linear_log_likelihood
+from pmdviz.knobs import A_FILE, Choice, Flag, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.blocks import Conditionals
-from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.chains import metropolis_chains
+from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
+from pmdviz.targets.options import TargetOptions, data_points, data_seed, data_source, own_data, prior_sd, target_seed
+from pmdviz.targets.rows import CANCER, read_columns
+from pmdviz.targets.series import FEATURES, drawn_songs, scaled_rows, scaled_songs
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import (
+    ANY,
+    HELD_OUT,
+    SIMULATED,
+    TableForm,
+    at_least_two,
+    check_most,
+    divided_table,
+    names_of_inputs,
+    rows_of,
+)
 
 LARGEST_EXACT = 4096  # data of which the exact process, whose time grows like N^3, is computed
 MEDIAN_OF = 1000  # inputs between which the median distance is taken
@@ -24,9 +43,8 @@ def approximation() -> Choice:
     """The option `approximation`."""
     return Choice(
         "fitc",
-        choices={"fitc": "FITC", "dtc": "DTC"},
-        label="Sparse approximation",
-        acts="restart",
+        {"fitc": "FITC", "dtc": "DTC"},
+        "Sparse approximation",
         doc="FITC: the variance that the inducing inputs leave open is added to each data point's noise. DTC: it is "
         "ignored.",
     )
@@ -36,11 +54,10 @@ def width(default: float) -> Real:
     """The option `width`, for a target whose own default it is."""
     return Real(
         default,
-        bounds=(0.01, 10),
+        (0.01, 10),
         log=True,
         label="Kernel width",
         unit="median distances",
-        acts="restart",
         doc="Width of the kernel exp(-|x - x'|²/(2 width²)), relative to the median distance between inputs.",
     )
 
@@ -49,11 +66,10 @@ def noise_variance(default: float, of_data: str) -> Real:
     """The option `noise_variance`; `of_data`: the same of the data, in words."""
     return Real(
         default,
-        bounds=(1e-5, 10),
+        (1e-5, 10),
         log=True,
         label="Noise variance",
         unit="y²",
-        acts="restart",
         doc=f"Noise variance that the model assumes; {of_data}.",
     )
 
@@ -78,7 +94,7 @@ class GaussianProcess(GaussianPrior, Target):
         self.points, self.kernel_width, self.dim = points, kernel_width, len(points)
         self.parameter_names = numbered("v", self.dim)
         self.prior_frame(0.0)
-        self._factor = factorised(self._scaled(points)[None])[0]
+        self._factor = gaussian_processes.factorised(self._scaled(points)[None])[0]
 
     def make_exact(self) -> GaussianExact:
         """In closed form: the posterior of θ under the sparse model."""
@@ -103,7 +119,7 @@ class GaussianProcess(GaussianPrior, Target):
         if not self.has_exact_process:
             return None
         x, at = self._scaled(self.data[:, :-1]), self._scaled(inputs)
-        both, across = covariances(x, x), covariances(x, at)
+        both, across = gaussian_processes.covariances(x, x), gaussian_processes.covariances(x, at)
         both[np.diag_indices(len(x))] += self.options.noise_variance
         solved = np.linalg.solve(both, np.column_stack([across, self.data[:, -1]]))
         return across.T @ solved[:, -1], np.sqrt(np.maximum(1 - (across * solved[:, :-1]).sum(axis=0), 0))
@@ -132,20 +148,12 @@ class GaussianProcess(GaussianPrior, Target):
         residual = rows[:, -1] - np.einsum("md,nd->mn", theta, features)
         return -0.5 * residual**2 / variance - 0.5 * np.log(2 * np.pi * variance)
 
-    def inputs(self, rows: np.ndarray) -> np.ndarray:
-        """x of every row, (n, k)."""
-        return rows[:, :-1]
-
-    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
-        """Rows with these inputs (n, k)."""
-        return np.column_stack([inputs, np.zeros(len(inputs))])
-
     def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
         number = min(self.dim, self.num_data)
         rows = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
         inputs = self._scaled(self.data[rows][:, :, :-1])
-        return self._prior_at(inputs, factorised(inputs))
+        return self._prior_at(inputs, gaussian_processes.factorised(inputs))
 
     def _prior_at(self, inputs: np.ndarray, factors: np.ndarray) -> Conditionals:
         m, number = inputs.shape[:2]
@@ -167,7 +175,9 @@ class GaussianProcess(GaussianPrior, Target):
     ) -> tuple[Conditionals, np.ndarray]:
         rows = np.column_stack([self._scaled(batch[:, :-1]), batch[:, -1]])
         sets = self._sets(given), given.constants, given.natural
-        natural, partitions, bases = tilted(*sets, rows, kept, power, self.options.noise_variance, corrected)
+        natural, partitions, bases = gaussian_processes.tilted(
+            *sets, rows, kept, power, self.options.noise_variance, corrected
+        )
         return given._replace(natural=natural, partitions=partitions), bases
 
     def _extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
@@ -175,7 +185,7 @@ class GaussianProcess(GaussianPrior, Target):
         inputs = self._scaled(rows[:, :-1])[None]
         if given is not None:
             inputs = np.concatenate([self._sets(given), inputs], axis=1)
-        made = self._prior_at(inputs, factorised(inputs))
+        made = self._prior_at(inputs, gaussian_processes.factorised(inputs))
         if given is not None:
             had = given.natural.shape[1]
             made.natural[:, :had, :had], made.natural[:, :had, -1] = given.natural[:, :, :-1], given.natural[:, :, -1]
@@ -183,8 +193,12 @@ class GaussianProcess(GaussianPrior, Target):
 
     def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> GaussianMixture:
         sets = self._sets(given), given.constants, given.natural
-        means, choleskys = predicted(*sets, self._scaled(self.points))
-        return GaussianMixture(whitened(self._factor, means.T).T, log_weights, whitened(self._factor, choleskys))
+        means, choleskys = gaussian_processes.predicted(*sets, self._scaled(self.points))
+        return GaussianMixture(
+            gaussian_processes.whitened(self._factor, means.T).T,
+            log_weights,
+            gaussian_processes.whitened(self._factor, choleskys),
+        )
 
     def _sets(self, given: Conditionals) -> np.ndarray:
         """The particles as sets of inducing inputs (m, M, k), in kernel widths."""
@@ -196,8 +210,8 @@ class GaussianProcess(GaussianPrior, Target):
 
     def _features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """L^-1 k(Z, x) of every row (n, d), and the variance of y given theta (n,)."""
-        o, across = self.options, covariances(self._scaled(self.points), self._scaled(rows[:, :-1]))
-        features = whitened(self._factor, across).T
+        o, across = self.options, gaussian_processes.covariances(self._scaled(self.points), self._scaled(rows[:, :-1]))
+        features = gaussian_processes.whitened(self._factor, across).T
         left = np.maximum(1 - (features**2).sum(axis=1), 0) if o.approximation == "fitc" else 0.0
         return features, o.noise_variance + left * np.ones(len(rows))
 
@@ -216,3 +230,240 @@ def median_distance(x: np.ndarray) -> float:
     if found == 0:
         raise InputError("half of the inputs of the Gaussian process coincide: the kernel has no width")
     return found
+
+
+# Gaussian processes seen through inducing inputs: a regression in one dimension, and the years of songs.
+
+HALF, NOISE = 0.5, 0.1  # x is uniform in [-HALF, HALF]; the sd of y around the function
+NUM_TEST = 200
+SPARSE_TABLE = TableForm("A column of inputs x, then one of numbers y.", outcome="number", held_out=1)
+
+
+def truth(x: np.ndarray) -> np.ndarray:
+    """f(x) = 3 x^2 + (sin(3.53 pi x) + cos(7.7 pi x)) exp(-1.6 pi |x|)."""
+    return 3 * x**2 + (np.sin(3.53 * np.pi * x) + np.cos(7.7 * np.pi * x)) * np.exp(-1.6 * np.pi * np.abs(x))
+
+
+class SparseGPOptions(TargetOptions):
+    """Options of `sparse_gp`.
+
+    dim: Number of inducing inputs: equally spaced, or in each particle of structured PMD drawn from the data.
+    """
+
+    data = own_data(SPARSE_TABLE)
+    dim = Whole(128, (1, 512), label="Inducing inputs M")
+    num_data = data_points(2048, most=20_000)
+    approximation = approximation()
+    width = width(0.1)
+    noise_variance = noise_variance(0.001, "the data have 0.01")
+    data_seed = data_seed()
+
+
+class SparseGP(GaussianProcess):
+    """A Gaussian process whose inducing inputs are equally spaced over the inputs of the data.
+
+    Held-out rows hold f without noise; of a person's table they are rows that are not learnt from.
+
+    about: A smooth function is seen with noise at many inputs; a few inducing inputs stand for all of them.
+    source: Dai, He, Dai, Song 2016, appendices F.1 and H.3.1; FITC and DTC: Quiñonero-Candela, Rasmussen 2005
+    """
+
+    name = "sparse_gp"
+    title = "Sparse Gaussian process (1-D regression)"
+    Options = SparseGPOptions
+    kernel_groups = ("linear", "sparse_gp")
+    input_names = ("x",)
+    table = SPARSE_TABLE
+
+    def build(self) -> None:
+        """Draw inputs and y from `default_rng(data_seed)` alone, or take those of a table."""
+        o = self.options
+        if o.data == SIMULATED:
+            self._draw(np.random.default_rng(o.data_seed))
+        else:
+            self.data, self.test_data = divided_table(o.data, SPARSE_TABLE, o.num_data, o.data_seed)
+            x, self.input_names = self.data[:, 0], names_of_inputs(o.data, SPARSE_TABLE, 1)
+            self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
+
+    def _draw(self, rng: np.random.Generator) -> None:
+        o = self.options
+        x = rng.uniform(-HALF, HALF, o.num_data)
+        self.data = np.column_stack([x, truth(x) + NOISE * rng.standard_normal(o.num_data)])
+        at = np.linspace(-HALF, HALF, NUM_TEST)
+        self.test_data = np.column_stack([at, truth(at)])
+        self._place(np.linspace(-HALF, HALF, o.dim)[:, None], o.width * median_distance(x[:, None]))
+
+    def true_function(self, inputs: np.ndarray) -> np.ndarray:
+        """The function that the data were drawn around, at inputs (n, 1); NaN of a person's table."""
+        return truth(inputs[:, 0]) if self.options.data == SIMULATED else np.full(len(inputs), np.nan)
+
+
+# The year of a song from 90 features: a sparse Gaussian process in many dimensions.
+
+SONG_YEARS_NUM_TEST = 1000  # rows held out, at most
+SONG_YEARS_TABLE = TableForm(
+    "Columns of features, then one of numbers y; both are scaled, y to [0, 1].",
+    most=FEATURES - 1,
+    outcome="number",
+    held_out=1,
+    as_given=True,
+    layout=FEATURES + 1,
+)
+
+
+class SongYearsOptions(TargetOptions):
+    """Options of `song_years`.
+
+    dim: Number of inducing inputs, drawn from the data without replacement.
+    """
+
+    data = data_source(
+        {SIMULATED: "synthetic songs"},
+        "Synthetic: 90 features and a smooth function of a few directions. Or a table of YearPredictionMSD's layout: "
+        "a year, then 90 features; or one of up to 89 features, then the outcome.",
+    )
+    dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
+    num_data = data_points(2000)
+    approximation = approximation()
+    width = width(1.0)
+    noise_variance = noise_variance(0.01, "years are scaled to [0, 1]")
+    data_seed = data_seed()
+
+
+class SongYears(GaussianProcess):
+    """The year of a song, scaled to [0, 1], as a Gaussian process of its 90 features. A row is (features, year).
+
+    A person's table may have another number of features, and another outcome in the year's place.
+
+    about: A smooth function of 90 features is seen with noise; a few inducing inputs among the songs stand for all.
+    source: Dai, He, Dai, Song 2016, section 6 and appendix H.3.2; the data: Bertin-Mahieux et al. 2011
+    """
+
+    name = "song_years"
+    title = "Year of a song (90 features)"
+    Options = SongYearsOptions
+    kernel_groups = ("linear", "sparse_gp")
+    table = SONG_YEARS_TABLE
+
+    def build(self) -> None:
+        """Draw rows from `default_rng(data_seed)` alone, or draw the rows to learn from out of a file's."""
+        o = self.options
+        rng = np.random.default_rng(o.data_seed)
+        if o.data == SIMULATED:
+            rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, SONG_YEARS_NUM_TEST)
+        else:
+            rows, held_out = _split(
+                rng, _scaled(at_least_two(o.data, rows_of(o.data, SONG_YEARS_TABLE).rows), o.data), o
+            )
+        self.data, self.test_data = rows, held_out
+        self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
+        chosen = rng.permutation(len(rows))[: min(o.dim, len(rows))]
+        self._place(rows[chosen, :-1], o.width * median_distance(rows[:, :-1]))
+
+
+def _scaled(table: np.ndarray, source: str) -> np.ndarray:
+    """Of a table as wide as the songs' the year is the first column; of another one the outcome is the last."""
+    return scaled_rows(table) if 2 <= table.shape[1] <= FEATURES else scaled_songs(table, source)
+
+
+def _split(rng: np.random.Generator, table: np.ndarray, o: SongYearsOptions) -> tuple[np.ndarray, np.ndarray]:
+    check_most("num_data", o.num_data, len(table) - 1, o.data, HELD_OUT)
+    order = rng.permutation(len(table))
+    return table[order[: o.num_data]], table[order[o.num_data :][:SONG_YEARS_NUM_TEST]]
+
+
+# The hyperparameters of a Gaussian process classifier: their posterior can be evaluated, but has no gradient here.
+
+REACH = 7  # prior sds that a grid holds
+ENOUGH = 4000  # cells of it
+CLASSES_TABLE = TableForm(
+    "Columns of features, then one with the class; each feature must vary.",
+    most=ANY,
+    outcome="class",
+    dim_beyond=0,
+    rows_option="num_rows",
+    inputs_option="columns",
+    reduces=True,
+    picks="class_above",
+)
+
+
+class GPClassificationOptions(TargetOptions):
+    """Options of `gp_classification`.
+
+    class_above: Rows of a file whose label is larger are of class 1, the others of class 0: 0.5 where labels are 0
+        and 1.
+    columns: How many features are used, the first ones; each has a length scale of its own. Nine at most of the
+        tissue samples.
+    num_rows: How many rows are drawn; the time for one evaluation of the density grows with their third power.
+    free_scale: Whether the sd s of the latent function is unknown too, as the last coordinate, or 1 as in the thesis.
+    """
+
+    data = data_source(
+        {CANCER: "breast tissue samples"},
+        "The rows to be classified: nine measurements of tissue samples, malignant or benign, that scikit-learn "
+        "carries; or a file: a table with the class in its last column, or in its first.",
+    )
+    class_above = Real(0.5, (-1e6, 1e6), (-1, 10), "Class 1 above", only_if=("data", A_FILE))
+    columns = Whole(2, (1, 30), (1, 9), "Features k")
+    num_rows = Whole(60, (4, 300), (20, 150), "Rows")
+    free_scale = Flag(True, "Unknown scale")
+    prior_sd = prior_sd(bounds=(0.05, 3), default=1.5)
+    target_seed = target_seed(0, "the choice of rows")
+
+
+class GPClassification(GaussianPrior, Target):
+    """theta = (log l_1, ..., log l_k, log s) ~ N(0, prior_sd^2 I) given classes y of rows with k features each.
+
+    P(y = 1 | f) = 1 / (1 + e^-f), f a Gaussian process with kernel s^2 exp(-1/2 sum_k (z_k - z'_k)^2 / l_k^2). f is
+    integrated out by Laplace's approximation, and its log q(y | theta) *is* the likelihood of this target: so it is a
+    fixed function, where the thesis has a random estimate with that mean (its equation 0.91, a pseudo-marginal), which
+    would have to be redrawn and carried along in every method.
+
+    The rows do not contribute a factor each, so no batch stands for them all: the target counts as one without data,
+    whose q0 is the prior. Z = integral of prior times q(y | theta) = q(y).
+
+    about: How far a classifier's latent function reaches along each feature: the function itself is integrated out, and
+        no gradient is known.
+    source: Han's thesis, section on Gaussian process classification; Rasmussen, Williams 2006, section 3.4
+    """
+
+    name = "gp_classification" if find_spec("sklearn") else ""
+    title = "Gaussian process classifier"
+    Options = GPClassificationOptions
+    kernel_groups = ("gp_classification",)
+    declared = frozenset()
+    table = CLASSES_TABLE
+
+    def build(self) -> None:
+        """Draw the rows from `default_rng(target_seed)` alone."""
+        o = self.options
+        self.data, self.prior_sd, self.dim = None, o.prior_sd, o.columns + o.free_scale
+        self.features, self.classes, self.feature_names = read_columns(
+            o.data, CLASSES_TABLE, o.columns, o.num_rows, o.class_above, o.target_seed
+        )
+        self.parameter_names = numbered("log ℓ", o.columns) + ("log s",) * o.free_scale
+        self.prior_frame(0.0)
+
+    def make_exact(self) -> GridExact | None:
+        """By a grid sum in one and two dimensions."""
+        box = ((-REACH * self.prior_sd, REACH * self.prior_sd),) * self.dim
+        return GridExact(self.log_joint, box, ENOUGH) if self.dim <= 2 else None
+
+    def make_reference(self) -> Reference:
+        """The exact posterior, or draws of long Metropolis chains."""
+        return self.make_exact() or DrawsReference(metropolis_chains(self))
+
+    def chances(self, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """P(class 1) at features (p, k) in units of the rows' sds, by Laplace's approximation: (m, d) -> (m, p)."""
+        return gaussian_processes.gp_class_chances(self._hyperparameters(theta), self.features, self.classes, points)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """log q(y | theta), for every row of the batch."""
+        return len(batch) * gaussian_processes.gp_log_marginal(
+            self._hyperparameters(theta), self.features, self.classes
+        )
+
+    def _hyperparameters(self, theta: np.ndarray) -> np.ndarray:
+        """Theta with log s (m, k + 1), which is 0 where it is known."""
+        return theta if self.options.free_scale else np.column_stack([theta, np.zeros(len(theta))])

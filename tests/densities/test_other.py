@@ -8,10 +8,8 @@ from scipy.stats import dirichlet
 
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.diagonal import diagonal_density
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.marginals import marginal_on_grid
-from pmdviz.densities.product import DirichletMixture, ProductDensity
+from pmdviz.densities.product import DirichletMixture, ProductDensity, diagonal_density, marginal_on_grid
 from pmdviz.densities.shaped import chosen_shape, shaped_density
 from tests.support.tables import looped
 

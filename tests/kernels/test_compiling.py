@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pmdviz.kernels import compiling
-from pmdviz.kernels.compiling import Compiler, NotCached, Process, only_loading
-from pmdviz.kernels.groups import DEFAULT, Call, calls
-from pmdviz.kernels.limiting import _top
+from pmdviz.kernels.compiling import Call, Compiler, NotCached, Process, calls, only_loading
+from pmdviz.kernels.jit import DEFAULT
+from pmdviz.kernels.resampling import _top
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60

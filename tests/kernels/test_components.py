@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from pmdviz.kernels.components import component_shares, weighted_sums
-from pmdviz.kernels.leave_one_out import kernels_of, leave_one_out
+from pmdviz.kernels.kde import kernels_of, leave_one_out
 from tests.support.tables import looped
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.kernels.factors import cholesky as small_cholesky
 from pmdviz.kernels.factors import inverse, precision
-from pmdviz.kernels.triangular import add_products, cholesky, forward
+from pmdviz.kernels.gaussian_processes import add_products, cholesky, forward
 from tests.support.tables import looped
 
 SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 33]

@@ -6,8 +6,7 @@ from scipy.special import expit
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from pmdviz.kernels.likelihoods.gp_classification import REACH, gp_class_chances, gp_log_marginal
-from pmdviz.kernels.sparse_gp import JITTER, covariances, factorised, predicted, tilted, whitened
+from pmdviz.kernels import gaussian_processes
 from tests.support.tables import looped
 
 NOISE, KEPT, POWER = 0.01, 0.7, 1.9
@@ -24,7 +23,7 @@ def posed(seed=0, m=3, num=7, size=11, k=2):
     root = rng.normal(size=(m, num, num))
     precision = np.eye(num) + root @ root.transpose(0, 2, 1)
     natural = np.concatenate([np.tril(precision), rng.normal(size=(m, num, 1))], axis=2)
-    return inputs, factorised(inputs), natural, rows
+    return inputs, gaussian_processes.factorised(inputs), natural, rows
 
 
 def full(natural):
@@ -41,15 +40,19 @@ def test_factors_are_of_the_kernel_matrix():
     inputs, factors, _, _ = posed()
     for z, factor in zip(inputs, factors, strict=True):
         assert np.array_equal(factor, np.tril(factor))
-        np.testing.assert_allclose(factor @ factor.T, rbf(z, z) + JITTER * np.eye(len(z)), atol=1e-13)
-    np.testing.assert_allclose(covariances(inputs[0], inputs[1]), rbf(inputs[0], inputs[1]), rtol=1e-13)
+        np.testing.assert_allclose(
+            factor @ factor.T, rbf(z, z) + gaussian_processes.JITTER * np.eye(len(z)), atol=1e-13
+        )
+    np.testing.assert_allclose(
+        gaussian_processes.covariances(inputs[0], inputs[1]), rbf(inputs[0], inputs[1]), rtol=1e-13
+    )
 
 
 @looped("corrected", [True, False])
 @looped("num", [1, 2, 7, 13])
 def test_a_tilted_posterior_is_the_product_of_its_factors(corrected, num):
     inputs, factors, natural, rows = posed(num=num)
-    new, partitions, bases = tilted(inputs, factors, natural, rows, KEPT, POWER, NOISE, corrected)
+    new, partitions, bases = gaussian_processes.tilted(inputs, factors, natural, rows, KEPT, POWER, NOISE, corrected)
     y = rows[:, -1]
     for i in range(len(inputs)):
         a = features(inputs[i], factors[i], rows[:, :-1])
@@ -68,13 +71,13 @@ def test_a_tilted_posterior_is_the_product_of_its_factors(corrected, num):
 def test_predictions_are_those_of_the_conditional_gaussian():
     inputs, factors, natural, rows = posed()
     points = rows[:5, :-1]
-    means, choleskys = predicted(inputs, factors, natural, points)
+    means, choleskys = gaussian_processes.predicted(inputs, factors, natural, points)
     for i in range(len(inputs)):
         a = features(inputs[i], factors[i], points)
         precision, linear = full(natural[i])
         inverse = np.linalg.inv(precision)
         np.testing.assert_allclose(means[i], a.T @ inverse @ linear, rtol=1e-9, atol=1e-12)
-        cov = rbf(points, points) - a.T @ a + a.T @ inverse @ a + JITTER * np.eye(len(points))
+        cov = rbf(points, points) - a.T @ a + a.T @ inverse @ a + gaussian_processes.JITTER * np.eye(len(points))
         np.testing.assert_allclose(choleskys[i] @ choleskys[i].T, cov, atol=1e-9)
         assert np.array_equal(choleskys[i], np.tril(choleskys[i]))
 
@@ -84,8 +87,8 @@ def test_whitened_columns_are_those_of_the_inverse_factor():
     columns = np.random.default_rng(4).normal(size=(3, 7, 5))
     before = columns.copy()
     expected = np.linalg.inv(factors[0]) @ columns
-    np.testing.assert_allclose(whitened(factors[0], columns), expected, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(whitened(factors[0], columns[0]), expected[0], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(gaussian_processes.whitened(factors[0], columns), expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(gaussian_processes.whitened(factors[0], columns[0]), expected[0], rtol=1e-8, atol=1e-8)
     assert np.array_equal(columns, before)
 
 
@@ -117,7 +120,9 @@ def naive(theta, x, y):
 @pytest.mark.parametrize("n, k", [(30, 2), (29, 4), (5, 1), (2, 1)])
 def test_the_marginal_likelihood_is_the_plain_formulas(n, k):
     theta, x, y = posed_classes(n, k)
-    np.testing.assert_allclose(gp_log_marginal(theta, x, y), [naive(t, x, y) for t in theta], rtol=1e-9)
+    np.testing.assert_allclose(
+        gaussian_processes.gp_log_marginal(theta, x, y), [naive(t, x, y) for t in theta], rtol=1e-9
+    )
 
 
 def test_chances_are_scikit_learns():
@@ -127,7 +132,7 @@ def test_chances_are_scikit_learns():
     for t in theta:
         kernel = ConstantKernel(np.exp(2 * t[-1])) * RBF(np.exp(t[:-1]))
         expected = GaussianProcessClassifier(kernel, optimizer=None).fit(x, y).predict_proba(points)[:, 1]
-        found = gp_class_chances(t[None], x, y, points)[0]
+        found = gaussian_processes.gp_class_chances(t[None], x, y, points)[0]
         np.testing.assert_allclose(found, expected, atol=0.015)
         clear = np.abs(expected - 0.5) > 0.005
         assert clear.any() and np.array_equal((found > 0.5)[clear], (expected > 0.5)[clear])
@@ -136,14 +141,16 @@ def test_chances_are_scikit_learns():
 def test_the_extremes_of_theta_are_finite_and_nan_has_no_density():
     _, x, y = posed_classes()
     corners = np.array([[a, b, c] for a in (-1e3, 40.0) for b in (-50.0, 1e6) for c in (-np.inf, 0.0, 25.0)])
-    found = gp_log_marginal(corners, x, y)
+    found = gaussian_processes.gp_log_marginal(corners, x, y)
     assert np.isfinite(found).all() and (found < 0).all()
     independent = len(y) * np.log(0.5)  # without a latent function, each class is a fair coin
-    assert gp_log_marginal(np.array([[0.0, 0.0, -REACH]]), x, y)[0] == pytest.approx(independent, rel=1e-9)
-    assert gp_log_marginal(np.array([[0.0, np.nan, 0.0]]), x, y)[0] == -np.inf
+    assert gaussian_processes.gp_log_marginal(np.array([[0.0, 0.0, -gaussian_processes.REACH]]), x, y)[
+        0
+    ] == pytest.approx(independent, rel=1e-9)
+    assert gaussian_processes.gp_log_marginal(np.array([[0.0, np.nan, 0.0]]), x, y)[0] == -np.inf
 
 
 def test_the_bits_do_not_hang_on_company():
     theta, x, y = posed_classes(m=16)
-    alone = np.concatenate([gp_log_marginal(t[None], x, y) for t in theta])
-    assert np.array_equal(alone, gp_log_marginal(theta, x, y))
+    alone = np.concatenate([gaussian_processes.gp_log_marginal(t[None], x, y) for t in theta])
+    assert np.array_equal(alone, gaussian_processes.gp_log_marginal(theta, x, y))

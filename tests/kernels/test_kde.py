@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pmdviz.kernels import pairs
+from pmdviz.kernels import kde
 from pmdviz.kernels.kde import kde_log_density
 from tests.kernels.naive import log_density, random_kernel, weighted
 from tests.support.tables import looped
@@ -21,7 +21,7 @@ def test_against_the_formula_in_extended_precision(num, dim, rng):
 
 
 def test_more_than_one_tile(rng):
-    particles, log_weights = weighted(rng, 2 * pairs.TILE + 1, 2)
+    particles, log_weights = weighted(rng, 2 * kde.TILE + 1, 2)
     truth = log_density(particles, log_weights, np.eye(2), particles[:9])
     result = kde_log_density(particles, log_weights, np.eye(2), particles[:9])
     np.testing.assert_allclose(result, truth, rtol=1e-12)

@@ -1,19 +1,19 @@
 """Likelihoods of the small targets and mixtures of Gaussians: values by formula, gradients by differences, extremes."""
 
 import numpy as np
+import pytest
 from scipy import stats
-from scipy.special import logsumexp
+from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm
 
-from pmdviz.kernels.likelihoods import mixture
-from pmdviz.kernels.likelihoods.banana import banana_grad_log_likelihood, banana_log_likelihood
-from pmdviz.kernels.likelihoods.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
-from pmdviz.kernels.likelihoods.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
-from pmdviz.kernels.likelihoods.gaussian_mixture import (
+from pmdviz.kernels import likelihoods, mixture
+from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.kernels.mixture import (
     gaussian_mixture_grad_log_density,
     gaussian_mixture_log_density,
+    mixture_grad_log_likelihood,
+    mixture_log_likelihood,
 )
-from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from tests.kernels.naive import LONG, differences, log_normal
 from tests.support.tables import looped
 
@@ -39,9 +39,12 @@ def of_mixture(theta, x, sigma_x, p):
 
 # Likelihood, gradient, formula, shape of a datum, dimension of theta, and the parameters.
 CASES = [
-    (banana_log_likelihood, banana_grad_log_likelihood, of_banana, (), 2, (1.4, 0.8)),
-    (bimodal_log_likelihood, bimodal_grad_log_likelihood, of_bimodal, (), 1, (1.4,)),
-    *((gaussian_log_likelihood, gaussian_grad_log_likelihood, of_gaussian, (d,), d, (1.4,)) for d in (1, 3, 10)),
+    (likelihoods.banana_log_likelihood, likelihoods.banana_grad_log_likelihood, of_banana, (), 2, (1.4, 0.8)),
+    (likelihoods.bimodal_log_likelihood, likelihoods.bimodal_grad_log_likelihood, of_bimodal, (), 1, (1.4,)),
+    *(
+        (likelihoods.gaussian_log_likelihood, likelihoods.gaussian_grad_log_likelihood, of_gaussian, (d,), d, (1.4,))
+        for d in (1, 3, 10)
+    ),
     (mixture_log_likelihood, mixture_grad_log_likelihood, of_mixture, (), 2, (1.4, 0.3)),
 ]
 EACH = looped("value, gradient, formula, datum, dim, given", CASES)
@@ -72,15 +75,15 @@ def test_no_data_say_nothing(value, gradient, formula, datum, dim, given):
 
 def test_beyond_all_squares_is_impossible():
     x = np.arange(3.0)
-    assert banana_log_likelihood(np.array([[0.0, 1e200]]), x, 1.0, 1.0)[0] == -np.inf
-    assert bimodal_log_likelihood(np.array([[1e200]]), x, 1.0)[0] == -np.inf
-    assert gaussian_log_likelihood(np.array([[np.inf, 0.0]]), np.zeros((3, 2)), 1.0)[0] == -np.inf
+    assert likelihoods.banana_log_likelihood(np.array([[0.0, 1e200]]), x, 1.0, 1.0)[0] == -np.inf
+    assert likelihoods.bimodal_log_likelihood(np.array([[1e200]]), x, 1.0)[0] == -np.inf
+    assert likelihoods.gaussian_log_likelihood(np.array([[np.inf, 0.0]]), np.zeros((3, 2)), 1.0)[0] == -np.inf
 
 
 def test_a_gaussian_far_from_the_origin_loses_no_digits(rng):
     theta, x = 1e8 + np.round(rng.normal(size=(5, 2)), 3), 1e8 + np.round(rng.normal(size=(50, 2)), 3)
     truth = of_gaussian(theta.astype(LONG), x.astype(LONG), 1.0)
-    np.testing.assert_allclose(gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
+    np.testing.assert_allclose(likelihoods.gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
 
 
 @looped("batch", [1, 499, 500, 501, 1001])
@@ -153,3 +156,64 @@ def test_far_from_every_component_both_are_finite():
     np.testing.assert_allclose(found, -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
     np.testing.assert_allclose(gaussian_mixture_grad_log_density(x, means, log_weights, 1.0), [[1 - 1e6, 0.0]])
     assert not np.isfinite(gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), means, log_weights, 1.0))
+
+
+# Linear and logistic regression against plain NumPy and SciPy, their gradients against finite differences.
+
+SHAPES = [(1, 1, 1), (3, 2, 5), (700, 4, 9), (5, 30, 40)]  # m, d, rows
+
+
+def drawn(m, d, n, classes):
+    rng = np.random.default_rng([m, d, n])
+    x, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    return rng.normal(size=(m, d)), np.column_stack([x, (y > 0).astype(float) if classes else y])
+
+
+@pytest.mark.parametrize("m, d, n", SHAPES)
+def test_linear(m, d, n):
+    theta, rows = drawn(m, d, n, classes=False)
+    naive = norm.logpdf(rows[:, -1], theta @ rows[:, :-1].T, 0.7).sum(axis=1)
+    np.testing.assert_allclose(likelihoods.linear_log_likelihood(theta, rows, 0.7), naive, rtol=1e-12)
+    slope = differences(lambda t: likelihoods.linear_log_likelihood(t, rows, 0.7), theta)
+    np.testing.assert_allclose(likelihoods.linear_grad_log_likelihood(theta, rows, 0.7), slope, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("m, d, n", SHAPES)
+def test_logistic(m, d, n):
+    theta, rows = drawn(m, d, n, classes=True)
+    signs, a = 2 * rows[:, -1] - 1, theta @ rows[:, :-1].T
+    np.testing.assert_allclose(likelihoods.logistic_row_log_likelihood(theta, rows), log_expit(signs * a), rtol=1e-12)
+    np.testing.assert_allclose(
+        likelihoods.logistic_log_likelihood(theta, rows), log_expit(signs * a).sum(axis=1), rtol=1e-12
+    )
+    exact = (rows[:, -1] - expit(a)) @ rows[:, :-1]
+    np.testing.assert_allclose(likelihoods.logistic_grad_log_likelihood(theta, rows), exact, rtol=1e-11, atol=1e-12)
+    slope = differences(lambda t: likelihoods.logistic_log_likelihood(t, rows), theta)
+    np.testing.assert_allclose(likelihoods.logistic_grad_log_likelihood(theta, rows), slope, rtol=1e-6, atol=1e-6)
+
+
+def test_logistic_far_out_neither_overflows_nor_loses_its_sign():
+    rows = np.array([[1.0, 1.0], [1.0, 0.0]])
+    found = likelihoods.logistic_row_log_likelihood(np.array([[800.0], [-800.0]]), rows)
+    np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])]
+)
+def test_logistic_gradients_of_a_block(m, others, n, columns):
+    """Mean over the others of the plain gradient; far out too, where e^-a e^-b is beyond all numbers."""
+    rng = np.random.default_rng([m, n])
+    _, rows = drawn(1, 4, n, classes=True)
+    for scale in (1.0, 300.0):
+        own, rest = scale * rng.normal(size=(m, len(columns))), scale * rng.normal(size=(others, 4))
+        expected = np.zeros(own.shape)
+        for row in rest:
+            theta = np.tile(row, (m, 1))
+            theta[:, columns] = own
+            p = expit(theta @ rows[:, :-1].T)
+            expected += ((rows[:, -1] - p) @ rows[:, columns]) / others
+        found = logistic_block_gradient(own, rest, np.array(columns), rows)
+        near = dict(rtol=1e-10, atol=1e-10) if scale == 1.0 else dict(atol=n * 3.0)
+        np.testing.assert_allclose(found, expected, **near)
+        assert np.isfinite(found).all()

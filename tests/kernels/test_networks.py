@@ -2,18 +2,15 @@
 
 import numpy as np
 
-from pmdviz.kernels.likelihoods.binary_net import NetShape, net_gradient, net_log_likelihood, net_log_probabilities
-from pmdviz.kernels.likelihoods.regression_net import (
-    TILE,
-    LayeredShape,
-    regression_fit,
-    regression_gradient,
-    regression_outputs,
-)
+from pmdviz.kernels import networks
 from tests.kernels.naive import differences
 from tests.support.tables import looped
 
-SHAPES = [NetShape(5, 4, 3, 2.0, 3.0), NetShape(1, 1, 2, 0.5, 1.0), NetShape(7, 9, 10, 5.0, 0.7)]
+SHAPES = [
+    networks.NetShape(5, 4, 3, 2.0, 3.0),
+    networks.NetShape(1, 1, 2, 0.5, 1.0),
+    networks.NetShape(7, 9, 10, 5.0, 0.7),
+]
 
 
 def drawn(shape, hard, m=4, n=6, seed=0):
@@ -39,16 +36,16 @@ def naive(theta, rows, shape, hard):
 def test_forward_is_the_formula(shape, hard):
     theta, rows = drawn(shape, hard)
     expected = naive(theta, rows, shape, hard)
-    np.testing.assert_allclose(net_log_probabilities(theta, rows, shape, hard), expected, atol=1e-12)
+    np.testing.assert_allclose(networks.net_log_probabilities(theta, rows, shape, hard), expected, atol=1e-12)
     of_row = expected[:, np.arange(len(rows)), rows[:, -1].astype(int)]
-    np.testing.assert_allclose(net_log_likelihood(theta, rows, shape, hard), of_row.sum(axis=1), atol=1e-11)
+    np.testing.assert_allclose(networks.net_log_likelihood(theta, rows, shape, hard), of_row.sum(axis=1), atol=1e-11)
 
 
 @looped("shape", SHAPES)
 def test_the_gradient_of_soft_units_is_that_of_the_likelihood(shape):
     theta, rows = drawn(shape, hard=False)
-    slope = differences(lambda t: net_log_likelihood(t, rows, shape, False), theta)
-    np.testing.assert_allclose(net_gradient(theta, rows, shape, False), slope, atol=1e-7)
+    slope = differences(lambda t: networks.net_log_likelihood(t, rows, shape, False), theta)
+    np.testing.assert_allclose(networks.net_gradient(theta, rows, shape, False), slope, atol=1e-7)
 
 
 @looped("shape", SHAPES)
@@ -65,13 +62,13 @@ def test_a_hard_gradient_passes_through_signs_as_through_clipped_identities(shap
     into_first = np.einsum("nf,mnh->mfh", rows[:, :-1], pulls).reshape(len(theta), -1)
     into_second = np.einsum("mnk,mnh->mkh", slopes, np.where(a >= 0, 1.0, -1.0)).reshape(len(theta), -1)
     expected = np.concatenate([into_first, into_second], axis=1)
-    np.testing.assert_allclose(net_gradient(theta, rows, shape, True), expected, atol=1e-12)
+    np.testing.assert_allclose(networks.net_gradient(theta, rows, shape, True), expected, atol=1e-12)
 
 
 def test_a_unit_at_zero_counts_as_one():
-    shape = NetShape(2, 1, 2, 1.0, 1.0)
+    shape = networks.NetShape(2, 1, 2, 1.0, 1.0)
     theta = np.array([[1.0, -1.0, 1.0, -1.0]])  # V = (1, -1), so that equal inputs cancel
-    found = net_log_probabilities(theta, np.array([[0.5, 0.5, 0.0]]), shape, True)[0, 0]
+    found = networks.net_log_probabilities(theta, np.array([[0.5, 0.5, 0.0]]), shape, True)[0, 0]
     np.testing.assert_allclose(found[0] - found[1], 2.0)
 
 
@@ -102,29 +99,31 @@ def naive_layers(weights, x, shape):
 @looped("kind", KINDS)
 @looped("sizes", SIZES)
 def test_outputs_and_fit_are_the_formula(sizes, kind):
-    shape = LayeredShape(sizes, *kind)
-    for n in (1, 7, TILE, TILE + 1):
+    shape = networks.LayeredShape(sizes, *kind)
+    for n in (1, 7, networks.TILE, networks.TILE + 1):
         weights, rows = drawn_layers(shape, n=n)
         eta, y = naive_layers(weights, rows[:, :-1], shape), rows[:, -1]
-        np.testing.assert_allclose(regression_outputs(weights, rows[:, :-1], shape), eta, atol=1e-12)
+        np.testing.assert_allclose(networks.regression_outputs(weights, rows[:, :-1], shape), eta, atol=1e-12)
         each = y * eta - np.log1p(np.exp(eta)) if shape.binary else (y - eta) ** 2
-        np.testing.assert_allclose(regression_fit(weights, rows, shape), each.sum(axis=1), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            networks.regression_fit(weights, rows, shape), each.sum(axis=1), rtol=1e-11, atol=1e-12
+        )
 
 
 @looped("kind", KINDS)
 @looped("sizes", SIZES)
 def test_the_gradient_is_that_of_the_fit(sizes, kind):
-    shape = LayeredShape(sizes, *kind)
-    weights, rows = drawn_layers(shape, n=TILE + 3, seed=1)
-    gradient, fit = regression_gradient(weights, rows, shape)
-    slope = differences(lambda w: regression_fit(w, rows, shape), weights, 1e-6)
+    shape = networks.LayeredShape(sizes, *kind)
+    weights, rows = drawn_layers(shape, n=networks.TILE + 3, seed=1)
+    gradient, fit = networks.regression_gradient(weights, rows, shape)
+    slope = differences(lambda w: networks.regression_fit(w, rows, shape), weights, 1e-6)
     factor = 1.0 if shape.binary else -0.5
     np.testing.assert_allclose(gradient, factor * slope, rtol=2e-5, atol=2e-5)
-    np.testing.assert_array_equal(fit, regression_fit(weights, rows, shape))
+    np.testing.assert_array_equal(fit, networks.regression_fit(weights, rows, shape))
 
 
 def test_far_from_zero_classes_and_units_stay_numbers():
-    shape = LayeredShape((1, 1, 1), False, True)
+    shape = networks.LayeredShape((1, 1, 1), False, True)
     weights = np.array([[1e4, 0.0, 1e4, 0.0], [-1e4, 0.0, 1e4, 0.0]])
-    found = regression_fit(weights, np.array([[1.0, 1.0], [-1.0, 0.0]]), shape)
+    found = networks.regression_fit(weights, np.array([[1.0, 1.0], [-1.0, 0.0]]), shape)
     np.testing.assert_allclose(found, [0.0, -2e4], atol=1e-12)

@@ -3,35 +3,20 @@
 import numpy as np
 import pytest
 
+from pmdviz.kernels import likelihoods
+from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.kernels.clusters import median_distance, pooled_local_covariance
 from pmdviz.kernels.components import component_shares, weighted_sums
-from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.gibbs import mixture_sweep
+from pmdviz.kernels.gaussian_processes import factorised, gp_log_marginal, tilted
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.likelihoods.banana import banana_log_likelihood
-from pmdviz.kernels.likelihoods.bimodal import bimodal_log_likelihood
-from pmdviz.kernels.likelihoods.binary_net import NetShape, net_log_likelihood
-from pmdviz.kernels.likelihoods.gaussian import gaussian_log_likelihood
-from pmdviz.kernels.likelihoods.gaussian_mixture import gaussian_mixture_log_density
-from pmdviz.kernels.likelihoods.gp_classification import gp_log_marginal
-from pmdviz.kernels.likelihoods.ising import ising_log_density
-from pmdviz.kernels.likelihoods.linear import linear_log_likelihood
-from pmdviz.kernels.likelihoods.logistic import logistic_log_likelihood
-from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
-from pmdviz.kernels.likelihoods.mixture import mixture_log_likelihood
-from pmdviz.kernels.likelihoods.regression_net import LayeredShape, regression_gradient
-from pmdviz.kernels.neighbourhoods import pooled_local_covariance
-from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
-from pmdviz.kernels.sparse_gp import factorised, tilted
-from pmdviz.kernels.spins.boltzmann import block_gibbs
-from pmdviz.kernels.spins.transfer import through_bonds
-from pmdviz.kernels.stein.black_box import nearest_on_simplex, stein_matrix
-from pmdviz.kernels.stein.few_points import matched_force
-from pmdviz.kernels.stein.responsibilities import soft_means
-from pmdviz.kernels.stein.steinis import log_determinants, transport
-from pmdviz.kernels.stein.svgd import imq_force, stein_force
-from pmdviz.kernels.thinning import thinned
-from pmdviz.kernels.topics.shares import shares_of
+from pmdviz.kernels.mixture import gaussian_mixture_log_density, mixture_log_likelihood
+from pmdviz.kernels.networks import LayeredShape, NetShape, net_log_likelihood, regression_gradient
+from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
+from pmdviz.kernels.spins import block_gibbs, ising_log_density, mixture_sweep, through_bonds
+from pmdviz.kernels.stein_forces import imq_force, matched_force, soft_means, stein_force
+from pmdviz.kernels.stein_weights import log_determinants, nearest_on_simplex, stein_matrix, transport
+from pmdviz.kernels.topic_shares import shares_of
 from tests.support.tables import looped
 
 ZERO, ONE, EYE, NAN = np.zeros, np.ones, np.eye(2), np.full((3, 2), np.nan)
@@ -42,10 +27,10 @@ INDUCING = ZERO((1, 2, 1)), factorised(ZERO((1, 2, 1))), ZERO((1, 2, 3))
 
 # Words of the message, the kernel, and what it is given.
 REFUSED = [
-    ("bend", banana_log_likelihood, (ZERO((2, 2)), ONE(3), 1.0, np.nan)),
-    ("x must", bimodal_log_likelihood, (ZERO((2, 1)), ONE((3, 1)), 1.0)),
-    ("sigma_x", bimodal_log_likelihood, (ZERO((2, 1)), ONE(3), 0.0)),
-    ("x must", gaussian_log_likelihood, (ZERO((2, 2)), NAN, 1.0)),
+    ("bend", likelihoods.banana_log_likelihood, (ZERO((2, 2)), ONE(3), 1.0, np.nan)),
+    ("x must", likelihoods.bimodal_log_likelihood, (ZERO((2, 1)), ONE((3, 1)), 1.0)),
+    ("sigma_x", likelihoods.bimodal_log_likelihood, (ZERO((2, 1)), ONE(3), 0.0)),
+    ("x must", likelihoods.gaussian_log_likelihood, (ZERO((2, 2)), NAN, 1.0)),
     ("p must", mixture_log_likelihood, (ZERO((2, 2)), ONE(3), 1.0, 1.1)),
     ("points must have shape", gaussian_mixture_log_density, (ZERO((3, 3)), EYE, ZERO(2), 1.0)),
     ("at least one component", gaussian_mixture_log_density, (PAIR, ZERO((0, 2)), ZERO(0), 1.0)),
@@ -58,8 +43,8 @@ REFUSED = [
     ("classes must be -1 or 1", gp_log_marginal, (ZERO((1, 3)), PAIR, np.array([0.0, 1.0, 1.0]))),
     ("features must be finite", gp_log_marginal, (ZERO((1, 3)), NAN, ONE(3))),
     ("states must have shape", ising_log_density, (ONE((1, 3)), 2, 0.3, 0.0)),
-    ("rows must have shape", linear_log_likelihood, (ONE((2, 3)), ONE((2, 5)), 1.0)),
-    ("must be 0 or 1", logistic_log_likelihood, (ONE((1, 1)), np.array([[1.0, 2.0]]))),
+    ("rows must have shape", likelihoods.linear_log_likelihood, (ONE((2, 3)), ONE((2, 5)), 1.0)),
+    ("must be 0 or 1", likelihoods.logistic_log_likelihood, (ONE((1, 1)), np.array([[1.0, 2.0]]))),
     ("own must have shape", logistic_block_gradient, (ZERO((2, 2)), ZERO((3, 2)), np.array([0]), ZERO((4, 3)))),
     ("sds must be above 0", component_shares, (PAIR, ZERO(1), ZERO((1, 2)), ZERO((1, 2)), ZERO(3))),
     ("a row for each of 3 points", weighted_sums, (PAIR, ZERO((1, 2)), ONE((1, 2)), ONE((2, 1)), ONE(3))),

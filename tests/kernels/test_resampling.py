@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pmdviz.kernels import resampling
-from pmdviz.kernels.limiting import CLOSE, largest_step
-from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
-from pmdviz.kernels.thinning import thinned
+from pmdviz.kernels.resampling import CLOSE, largest_step, multinomial, residual, stratified, systematic, thinned
 from tests.kernels.naive import LONG
 from tests.support.tables import looped
 

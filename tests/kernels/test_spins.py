@@ -4,10 +4,15 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
 
-from pmdviz.kernels.gibbs import mixture_sweep
-from pmdviz.kernels.likelihoods.ising import ising_sweep
-from pmdviz.kernels.spins.boltzmann import block_gibbs
-from pmdviz.kernels.spins.transfer import column_states, drawn_columns, pair_sums, through_bonds
+from pmdviz.kernels.spins import (
+    block_gibbs,
+    column_states,
+    drawn_columns,
+    ising_sweep,
+    mixture_sweep,
+    pair_sums,
+    through_bonds,
+)
 from tests.support.tables import looped
 
 

@@ -3,26 +3,22 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels import pool
+from pmdviz.kernels import networks, pool
+from pmdviz.kernels.clusters import pooled_local_covariance
 from pmdviz.kernels.components import component_shares
+from pmdviz.kernels.gaussian_processes import gp_log_marginal
 from pmdviz.kernels.grid import kde_on_grid
 from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.likelihoods.binary_net import NetShape, net_gradient, net_log_likelihood
-from pmdviz.kernels.likelihoods.gp_classification import gp_log_marginal
-from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
-from pmdviz.kernels.likelihoods.regression_net import LayeredShape, regression_gradient, regression_outputs
-from pmdviz.kernels.neighbourhoods import pooled_local_covariance
-from pmdviz.kernels.stein.responsibilities import soft_means
-from pmdviz.kernels.stein.steinis import log_determinants, transport
-from pmdviz.kernels.stein.svgd import imq_force, stein_force
-from pmdviz.kernels.topics.assignments import tilted
-from pmdviz.kernels.topics.sampling import filtered
-from pmdviz.kernels.topics.shares import shares_of
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels.stein_forces import imq_force, soft_means, stein_force
+from pmdviz.kernels.stein_weights import log_determinants, transport
+from pmdviz.kernels.topic_counts import filtered, tilted
+from pmdviz.kernels.topic_shares import shares_of
 from tests.kernels.naive import weighted
 
 RNG = np.random.default_rng(20_261_121)
 X, LEADERS, AXIS, SIGNS = RNG.normal(size=(900, 2)), RNG.normal(size=(400, 2)), np.linspace(-3, 3, 90), [1.0, -1.0]
-NET, LAYERS = NetShape(64, 32, 10, 1.0, 1.0), LayeredShape((20, 20, 20, 1), True, False)
+NET, LAYERS = networks.NetShape(64, 32, 10, 1.0, 1.0), networks.LayeredShape((20, 20, 20, 1), True, False)
 NETS, ROWS = RNG.uniform(-1, 1, (5, NET.dim)), np.column_stack([RNG.random((40, 64)), RNG.integers(10, size=40)])
 WEIGHTS, BATCH = RNG.normal(size=(5, LAYERS.dim)), RNG.normal(size=(200, 21))
 NATURAL, SEEDS = RNG.gamma(1.0, size=(5, 40, 8)), RNG.integers(0, 2**64, size=(5, 60), dtype=np.uint64)
@@ -49,10 +45,10 @@ def calls():
         yield lambda x=x, leaders=leaders: transport(x, leaders, -leaders, 0.3)
         _, jacobian = transport(x, leaders, -leaders, 0.3)
         yield lambda j=jacobian: log_determinants(j, 0.3)
-    yield lambda: net_gradient(NETS, ROWS, NET, False)
-    yield lambda: net_log_likelihood(NETS, ROWS, NET, False)
-    yield lambda: regression_gradient(WEIGHTS, BATCH, LAYERS)
-    yield lambda: regression_outputs(WEIGHTS, BATCH[:, :-1], LAYERS)
+    yield lambda: networks.net_gradient(NETS, ROWS, NET, False)
+    yield lambda: networks.net_log_likelihood(NETS, ROWS, NET, False)
+    yield lambda: networks.regression_gradient(WEIGHTS, BATCH, LAYERS)
+    yield lambda: networks.regression_outputs(WEIGHTS, BATCH[:, :-1], LAYERS)
     yield lambda: gp_log_marginal(np.column_stack([X[:16], X[:16, 0]]), X[:30], np.tile(SIGNS, 15))
     yield lambda: tilted(NATURAL, DOCUMENTS, SEEDS, 0.1, 0.01, 0.5, 2.0, 3)
     yield lambda: filtered(NATURAL, DOCUMENTS, SEEDS, 0.1, 1)

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from pmdviz.kernels.topics.assignments import estimated_log_likelihood, log_partitions, tilted
-from pmdviz.kernels.topics.sampling import filtered, mean_counts
-from pmdviz.kernels.topics.shares import shares_of
-from pmdviz.kernels.topics.streams import chosen, next_bits, uniform
-from pmdviz.kernels.topics.variational import digammas, elbo_of_topics, expected_counts
+from pmdviz.kernels import topic_counts
+from pmdviz.kernels.topic_shares import digammas, elbo_of_topics, expected_counts, shares_of
 from tests.support.tables import looped
 from tests.support.topics import counts_of, enumerate_all, evidence_errors, log_normaliser, log_prior_of
 
@@ -31,23 +28,23 @@ def natural_of(seed=1):
 def test_the_stream_is_splitmix64():
     """The first outputs of the published generator from 1234567."""
     state = np.array([1234567], np.uint64)
-    assert [int(next_bits(state)) for _ in range(2)] == [6457827717110365317, 3203168211198807973]
+    assert [int(topic_counts.next_bits(state)) for _ in range(2)] == [6457827717110365317, 3203168211198807973]
 
 
 def test_choices_have_their_probabilities():
     state, shares = np.array([5], np.uint64), np.array([0.5, 0.0, 2.0, 1.5])
-    found = np.bincount([chosen(shares, 4.0, state) for _ in range(20_000)], minlength=4) / 20_000
+    found = np.bincount([topic_counts.chosen(shares, 4.0, state) for _ in range(20_000)], minlength=4) / 20_000
     expected = shares / 4
     assert np.abs(found - expected).max() < 4.5 * np.sqrt(0.25 / 20_000) and found[1] == 0
-    assert chosen(shares, 1e9, state) == 3  # beyond the sum: the last one
-    assert 0 <= uniform(state) < 1
+    assert topic_counts.chosen(shares, 1e9, state) == 3  # beyond the sum: the last one
+    assert 0 <= topic_counts.uniform(state) < 1
 
 
 @looped("sweeps, power", [(3, 1.0), (0, 2.5)])
 def test_a_tilted_posterior_is_a_proper_weight_of_all_assignments(sweeps, power):
     """The mean over draws of exp(partition + base), against the sum over every z with what z is drawn from."""
     m, kept, natural = 20_000, 0.7, natural_of()
-    new, partitions, bases = tilted(
+    new, partitions, bases = topic_counts.tilted(
         np.repeat(natural[None], m, axis=0), DOCUMENTS, seeds(m), ALPHA, BETA, kept, power, sweeps
     )
     start = kept * natural + (1 - kept) * BETA
@@ -59,7 +56,7 @@ def test_a_tilted_posterior_is_a_proper_weight_of_all_assignments(sweeps, power)
     assert abs(evidence_errors(partitions + bases, top + np.log(np.exp(expected - top).sum()))) < 4.5
     np.testing.assert_allclose((new - start).sum(axis=(1, 2)), power * 7)
     np.testing.assert_allclose(partitions[:5], log_normaliser(new[:5].transpose(0, 2, 1)).sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(log_partitions(new[:5]), partitions[:5], rtol=1e-12)
+    np.testing.assert_allclose(topic_counts.log_partitions(new[:5]), partitions[:5], rtol=1e-12)
 
 
 def assignments():
@@ -87,11 +84,13 @@ def r(z, words):
 def test_the_likelihood_of_a_document_is_estimated_without_bias():
     phi = natural_of() / natural_of().sum(axis=0)
     exact = [np.log(weights_of(words, phi).sum()) for words in TOKENS]
-    found = np.array([estimated_log_likelihood(phi[None], DOCUMENTS, one, ALPHA, 1)[0] for one in seeds(5000)])
+    found = np.array(
+        [topic_counts.estimated_log_likelihood(phi[None], DOCUMENTS, one, ALPHA, 1)[0] for one in seeds(5000)]
+    )
     for k, value in enumerate(exact[:2]):
         assert abs(evidence_errors(found[:, k], value)) < 4.5
     np.testing.assert_allclose(found[:, 2], exact[2], rtol=1e-12)
-    averaged = estimated_log_likelihood(phi[None], DOCUMENTS, seeds(1)[0], ALPHA, 20_000)[0]
+    averaged = topic_counts.estimated_log_likelihood(phi[None], DOCUMENTS, seeds(1)[0], ALPHA, 20_000)[0]
     np.testing.assert_allclose(averaged, exact, atol=0.02)
 
 
@@ -111,7 +110,7 @@ TOGETHER = lambda counts: counts[:, 0, 0] * counts[:, 1, 0]  # noqa: E731
 @looped("sweeps", [0, 2])
 def test_a_filter_weighs_with_the_evidence(sweeps):
     m = 20_000
-    natural, weights = filtered(np.full((m, W, K), BETA), DOCUMENTS, seeds(m), ALPHA, sweeps)
+    natural, weights = topic_counts.filtered(np.full((m, W, K), BETA), DOCUMENTS, seeds(m), ALPHA, sweeps)
     exact = enumerate_all(TOKENS, W, K, ALPHA, BETA)
     assert abs(evidence_errors(weights, exact.log_evidence)) < 4.5
     for function in (PURE, TOGETHER):
@@ -128,7 +127,7 @@ def test_mean_counts_are_those_of_the_conditional():
         weights = weights_of(words, phi)
         for z, weight in zip(all_of(len(words)), weights / weights.sum(), strict=True):
             expected += weight * counts_of(words, z, W, K)
-    runs = np.array([mean_counts(natural, DOCUMENTS, one, ALPHA, 5, 20) for one in seeds(400)])
+    runs = np.array([topic_counts.mean_counts(natural, DOCUMENTS, one, ALPHA, 5, 20) for one in seeds(400)])
     error = runs.std(axis=0, ddof=1) / np.sqrt(400)
     assert np.abs((runs.mean(axis=0) - expected) / error).max() < 4.5
     np.testing.assert_allclose(runs.sum(axis=(1, 2)), 7)

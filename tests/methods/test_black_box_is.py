@@ -7,7 +7,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.clusters import median_distance
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix, informed
 from pmdviz.targets import make_target

@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from pmdviz.kernels.random_walk import metropolis
+from pmdviz.kernels.chains import metropolis
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc.random_walk import _flip, wanted_acceptance
 from pmdviz.targets import make_target

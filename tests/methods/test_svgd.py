@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.stein.svgd import stein_force
+from pmdviz.kernels.clusters import median_distance
+from pmdviz.kernels.stein_forces import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein import KERNELS, forces, kept_variance, squared_width
 from pmdviz.methods.stein.svgd import temperature, tempered_scores

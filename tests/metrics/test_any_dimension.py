@@ -25,7 +25,7 @@ from pmdviz.metrics.distances import (
 from pmdviz.metrics.stein import _measured, squared_ksd
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
-from pmdviz.targets.linear import Linear
+from pmdviz.targets.normal_noise import Linear
 from tests.support.tables import looped
 
 ALWAYS = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside", "ess"}

@@ -12,7 +12,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.distances import total_variation_of_states
 from pmdviz.metrics.stein import stein_matrix
 from pmdviz.targets import make_target
-from pmdviz.targets.reference.enumeration import numbers_of, states_of
+from pmdviz.targets.enumeration import numbers_of, states_of
 from pmdviz.targets.space import Discrete
 from tests.support.engine import advanced
 

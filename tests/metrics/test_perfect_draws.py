@@ -8,7 +8,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.thinning import thinned
+from pmdviz.kernels.resampling import thinned
 from pmdviz.metrics import perfect_draws
 from pmdviz.metrics.divergences import compare, picture
 from pmdviz.metrics.perfect_draws import floor, known_floor

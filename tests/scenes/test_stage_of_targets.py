@@ -10,8 +10,8 @@ from pmdviz.scenes.stage.predictions import POINTS
 from pmdviz.scenes.stage.series import CELLS as TILE_CELLS
 from pmdviz.scenes.stage.series import HIGH as TILE_HIGH
 from pmdviz.scenes.stage.series import _curve, weighted_quantiles
-from pmdviz.targets.networks.regression_rows import curve as net_curve
-from pmdviz.targets.sparse_gp import truth
+from pmdviz.targets.gaussian_process import truth
+from pmdviz.targets.rows import curve as net_curve
 from tests.support.frames import frame_of, short_chains
 from tests.support.tables import looped
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.marginals import marginal_on_grid
+from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError

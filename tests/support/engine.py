@@ -13,7 +13,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS, Target, make_target
-from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.exact import GaussianExact
 
 LARGEST = 60  # of any whole knob without a narrower bound: particles, data, batches
 SIZES = {

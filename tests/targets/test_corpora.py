@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.targets import make_target
-from pmdviz.targets.rows.corpora import NUM_TEST, bars
+from pmdviz.targets.topics import NUM_TEST, bars
 from tests.support.topics import tokens_of
 
 LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"

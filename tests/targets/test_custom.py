@@ -1,6 +1,7 @@
 """A person's own functions: checked when made, run like any other target, and never the end of a session."""
 
 import hashlib
+import os
 import sys
 
 import numpy as np
@@ -8,13 +9,18 @@ import pandas as pd
 import pytest
 
 import pmdviz
+from pmdviz.cli.main import main
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab.links import read
+from pmdviz.serve import server
+from pmdviz.targets import TARGETS, get_target, make_target
 from pmdviz.targets import custom as custom_targets
-from pmdviz.targets import make_target
+from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from pmdviz.targets.space import Discrete, Reals
-from tests.support.engine import digest, drive
+from tests.support.engine import default_target, digest, drive
 from tests.support.tables import looped
 
 DATA = np.random.default_rng(0).normal(0.5, 1.0, size=30)
@@ -503,3 +509,178 @@ def test_targets_states_and_exact_posteriors_are_closed_to_writing():
     arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
     arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
     assert not any(array.flags.writeable for array in arrays)
+
+
+# Targets that a server offers: loaded by name in every process, in menus, links and recipes.
+
+MODULE = """
+import numpy as np
+import pmdviz
+
+ROWS = np.random.default_rng(0).normal(1.5, 0.5, 30)
+
+
+def heights(name="heights"):
+    return pmdviz.custom_target(
+        name=name,
+        dim=1,
+        data=ROWS,
+        log_prior=lambda theta: -0.5 * theta[:, 0] ** 2 - 0.5 * np.log(2 * np.pi),
+        log_likelihood=lambda theta, rows: -2 * ((rows - theta) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+    )
+
+
+def broken():
+    raise RuntimeError("no file\\nof heights")
+
+
+target = heights()
+again = heights()
+USED = pmdviz.run(method="pmd", target="gaussian", num_particles=20, budget=40)  # asks for targets as it is imported
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A module of one's own in the current folder; gone from the process afterwards."""
+    (tmp_path / "own_models.py").write_text(MODULE)
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit('enough')\n")
+    (tmp_path / "wrong.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv(custom_targets.VARIABLE, "")
+    monkeypatch.setattr(custom_targets, "_loaded", ("", {}))
+    yield "own_models:target"
+    for name in ("own_models", "leaves", "wrong"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def heights(place):
+    """The target, offered."""
+    custom_targets.offer([place])
+    return custom_targets.offered()["heights"]
+
+
+def test_it_is_loaded_by_its_place_once_and_found_by_its_name(heights):
+    assert os.environ[custom_targets.VARIABLE] == "own_models:target"
+    assert get_target("heights", {}) is heights is custom_targets.offered()["heights"]
+    assert "heights" in custom_targets.titles() and custom_targets.names() == {"heights": "heights"}
+    assert pmdviz.run(target="heights", num_particles=50, budget=600).final.metrics["tv"] < 0.5
+    with pytest.raises(InputError, match="target_options go with the name of a built-in target"):
+        Recipe("heights", target_options={"dim": 2})
+
+
+def test_it_is_had_by_the_environment(place, monkeypatch):
+    monkeypatch.setenv(custom_targets.VARIABLE, "own_models:heights")
+    text = Recipe("heights").to_json()
+    assert Recipe.from_json(text).custom is custom_targets.offered()["heights"]
+
+
+def test_a_link_and_a_file_open_where_it_is_offered_and_say_elsewhere_what_is_missing(heights, monkeypatch):
+    recipe = Recipe("heights", num_particles=50)
+    assert Recipe.from_link(recipe.to_link()) == recipe and Recipe.from_link(recipe.to_link()).custom is heights
+    assert Recipe.from_json(recipe.to_json()) == recipe and len(recipe.to_link()) < 700
+    race = RaceRecipe.checked("pmd,smc", "heights")
+    assert RaceRecipe.from_link(race.to_link()) == race and RaceRecipe.from_json(race.to_json()).target is heights
+    text, race_text = recipe.to_link(), race.to_link()
+    monkeypatch.setenv(custom_targets.VARIABLE, "")
+    for opened in ({"run": [text]}, {"race": [race_text]}):
+        with pytest.raises(InputError) as error:
+            read(opened)
+        assert error.value.on_page.startswith("this run needs the model 'heights', which is not offered here")
+    for shared in (recipe, race):
+        with pytest.raises(InputError, match="a link cannot hold your own target 'heights'"):
+            shared.to_link()
+
+
+def test_another_target_of_that_name_is_not_taken_for_it_nor_a_link_to_one(heights, monkeypatch):
+    other = sys.modules["own_models"].heights()
+    assert custom_targets.choice_of(heights) == "heights" and custom_targets.choice_of(other) is other
+    with pytest.raises(InputError, match="a link cannot hold your own target 'heights'"):
+        Recipe(other).to_link()
+    text = Recipe("heights").to_link()
+    sys.modules["own_models"].ROWS = np.arange(5.0)
+    monkeypatch.setenv(custom_targets.VARIABLE, "own_models:heights")
+    with pytest.raises(InputError, match=r"'heights' does not match the recipe \(.*data_hash"):
+        Recipe.from_link(text)
+
+
+@looped(
+    "given, words",
+    [
+        ("own_models", "--target must be MODULE:OBJECT, such as my_models:heights; given: 'own_models'"),
+        ("../own_models:target", "--target must be MODULE:OBJECT"),
+        ("own_models:target()", "--target must be MODULE:OBJECT"),
+        ("nowhere:target", "--target nowhere:target cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("own_models:nothing", "cannot be loaded: AttributeError: module 'own_models' has no attribute 'nothing'"),
+        ("own_models:broken", "cannot be loaded: RuntimeError: no file of heights"),
+        ("own_models:ROWS", "own_models:ROWS must be made with pmdviz.custom_target, or be a function that gives one"),
+        ("own_models:target.sample_prior", "cannot be loaded: TypeError"),
+        ("own_models:target own_models:again", "two targets have the name 'heights'"),
+        ("leaves:x", "cannot be loaded: SystemExit: enough"),
+        ("wrong:f", "cannot be loaded: SyntaxError"),
+    ],
+)
+def test_what_cannot_be_offered_ends_the_start_with_one_sentence(place, given, words, monkeypatch, capsys):
+    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    assert main(["serve", *(word for one in given.split() for word in ("--target", one))]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("pmdviz: ") and words in said and said.count("\n") == 1
+
+
+# Blocks of parameters: gradients averaged over the others, by the default and by each target's own way.
+
+SETTINGS = {"logistic": {"dim": 5, "num_data": 37}, "gmm": {"dim": 3}, "correlated_gaussian": {"dim": 5}}
+GROUPS = {
+    "logistic": [[0, 1], [2, 3, 4], [1, 3], [4]],
+    "gmm": [[0], [0, 2], [1]],
+    "correlated_gaussian": [[0], [1, 4], [2, 3]],
+}
+
+
+@looped("name", SETTINGS)
+def test_the_averaged_gradient_is_a_mean_of_plain_ones(name):
+    target, rng = make_target(name, **SETTINGS[name]), np.random.default_rng(0)
+    own, others = target.sample_prior(rng, 70), target.sample_prior(rng, 9)
+    for group in [list(block.coordinates) for block in target.blocks] + GROUPS[name]:
+        expected = np.zeros((70, len(group)))
+        for row in others:
+            points = np.tile(row, (70, 1))
+            points[:, group] = own[:, group]
+            expected += target.grad_log_joint(points)[:, group] / 9
+        for way in (target.block_gradient, super(type(target), target).block_gradient):
+            found = way(Block("", tuple(group)), own[:, group], others, {})
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@looped("name", [name for name, made in TARGETS.items() if issubclass(made, InBlocks)])
+def test_blocks_hold_every_coordinate_once_and_are_named(name):
+    target = default_target(name)
+    assert "blocks" in target.offers
+    assert sorted(k for block in target.blocks for k in block.coordinates) == list(range(target.dim))
+    assert len({block.name for block in target.blocks}) == len(target.blocks) and all(b.name for b in target.blocks)
+
+
+def test_blocks_are_checked_and_named_after_their_coordinates():
+    found = checked_blocks([[2, 0], np.array([1])], ["a", "b", "c"])
+    assert found == (Block("a, c", (0, 2)), Block("b", (1,)))
+    assert coordinate_blocks(["a", "b"]) == (Block("a", (0,)), Block("b", (1,)))
+    with pytest.raises(
+        InputError, match=r"each of the 3 coordinates \(0 to 2\) exactly once: b is in none; c is in sev"
+    ):
+        checked_blocks([[0, 2], [2]], ["a", "b", "c"])
+
+
+def test_the_correlated_gaussian_is_what_it_says():
+    target = make_target("correlated_gaussian", dim=5, correlation=-0.6)
+    assert [block.coordinates for block in target.blocks] == [(0, 1), (2, 3), (4,)]
+    draws = target.exact.sample(np.random.default_rng(0), 50_000)
+    expected = np.eye(5)
+    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = -0.6
+    assert np.abs(np.cov(draws.T) - expected).max() < 4.5 / np.sqrt(50_000) * 1.5
+    assert target.exact.log_z == 0.0
+    for bad in (-1.0, 1.0):
+        with pytest.raises(InputError, match="correlation must be"):
+            make_target("correlated_gaussian", correlation=bad)

@@ -10,10 +10,10 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.words import sentence
 from pmdviz.targets import make_target
-from pmdviz.targets.reference.chains import chains_disagree
-from pmdviz.targets.reference.enumeration import Enumeration, HiddenEnumeration, TransferMatrix
-from pmdviz.targets.reference.exact import DrawsReference
-from pmdviz.targets.without_data.categorical import TABLES
+from pmdviz.targets.chains import chains_disagree
+from pmdviz.targets.discrete import TABLES
+from pmdviz.targets.enumeration import Enumeration, HiddenEnumeration, TransferMatrix
+from pmdviz.targets.exact import DrawsReference
 from tests.support.tables import looped
 
 CASES = [

@@ -11,8 +11,9 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
-from pmdviz.targets.reference.chains import hamiltonian_chains, peak
-from pmdviz.targets.reference.exact import DrawsReference, has_density
+from pmdviz.targets import mass as searched
+from pmdviz.targets.chains import hamiltonian_chains, peak
+from pmdviz.targets.exact import DrawsReference, has_density
 from tests.support.tables import looped
 
 
@@ -132,3 +133,60 @@ def test_the_picture_has_the_image_with_gaps_and_what_is_made_of_it():
     assert np.isnan(cells[:, :8]).sum() == 24 and np.isnan(cells[:, 9:17]).sum() == 0
     mean = np.clip(frame.target.decoded(frame.target.exact.mean[None])[0], 0, 1).reshape(8, 8)
     np.testing.assert_allclose(cells[::-1, 27:], mean, atol=1e-6)
+
+
+# Where posteriors have their mass: every mode is found from draws of the prior, with the covariance there.
+
+
+def test_all_modes_are_found_with_their_covariances():
+    for name, num in (("mixture", 2), ("bimodal1d", 2), ("gaussian", 1), ("linear", 1)):
+        target = make_target(name)
+        found = target.modes
+        k = len(found.particles) // 2
+        assert k == num, name
+        for mean, factor, wider in zip(found.particles[:k], found.choleskys[:k], found.choleskys[k:], strict=True):
+            slope = target.grad_log_joint(mean[None])[0]
+            assert (np.abs(factor.T @ slope) < 0.3).all(), (name, "sds away from the mode")
+            np.testing.assert_allclose(wider, 2 * factor)
+        np.testing.assert_allclose(found.weights.sum(), 1.0)
+    exact = make_target("linear").exact
+    np.testing.assert_allclose(make_target("linear").modes.particles[0], exact.mean, rtol=1e-6)
+    covariance = make_target("linear").modes.choleskys[0]
+    np.testing.assert_allclose(covariance @ covariance.T, exact.cov, rtol=1e-4, atol=1e-12)
+
+
+def test_a_funnel_is_found_by_its_mass_and_not_at_its_mode():
+    """log_tau ~ N(0, 3^2), nine others N(0, tau^2): no highest point, the mass is around log_tau = 0."""
+    found = make_target("funnel").modes
+    k = len(found.particles) // 2
+    heaviest = found.particles[np.argmax(found.weights[:k])]
+    assert np.abs(heaviest[0]) < 6 and np.abs(found.particles[:k, 0]).min() < 3, heaviest
+
+
+def test_the_search_ends_where_it_would_cost_too_much_or_has_no_gradient(monkeypatch):
+    for name in ("song_years", "ising"):
+        assert make_target(name).modes is None, name
+    asked = []
+    target = make_target("logistic")
+    gradient = target.grad_log_joint
+    target.grad_log_joint = lambda theta: (asked.append(len(theta) * target.num_data), gradient(theta))[1]
+    monkeypatch.setattr(searched, "MOST_COST", 1e6)
+    assert target.modes is not None and sum(asked) <= 1e6
+    monkeypatch.setattr(searched, "MOST_COST", 1e4)
+    assert searched.find_modes(target) is None
+
+
+@pytest.mark.parametrize("low", [0.0, -2.0])
+def test_bounds_of_a_prior_are_kept(low):
+    """An exponential density on a half-line has its highest value at the edge, where no slope vanishes."""
+    target = pmdviz.custom_target(
+        log_prior=lambda theta: np.where(theta[:, 0] > low, low - theta[:, 0], -np.inf),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta - 1.0) ** 2).sum(axis=1) * len(batch),
+        sample_prior=lambda rng, n: low + rng.exponential(size=(n, 1)),
+        dim=1,
+        name="bounded",
+        data=np.zeros((9, 1)),
+        grad_log_prior=lambda theta: np.full_like(theta, -1.0),
+        grad_log_likelihood=lambda theta, batch: (1.0 - theta) * len(batch),
+    )
+    assert target.modes.particles[0] == pytest.approx(1 - 1 / 9, abs=1e-6)

@@ -10,7 +10,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.vi.gaussian import of_a_point
 from pmdviz.targets import make_target
-from pmdviz.targets.rows import series as returns
+from pmdviz.targets import series as returns
 
 SHORT = {"num_data": 3, "data_seed": 1}
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.exact import GaussianExact
 from pmdviz.targets.options import data_points, data_seed
-from pmdviz.targets.reference.exact import GaussianExact
 
 
 class ToyOptions(Knobs):

@@ -27,9 +27,9 @@ from pmdviz.experiments.base import (
 )
 from pmdviz.experiments.sweep import fitted
 from pmdviz.knobs import Choice, Knobs, Whole
-from pmdviz.targets.networks.regression_rows import whole_table
 from pmdviz.targets.options import data_source
-from pmdviz.targets.rows.classes import CARRIED as CARRIED_IMAGES
+from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
+from pmdviz.targets.rows import whole_table
 from pmdviz.targets.table_form import TableForm, rows_of
 
 # The points that the machines share out, and those held out: drawn from a true model, or rows of a table.

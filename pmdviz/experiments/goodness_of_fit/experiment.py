@@ -16,8 +16,8 @@ from pmdviz.experiments.goodness_of_fit.testing import checked_draws, find_test
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
-from pmdviz.targets.reference.enumeration import Enumeration
-from pmdviz.targets.without_data.categorical import TABLES
+from pmdviz.targets.discrete import TABLES
+from pmdviz.targets.enumeration import Enumeration
 
 # Pairs of a target p and a q that the sample comes from, which differ by a perturbation; at 0 they are the same.
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.stein.black_box import stein_matrix
+from pmdviz.kernels.clusters import median_distance
+from pmdviz.kernels.stein_weights import stein_matrix
 from pmdviz.methods.base import checked_gradient
 from pmdviz.metrics.distances import BIN_DRAWS, differing, reference_draws, squared_distances
 from pmdviz.targets import Target
-from pmdviz.targets.reference.enumeration import Enumeration, numbers_of, states_of
-from pmdviz.targets.reference.gaussian_mixture import normal_cdf
+from pmdviz.targets.enumeration import Enumeration, numbers_of, states_of
+from pmdviz.targets.exact import normal_cdf
 from pmdviz.targets.space import Discrete, Reals
 
 # Null distributions: quadratic forms of a kernel matrix with random contrasts, and the p-value that they give.

@@ -28,7 +28,7 @@ from pmdviz.experiments.theory.formulas import (
 )
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS, Target
-from pmdviz.targets.offered import names
+from pmdviz.targets.custom import names
 
 
 def posterior() -> Choice:

@@ -20,7 +20,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import Target, get_target
-from pmdviz.targets.offered import choice_of
+from pmdviz.targets.custom import choice_of
 from pmdviz.views.race_tiles import MOST
 
 CLOCK_MENU = {"observations used": "data", "likelihood evaluations": "evaluations"}

@@ -25,7 +25,7 @@ from pmdviz.methods import METHODS, Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.scenes.words import marked
 from pmdviz.targets import TARGETS, Target, get_target
-from pmdviz.targets.offered import titles
+from pmdviz.targets.custom import titles
 
 # The recipe of a run that takes the place of another one: what was turned stays, as far as it fits.
 

@@ -19,8 +19,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.compiling import compiler
-from pmdviz.kernels.groups import knob_groups
+from pmdviz.kernels.compiling import compiler, knob_groups
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop.frame_sender import Acknowledge

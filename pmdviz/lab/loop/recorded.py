@@ -25,7 +25,7 @@ from pmdviz.engine.history import Ancestry, History
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream, Checkpoints, Session
 from pmdviz.kernels.compiling import compiler
-from pmdviz.kernels.groups import DEFAULT
+from pmdviz.kernels.jit import DEFAULT
 from pmdviz.methods import StepBlock, StepInfo
 from pmdviz.methods.pmd import PMDState
 from pmdviz.methods.step import ComputedTerms, Cost, Event
@@ -33,7 +33,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import DensitiesOnGrid
 from pmdviz.metrics.perfect_draws import Floor, remember
 from pmdviz.targets import Target
-from pmdviz.targets.reference.cells import Box
+from pmdviz.targets.mass import Box
 
 FILE = Path(__file__).with_name("recorded.npz")
 PER_NAT = 64  # a log-weight is stored as a whole number of 1/64 nat: within 0.8 % of the weight

@@ -26,8 +26,8 @@ from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.seeds import SeedRuns, other_seeds, run_seed
 from pmdviz.export import export
-from pmdviz.kernels.compiling import compiler
-from pmdviz.kernels.groups import DEFAULT, FIT_GROUPS
+from pmdviz.kernels.compiling import FIT_GROUPS, compiler
+from pmdviz.kernels.jit import DEFAULT
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.recorded import as_live

@@ -26,7 +26,7 @@ from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, 
 from pmdviz.lab.panels.cards import Section, WorkLine, contents
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.scenes.words import number, typeset
-from pmdviz.targets.offered import titles as target_titles
+from pmdviz.targets.custom import titles as target_titles
 from pmdviz.views.pictures import PicturesView
 
 # The Theory page's words: choices, slopes of the bounds, what the measured slope is.

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median, typical_distance
 from pmdviz.densities.density import Density, KernelDensity, Points
-from pmdviz.densities.diagonal import MANY, DiagonalDensity
+from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.errors import TargetError
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.chains import uniforms_of
-from pmdviz.kernels.random_walk import Walk, metropolis
+from pmdviz.kernels.chains import Walk, metropolis, uniforms_of
 from pmdviz.knobs import Real
 from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.kernels.chains import langevin
-from pmdviz.kernels.topics.sampling import mean_counts
+from pmdviz.kernels.topic_counts import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
 from pmdviz.methods.grammar import Grammar

@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities.density import KernelDensity, effective_sample_size
 from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.errors import InputError
-from pmdviz.kernels.limiting import largest_step
+from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only

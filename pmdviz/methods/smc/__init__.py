@@ -10,7 +10,7 @@ from pmdviz.densities.bandwidth import RULES
 from pmdviz.densities.density import KernelDensity, effective_sample_size, weighted_sum
 from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.resampling import systematic
-from pmdviz.kernels.topics.sampling import filtered
+from pmdviz.kernels.topic_counts import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods.base import (
     BatchMethod,

@@ -9,10 +9,10 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
-from pmdviz.kernels.stein.steinis import is_monotone, log_determinants, transport, transport_diagonal
-from pmdviz.kernels.stein.svgd import imq_force, sampled_median_distance, stein_force
+from pmdviz.kernels.stein_forces import imq_force, sampled_median_distance, stein_force
+from pmdviz.kernels.stein_weights import is_monotone, log_determinants, transport, transport_diagonal
 from pmdviz.knobs import Choice, Real
 from pmdviz.targets import Target
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
-from pmdviz.kernels.stein.black_box import Descent, descended, stein_matrix
+from pmdviz.kernels.stein_weights import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only, usual_rows
 from pmdviz.methods.grammar import Grammar

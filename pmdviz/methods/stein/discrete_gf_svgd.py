@@ -12,9 +12,8 @@ import numpy as np
 from pmdviz.densities.density import Points, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.chains import uniforms_of
-from pmdviz.kernels.stein.few_points import matched_force
-from pmdviz.kernels.stein.smooth_steps import smooth_step
-from pmdviz.kernels.stein.svgd import stein_force
+from pmdviz.kernels.stein_forces import matched_force, stein_force
+from pmdviz.kernels.stein_weights import smooth_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_log_density, read_only, rows_in_words

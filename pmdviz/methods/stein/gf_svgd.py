@@ -11,8 +11,7 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.factors import precision
-from pmdviz.kernels.stein.responsibilities import soft_means
-from pmdviz.kernels.stein.svgd import sampled_median_distance
+from pmdviz.kernels.stein_forces import sampled_median_distance, soft_means
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import checked_log_density, read_only

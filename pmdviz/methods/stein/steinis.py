@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.kernels.stein.steinis import transport_diagonal
+from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only

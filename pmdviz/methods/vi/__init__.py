@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.factors import cholesky, inverse
-from pmdviz.kernels.topics.variational import expected_counts
+from pmdviz.kernels.topic_shares import expected_counts
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only
 from pmdviz.methods.grammar import Grammar

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.diagonal import MANY, DiagonalDensity
+from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.errors import TargetError
 from pmdviz.kernels.factors import inverse
 from pmdviz.knobs import Choice, Whole

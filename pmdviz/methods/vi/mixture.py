@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
-from pmdviz.densities.diagonal import MANY, DiagonalDensity
+from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers

@@ -11,7 +11,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, variances
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.marginals import marginal_on_grid
+from pmdviz.densities.product import marginal_on_grid
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import (
@@ -42,7 +42,7 @@ from pmdviz.scenes.columns import (
 from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
-from pmdviz.targets.reference.cells import Box
+from pmdviz.targets.mass import Box
 
 # Pictures of one or two coordinates of many: of the approximation, and of the reference, which is kept.
 

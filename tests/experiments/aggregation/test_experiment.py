@@ -8,7 +8,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.aggregation.experiment import VARIED, Aggregation, Block, principal_scores, read_points
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.base import Ellipses, TooMuch
-from pmdviz.targets.rows import classes as two_classes
+from pmdviz.targets import rows as data_rows
 from tests.support.tables import looped
 
 MADE = Aggregation()
@@ -149,15 +149,13 @@ def test_what_cannot_be_used_is_said():
 @pytest.mark.parametrize("source, hidden, pip", [("digits", "sklearn.datasets", r"pmdviz\[data\]"),
                                                  ("randhie", "statsmodels", r"pmdviz\[tables\]")])  # fmt: skip
 def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
-    from pmdviz.targets.networks import regression_rows
-
     def clear():
-        for cached in (principal_scores, two_classes._digits, regression_rows._of_statsmodels):
+        for cached in (principal_scores, data_rows._digits, data_rows._of_statsmodels):
             cached.cache_clear()
 
     clear()
     monkeypatch.setitem(sys.modules, hidden, None)
-    monkeypatch.setattr(regression_rows, "find_spec", lambda name: None)
+    monkeypatch.setattr(data_rows, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=pip):
         pmdviz.experiment("aggregation", data=source)
     clear()

@@ -20,7 +20,7 @@ from pmdviz.lab.panels.own_data.editing import EDITING, DataEditing
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
 from pmdviz.targets import Target
-from pmdviz.targets.modes import Handle
+from pmdviz.targets.mass import Handle
 from pmdviz.views.stage import LinesBelow
 
 # Handles on the stage: true parameters and modes that can be dragged, and the exact posterior that follows.

@@ -1,0 +1,343 @@
+"""Mixtures of Gaussians: the likelihood of two that share one standard deviation, and the density of any number.
+
+Log likelihood of two Gaussians that share one standard deviation, for many parameters at once.
+
+    log p(x | theta) = log( p N(x | theta_1, s^2) + (1 - p) N(x | theta_1 + theta_2, s^2) )
+                     = max(a, b) + log(1 + exp(-|a - b|)),   a, b the logs of the two terms
+
+The factors 1 + exp(-|a - b|) lie in (1, 2]: their product over a block of at most 500 data stays below 2^500, and one
+logarithm per block replaces one per datum.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
+from pmdviz.kernels.exponential import LOG2E, exp2
+from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
+from pmdviz.kernels.pool import run_blocks
+
+ROWS_PER_BLOCK = 512
+FEW = 16  # parameters: below this the loops that vectorise run over the data
+DATA_PER_LOG = 500  # an even number
+LOG_ZERO = -1e300  # finite stand-in for log 0: fast-math code must not see an infinity
+LARGEST = 1e140  # beyond it squares overflow
+LN2 = 1.0 / LOG2E
+SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) is -(SCALE u)^2
+
+
+def mixture_log_likelihood(theta: Array, x: Array, sigma_x: float, p: float) -> Array:
+    """Sum over the data x (B,) of log p(x_n | theta), in nats, for each row of theta (m, 2); as (m,).
+
+    sigma_x > 0 in the units of x; p in [0, 1] is the weight of the component at theta_1. Rows of theta that are not
+    finite give NaN. ValueError for shapes or values that do not fit.
+    """
+    first, second, x, bad = _checked(theta, x, p)
+    sigma_x, out = positive(sigma_x, "sigma_x"), np.empty(first.size)
+    constants = SCALE / sigma_x, *_log_shares(p)
+    kernel = _log_likelihood if first.size >= FEW else _log_likelihood_few
+
+    def work(start: int, stop: int) -> None:
+        kernel(first[start:stop], second[start:stop], x, constants, out[start:stop])
+
+    run_blocks(work, first.size, ROWS_PER_BLOCK, first.size * x.size)
+    out -= x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
+    out[bad] = np.nan
+    return out
+
+
+def mixture_grad_log_likelihood(theta: Array, x: Array, sigma_x: float, p: float) -> Array:
+    """Gradient of `mixture_log_likelihood` with respect to theta, (m, 2), in nats per unit of theta; same arguments."""
+    first, second, x, bad = _checked(theta, x, p)
+    sigma_x, out = positive(sigma_x, "sigma_x"), np.empty((first.size, 2))
+    constants = SCALE / sigma_x, *_log_shares(p)
+    kernel = _gradient if first.size >= FEW else _gradient_few
+
+    def work(start: int, stop: int) -> None:
+        kernel(first[start:stop], second[start:stop], x, constants, out[start:stop])
+
+    run_blocks(work, first.size, ROWS_PER_BLOCK, first.size * x.size)
+    out[bad] = np.nan
+    return out
+
+
+def _checked(theta: Array, x: Array, p: float) -> tuple[Array, Array, Array, Array]:
+    theta, x = matrix(theta, "theta", 2), finite(vector(x, "x"), "x")
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"p must be in [0, 1], not {p}")
+    bad = np.zeros(len(theta), bool)
+    if not np.abs(theta).max(initial=0.0) <= LARGEST:  # true for NaN too
+        bad = ~np.isfinite(theta).all(axis=1)
+        theta = np.where(bad[:, None], 0.0, np.clip(theta, -LARGEST, LARGEST))
+    return theta[:, 0].copy(), theta[:, 0] + theta[:, 1], x, bad  # the means of the two components
+
+
+def _log_shares(p: float) -> tuple[float, float]:
+    """log2 p and log2 (1 - p)."""
+    return (np.log(p) * LOG2E if p > 0 else LOG_ZERO), (np.log1p(-p) * LOG2E if p < 1 else LOG_ZERO)
+
+
+@fast_jit
+def _exponents(x, first, second, precision, log_p, log_rest):
+    """log2 of the two terms, but for the constant of the Gaussians."""
+    u, v = (x - first) * precision, (x - second) * precision
+    return log_p - u * u, log_rest - v * v
+
+
+@fast_jit
+def _add_two(x, y, first, second, constants, total, product):
+    """Add two data to the sums of every parameter; two at a time need half as many loads."""
+    precision, log_p, log_rest = constants
+    for j in range(total.size):
+        a, b = _exponents(x, first[j], second[j], precision, log_p, log_rest)
+        c, d = _exponents(y, first[j], second[j], precision, log_p, log_rest)
+        total[j] += max(a, b) + max(c, d)
+        product[j] *= (1.0 + exp2(-abs(a - b))) * (1.0 + exp2(-abs(c - d)))
+
+
+@fast_jit
+def _add_one(x, first, second, constants, total, product):
+    precision, log_p, log_rest = constants
+    for j in range(total.size):
+        a, b = _exponents(x, first[j], second[j], precision, log_p, log_rest)
+        total[j] += max(a, b)
+        product[j] *= 1.0 + exp2(-abs(a - b))
+
+
+@jit
+def _log_likelihood(first, second, x, constants, out):
+    """first, second, out (rows,): the two means and the result."""
+    product = np.empty(out.size)
+    for j in range(out.size):
+        out[j], product[j] = 0.0, 1.0
+    for start in range(0, x.size, DATA_PER_LOG):
+        stop = min(start + DATA_PER_LOG, x.size)
+        for n in range(start, stop - 1, 2):
+            _add_two(x[n], x[n + 1], first, second, constants, out, product)
+        if (stop - start) % 2:
+            _add_one(x[stop - 1], first, second, constants, out, product)
+        for j in range(out.size):
+            out[j] += np.log(product[j]) * LOG2E
+            product[j] = 1.0
+    for j in range(out.size):
+        out[j] *= LN2
+
+
+@fast_jit
+def _sums_over_data(x, first, second, constants):
+    precision, log_p, log_rest = constants
+    total, product = 0.0, 1.0
+    for n in range(x.size):
+        a, b = _exponents(x[n], first, second, precision, log_p, log_rest)
+        total += max(a, b)
+        product *= 1.0 + exp2(-abs(a - b))
+    return total, product
+
+
+@jit
+def _log_likelihood_few(first, second, x, constants, out):
+    for j in range(out.size):
+        out[j] = 0.0
+        for start in range(0, x.size, DATA_PER_LOG):
+            stop = min(start + DATA_PER_LOG, x.size)
+            total, product = _sums_over_data(x[start:stop], first[j], second[j], constants)
+            out[j] += total * LN2 + np.log(product)
+
+
+@fast_jit
+def _pulls(x, first, second, precision, log_p, log_rest):
+    """The standardised residuals (times SCALE), each weighted with its component's responsibility."""
+    u, v = (x - first) * precision, (x - second) * precision
+    difference = (log_p - u * u) - (log_rest - v * v)
+    small = exp2(-abs(difference))
+    larger = 1.0 / (1.0 + small)
+    share, rest = (larger, small * larger) if difference >= 0.0 else (small * larger, larger)
+    return share * u, rest * v
+
+
+@fast_jit
+def _add_pulls(x, first, second, constants, pull_first, pull_second):
+    precision, log_p, log_rest = constants
+    for j in range(pull_first.size):
+        a, b = _pulls(x, first[j], second[j], precision, log_p, log_rest)
+        pull_first[j] += a
+        pull_second[j] += b
+
+
+@jit
+def _gradient(first, second, x, constants, out):
+    pull_first, pull_second = np.zeros(first.size), np.zeros(first.size)
+    for n in range(x.size):
+        _add_pulls(x[n], first, second, constants, pull_first, pull_second)
+    for j in range(first.size):  # whole-array expressions would take seconds to compile
+        _put_gradient(pull_first[j], pull_second[j], constants[0], out[j])
+
+
+@fast_jit
+def _pulls_of_data(x, first, second, constants):
+    precision, log_p, log_rest = constants
+    pull_first, pull_second = 0.0, 0.0
+    for n in range(x.size):
+        a, b = _pulls(x[n], first, second, precision, log_p, log_rest)
+        pull_first += a
+        pull_second += b
+    return pull_first, pull_second
+
+
+@jit
+def _gradient_few(first, second, x, constants, out):
+    for j in range(first.size):
+        pull_first, pull_second = _pulls_of_data(x, first[j], second[j], constants)
+        _put_gradient(pull_first, pull_second, constants[0], out[j])
+
+
+@jit
+def _put_gradient(pull_first, pull_second, precision, out):
+    """theta_1 moves both components, theta_2 the second; d(SCALE u)/d theta is -precision, hence the 2 ln 2."""
+    out[0] = (pull_first + pull_second) * precision * 2.0 * LN2
+    out[1] = pull_second * precision * 2.0 * LN2
+
+
+class MixtureModel(NamedTuple):
+    """The model in compiled code; `mixture_model` makes one."""
+
+    prior_precision: float
+    num_data: float
+    sigma_x: float
+    constants: tuple[float, float, float]  # of the exponents
+
+
+def mixture_model(prior_sd: float, num_data: int, sigma_x: float, p: float) -> MixtureModel:
+    """The mixture with a prior N(0, prior_sd^2 I) on N data."""
+    constants = SCALE / positive(sigma_x, "sigma_x"), *_log_shares(p)
+    return MixtureModel(1.0 / prior_sd**2, float(num_data), float(sigma_x), tuple(map(float, constants)))
+
+
+def _model_log_joint(model, theta, x):
+    sums = 0.0
+    for start in range(0, x.size, DATA_PER_LOG):
+        total, product = _sums_over_data(
+            x[start : start + DATA_PER_LOG], theta[0], theta[0] + theta[1], model.constants
+        )
+        sums += total * LN2 + np.log(product)
+    sums -= x.size * np.log(model.sigma_x * np.sqrt(2.0 * np.pi))
+    return normal_prior(theta, model.prior_precision) + model.num_data / x.size * sums
+
+
+def _model_gradient(model, theta, x, out):
+    pull_first, pull_second = _pulls_of_data(x, theta[0], theta[0] + theta[1], model.constants)
+    _put_gradient(pull_first, pull_second, model.constants[0], out)
+    for k in range(2):
+        out[k] = model.num_data / x.size * out[k] - model.prior_precision * theta[k]
+
+
+LOG_JOINTS[MixtureModel], GRADIENTS[MixtureModel] = _model_log_joint, _model_gradient
+
+
+# Log density of a mixture of Gaussians of one variance, for many points at once, and its gradient.
+#
+#     log p(x) = log sum_k w_k N(x | mu_k, v I),   grad log p(x) = sum_k r_k(x) (mu_k - x) / v
+#
+# with r_k the share of component k at x. The largest exponent is subtracted before any exponential is taken, so that a
+# point far from every component has a finite log density.
+
+POINTS_PER_BLOCK = 256
+
+
+def gaussian_mixture_log_density(points: Array, means: Array, log_weights: Array, variance: float) -> Array:
+    """log sum_k w_k N(x | mu_k, v I), in nats, for points (m, d) and means (k, d); as (m,).
+
+    log_weights (k,) finite, v > 0 in the squared units of x. A point that is not finite gives -inf or NaN. ValueError
+    for shapes or values that do not fit.
+    """
+    points, means, log_weights, variance = _checked_density(points, means, log_weights, variance)
+    out = np.empty(len(points))
+
+    def work(start: int, stop: int) -> None:
+        _log_density(points[start:stop], means, log_weights, variance, out[start:stop])
+
+    run_blocks(work, len(points), POINTS_PER_BLOCK, float(len(points)) * means.size)
+    return out - 0.5 * means.shape[1] * np.log(2 * np.pi * variance)
+
+
+def gaussian_mixture_grad_log_density(points: Array, means: Array, log_weights: Array, variance: float) -> Array:
+    """Gradient of `gaussian_mixture_log_density` in the points, (m, d), in nats per unit of x; same arguments."""
+    points, means, log_weights, variance = _checked_density(points, means, log_weights, variance)
+    out = np.empty(points.shape)
+
+    def work(start: int, stop: int) -> None:
+        _density_gradient(points[start:stop], means, log_weights, variance, out[start:stop])
+
+    run_blocks(work, len(points), POINTS_PER_BLOCK, float(len(points)) * means.size)
+    return out
+
+
+def _checked_density(
+    points: Array, means: Array, log_weights: Array, variance: float
+) -> tuple[Array, Array, Array, float]:
+    means = finite(matrix(means, "means"), "means")
+    log_weights = finite(vector(log_weights, "log_weights", len(means)), "log_weights")
+    if not len(means):
+        raise ValueError("a mixture needs at least one component")
+    return matrix(points, "points", means.shape[1]), means, log_weights, positive(variance, "variance")
+
+
+@jit
+def _put_exponents(x, means, log_weights, variance, exponents):
+    """log w_k - |x - mu_k|^2 / (2 v) of every component into `exponents` (k,); gives the largest of them."""
+    largest = -np.inf
+    for k in range(means.shape[0]):
+        distance = 0.0
+        for a in range(x.size):
+            away = x[a] - means[k, a]
+            distance += away * away
+        exponents[k] = log_weights[k] - 0.5 * distance / variance
+        largest = max(largest, exponents[k])
+    return largest
+
+
+@jit
+def _log_density(points, means, log_weights, variance, out):
+    exponents = np.empty(means.shape[0])
+    for i in range(out.size):
+        largest = _put_exponents(points[i], means, log_weights, variance, exponents)
+        total = 0.0
+        for k in range(exponents.size):
+            total += np.exp(exponents[k] - largest)
+        out[i] = largest + np.log(total)
+
+
+@jit
+def _density_gradient(points, means, log_weights, variance, out):
+    exponents = np.empty(means.shape[0])
+    for i in range(points.shape[0]):
+        largest = _put_exponents(points[i], means, log_weights, variance, exponents)
+        total = 0.0
+        for a in range(points.shape[1]):
+            out[i, a] = 0.0
+        for k in range(exponents.size):
+            share = np.exp(exponents[k] - largest)
+            total += share
+            for a in range(points.shape[1]):
+                out[i, a] += share * (means[k, a] - points[i, a])
+        for a in range(points.shape[1]):
+            out[i, a] /= total * variance
+
+
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
+    axis = np.arange(2.0)
+    for theta, words in ((np.zeros((FEW, 2)), ""), (np.zeros((2, 2)), " at few points")):
+        yield DEFAULT, f"mixture likelihood{words}", mixture_log_likelihood, theta, axis, 1.0, 0.5
+        yield "mixture", f"mixture gradient{words}", mixture_grad_log_likelihood, theta, axis, 1.0, 0.5
+    arguments = np.zeros((2, 2)), np.zeros((2, 2)), np.full(2, np.log(0.5)), 1.0
+    yield "gaussian_mixture", "density of a Gaussian mixture", gaussian_mixture_log_density, *arguments
+    yield "gaussian_mixture", "gradient of a Gaussian mixture", gaussian_mixture_grad_log_density, *arguments
+
+
+def warm_up_models() -> Iterator[tuple[tuple, Array, int]]:
+    """A model of each kind, data for it, and its dimension: chains are compiled for them."""
+    yield mixture_model(1.0, 2, 1.0, 0.5), np.zeros(2), 2

@@ -1,0 +1,360 @@
+"""Networks: one hidden layer with weights between -1 and 1, and layers of real weights for regression.
+
+A net of one hidden layer with weights between -1 and 1 and no biases: logits, likelihood and gradient, many at once.
+
+A net is one row theta = (V, U), V (F, H) from the inputs to the hidden units and U (K, H) from those to the classes, in
+C order. With a_h = steepness / sqrt(F) sum_f x_f V_fh the logits are scale / sqrt(H) sum_h U_kh g(a_h), and a row of
+data (x_1, ..., x_F, y) gives log softmax(logits)_y. Hard units have g = sign, 1 at 0; soft ones g = tanh.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.checks import Array, finite, matrix
+from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.jit import WarmUps, fast_jit
+from pmdviz.kernels.pool import run_blocks
+
+
+class NetShape(NamedTuple):
+    """F inputs, H hidden units and K classes; how steep soft units are at 0, and the factor of the logits."""
+
+    inputs: int
+    hidden: int
+    classes: int
+    steepness: float
+    scale: float
+
+    @property
+    def dim(self) -> int:
+        """Weights of a net."""
+        return (self.inputs + self.classes) * self.hidden
+
+
+def net_log_likelihood(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
+    """Sum over the rows (B, F + 1) of log p(y | x, theta) in nats, for nets theta (m, d); as (m,).
+
+    ValueError for shapes or values that do not fit.
+    """
+    nets, rows, layer, logit = _checked_nets(theta, rows, shape)
+    out = np.empty(len(nets))
+    run_blocks(lambda a, b: _net_log_likelihood(nets[a:b], rows, layer, logit, hard, out[a:b]), *_blocks(nets, rows))
+    return out
+
+
+def net_gradient(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
+    """Gradient of `net_log_likelihood` in theta, (m, d).
+
+    Of hard units, whose gradient is 0, the straight-through one: g' is that of max(-1, min(1, a)) in its place.
+    """
+    nets, rows, layer, logit = _checked_nets(theta, rows, shape)
+    out = np.zeros(nets.shape)
+    run_blocks(lambda a, b: _net_gradient(nets[a:b], rows, layer, logit, hard, out[a:b]), *_blocks(nets, rows))
+    return out.reshape(len(nets), -1)
+
+
+def net_log_probabilities(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
+    """log p(class | x, theta) of every net, row (whatever its own class) and class, (m, n, K), in nats."""
+    nets, rows, layer, logit = _checked_nets(theta, rows, shape)
+    out = np.empty((len(nets), len(rows), shape.classes))
+    run_blocks(lambda a, b: _log_probabilities(nets[a:b], rows, layer, logit, hard, out[a:b]), *_blocks(nets, rows))
+    return out
+
+
+def _blocks(nets: Array, rows: Array) -> tuple[int, int, float]:
+    """One net a block."""
+    return len(nets), 1, float(nets.size) * len(rows)
+
+
+def _checked_nets(theta: Array, rows: Array, shape: NetShape) -> tuple[Array, Array, tuple[int, float], float]:
+    """Nets (m, F + K, H), rows, F with the factor of its units, and the factor of the logits."""
+    theta = finite(matrix(theta, "theta", shape.dim), "theta")
+    rows = finite(matrix(rows, "rows", shape.inputs + 1), "rows")
+    if len(rows) and not np.isin(rows[:, -1], np.arange(shape.classes)).all():
+        raise ValueError(f"the last column of rows must be a class from 0 to {shape.classes - 1}")
+    nets = theta.reshape(len(theta), shape.inputs + shape.classes, shape.hidden)
+    layer = shape.inputs, float(shape.steepness / np.sqrt(shape.inputs))
+    return nets, rows, layer, float(shape.scale / np.sqrt(shape.hidden))
+
+
+@fast_jit
+def _units(row, net, layer, hard, units):
+    """g(a_h) of a row (F + 1,), and in the second row of `units` (2, H) the slope of g times that of a."""
+    inputs, factor = layer
+    units[0, :] = 0.0
+    for f in range(inputs):
+        x = row[f]
+        for h in range(net.shape[1]):
+            units[0, h] += x * net[f, h]
+    for h in range(net.shape[1]):
+        a = factor * units[0, h]
+        if hard:
+            units[0, h] = 1.0 if a >= 0.0 else -1.0
+            units[1, h] = factor if abs(a) <= 1.0 else 0.0
+        else:
+            t = np.tanh(a)
+            units[0, h] = t
+            units[1, h] = factor * (1.0 - t * t)
+
+
+@fast_jit
+def _softmax(net, inputs, logit, units, out):
+    """log p(class) of the units' values, (K,)."""
+    top = -1e300
+    for k in range(out.size):
+        total = 0.0
+        for h in range(net.shape[1]):
+            total += units[0, h] * net[inputs + k, h]
+        out[k] = logit * total
+        top = max(top, out[k])
+    total = 0.0
+    for k in range(out.size):
+        total += np.exp(out[k] - top)
+    top += np.log(total)
+    for k in range(out.size):
+        out[k] -= top
+
+
+@fast_jit
+def _log_probabilities(nets, rows, layer, logit, hard, out):
+    units = np.empty((2, nets.shape[2]))
+    for i in range(nets.shape[0]):
+        for n in range(rows.shape[0]):
+            _units(rows[n], nets[i], layer, hard, units)
+            _softmax(nets[i], layer[0], logit, units, out[i, n])
+
+
+@fast_jit
+def _net_log_likelihood(nets, rows, layer, logit, hard, out):
+    units, chances = np.empty((2, nets.shape[2])), np.empty(nets.shape[1] - layer[0])
+    for i in range(nets.shape[0]):
+        out[i] = 0.0
+        for n in range(rows.shape[0]):
+            _units(rows[n], nets[i], layer, hard, units)
+            _softmax(nets[i], layer[0], logit, units, chances)
+            out[i] += chances[int(rows[n, layer[0]])]
+
+
+@fast_jit
+def _net_gradient(nets, rows, layer, logit, hard, out):
+    """Adds to `out` (m, F + K, H); the logits' own slopes are 1[y = k] - p_k."""
+    inputs, hidden = layer[0], nets.shape[2]
+    units, chances, pulls = np.empty((2, hidden)), np.empty(nets.shape[1] - inputs), np.empty(hidden)
+    for i in range(nets.shape[0]):
+        for n in range(rows.shape[0]):
+            _units(rows[n], nets[i], layer, hard, units)
+            _softmax(nets[i], inputs, logit, units, chances)
+            for h in range(pulls.size):
+                pulls[h] = 0.0
+            for k in range(chances.size):
+                slope = logit * ((1.0 if k == int(rows[n, inputs]) else 0.0) - np.exp(chances[k]))
+                for h in range(hidden):
+                    out[i, inputs + k, h] += slope * units[0, h]
+                    pulls[h] += slope * nets[i, inputs + k, h]
+            for h in range(hidden):
+                pulls[h] *= units[1, h]
+            for f in range(inputs):
+                x = rows[n, f]
+                for h in range(hidden):
+                    out[i, f, h] += x * pulls[h]
+
+
+# Nets of real weights with hidden layers: outputs, how well they fit rows of data, and the gradient, many at once.
+#
+# A net is one row w of weights, layer after layer: W (fan-in, fan-out) in C order, then the biases (fan-out,). Units
+# are tanh(a) or max(0, a), the last layer has one output eta and no such function. A row of data is (x_1, ..., x_F,
+# y). Rows are taken by tiles, whose units stand beside one another, so that every loop over rows vectorises; memory
+# grows with the units times a tile, and with neither the rows nor the nets.
+
+TILE = 64  # rows whose units are held at a time
+
+
+class LayeredShape(NamedTuple):
+    """Sizes (F, H_1, ..., H_L, 1) of the layers, what hidden units are, and whether y is a class 0 or 1."""
+
+    sizes: tuple[int, ...]
+    relu: bool
+    binary: bool
+
+    @property
+    def dim(self) -> int:
+        """Weights of a net, biases among them."""
+        return sum((above + 1) * below for above, below in zip(self.sizes[:-1], self.sizes[1:], strict=True))
+
+
+def regression_outputs(weights: Array, inputs: Array, shape: LayeredShape) -> Array:
+    """eta(x, w) of nets (m, d) at inputs (n, F), as (m, n). ValueError for shapes or values that do not fit."""
+    nets = finite(matrix(weights, "weights", shape.dim), "weights")
+    x = finite(matrix(inputs, "inputs", shape.sizes[0]), "inputs")
+    across, out = _across(x), np.empty((len(nets), len(x)))
+    sizes, held = np.array(shape.sizes), sum(shape.sizes)
+    run_blocks(lambda a, b: _outputs(nets[a:b], across, sizes, held, shape.relu, out[a:b]), *_blocks(nets, x))
+    return out
+
+
+def regression_fit(weights: Array, rows: Array, shape: LayeredShape) -> Array:
+    """Sum over the rows (B, F + 1) of (y - eta)^2, or of log P(y | x, w) = y eta - log(1 + e^eta) in nats; (m,)."""
+    nets, rows, across = _checked(weights, rows, shape)
+    sizes, held, kind = np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
+    y, out = rows[:, -1].copy(), np.empty(len(nets))
+    run_blocks(lambda a, b: _fit(nets[a:b], across, y, sizes, held, kind, out[a:b]), *_blocks(nets, rows))
+    return out
+
+
+def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tuple[Array, Array]:
+    """Sum over the rows of (y - E(y | x, w)) grad eta (m, d), E y being eta or 1 / (1 + e^-eta); and `regression_fit`.
+
+    The former is the gradient of -1/2 of the sum of squares, and of the log likelihood of classes.
+    """
+    nets, rows, across = _checked(weights, rows, shape)
+    sizes, held, kind = np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
+    y, gradient, fit = rows[:, -1].copy(), np.zeros(nets.shape), np.empty(len(nets))
+    run_blocks(
+        lambda a, b: _gradient(nets[a:b], across, y, sizes, held, kind, gradient[a:b], fit[a:b]), *_blocks(nets, rows)
+    )
+    return gradient, fit
+
+
+def _across(x: Array) -> Array:
+    """Inputs (F, n): those of a tile of rows are one run of memory for each input."""
+    return np.ascontiguousarray(x.T)
+
+
+def _checked(weights: Array, rows: Array, shape: LayeredShape) -> tuple[Array, Array, Array]:
+    nets = finite(matrix(weights, "weights", shape.dim), "weights")
+    rows = finite(matrix(rows, "rows", shape.sizes[0] + 1), "rows")
+    if shape.binary and not np.isin(rows[:, -1], (0.0, 1.0)).all():
+        raise ValueError("the last column of rows must be a class, 0 or 1")
+    return nets, rows, _across(rows[:, :-1])
+
+
+@fast_jit
+def _activate(units, first, last, count, relu):
+    """Hidden units' values of their sums, in place."""
+    for h in range(first, last):
+        if relu:
+            for r in range(count):
+                units[h, r] = max(units[h, r], 0.0)
+        else:
+            for r in range(count):
+                e = exp64(-2.0 * abs(units[h, r]))
+                t = (1.0 - e) / (1.0 + e)
+                units[h, r] = t if units[h, r] > 0.0 else -t
+
+
+@fast_jit
+def _forward(net, x, start, count, sizes, relu, units):
+    """All units (sum of sizes, TILE) of a tile of rows; the output is in the last row."""
+    for f in range(sizes[0]):
+        for r in range(count):
+            units[f, r] = x[f, start + r]
+    below, offset = 0, 0
+    for layer in range(1, sizes.size):
+        wide, above = sizes[layer], below + sizes[layer - 1]
+        biases = offset + sizes[layer - 1] * wide
+        for h in range(wide):
+            for r in range(count):
+                units[above + h, r] = net[biases + h]
+            for f in range(sizes[layer - 1]):
+                w = net[offset + f * wide + h]
+                for r in range(count):
+                    units[above + h, r] += w * units[below + f, r]
+        if layer < sizes.size - 1:
+            _activate(units, above, above + wide, count, relu)
+        below, offset = above, biases + wide
+
+
+@fast_jit
+def _judge(units, pulls, y, start, count, binary):
+    """Squared error or log likelihood of a tile; in the last row of `pulls` the y - E y."""
+    last, total = units.shape[0] - 1, 0.0
+    for r in range(count):
+        eta = units[last, r]
+        if binary:
+            e = exp64(-abs(eta))
+            chance = (1.0 if eta > 0.0 else e) / (1.0 + e)
+            pulls[last, r] = y[start + r] - chance
+            total += y[start + r] * eta - max(eta, 0.0) - np.log(1.0 + e)
+        else:
+            pulls[last, r] = y[start + r] - eta
+            total += pulls[last, r] * pulls[last, r]
+    return total
+
+
+@fast_jit
+def _backward(net, units, pulls, count, sizes, relu, out):
+    """Adds to `out` (d,) what a tile pulls at the weights."""
+    above, offset = units.shape[0] - 1, net.size
+    for layer in range(sizes.size - 1, 0, -1):
+        wide, narrow = sizes[layer], sizes[layer - 1]
+        below = above - narrow
+        biases = offset - wide
+        offset = biases - narrow * wide
+        for f in range(narrow):
+            for r in range(count):
+                pulls[below + f, r] = 0.0
+        for h in range(wide):
+            total = 0.0
+            for r in range(count):
+                total += pulls[above + h, r]
+            out[biases + h] += total
+            for f in range(narrow):
+                total, w = 0.0, net[offset + f * wide + h]
+                for r in range(count):
+                    total += pulls[above + h, r] * units[below + f, r]
+                    pulls[below + f, r] += w * pulls[above + h, r]
+                out[offset + f * wide + h] += total
+        for f in range(narrow):
+            for r in range(count):
+                u = units[below + f, r]
+                pulls[below + f, r] *= (1.0 if u > 0.0 else 0.0) if relu else 1.0 - u * u
+        above = below
+
+
+@fast_jit
+def _outputs(nets, x, sizes, held, relu, out):
+    units = np.empty((held, TILE))
+    for i in range(nets.shape[0]):
+        for start in range(0, out.shape[1], TILE):
+            count = min(TILE, out.shape[1] - start)
+            _forward(nets[i], x, start, count, sizes, relu, units)
+            for r in range(count):
+                out[i, start + r] = units[units.shape[0] - 1, r]
+
+
+@fast_jit
+def _fit(nets, x, y, sizes, held, kind, out):
+    units, pulls = np.empty((held, TILE)), np.empty((held, TILE))
+    for i in range(nets.shape[0]):
+        out[i] = 0.0
+        for start in range(0, y.size, TILE):
+            count = min(TILE, y.size - start)
+            _forward(nets[i], x, start, count, sizes, kind[0], units)
+            out[i] += _judge(units, pulls, y, start, count, kind[1])
+
+
+@fast_jit
+def _gradient(nets, x, y, sizes, held, kind, out, fit):
+    units, pulls = np.empty((held, TILE)), np.empty((held, TILE))
+    for i in range(nets.shape[0]):
+        fit[i] = 0.0
+        for start in range(0, y.size, TILE):
+            count = min(TILE, y.size - start)
+            _forward(nets[i], x, start, count, sizes, kind[0], units)
+            fit[i] += _judge(units, pulls, y, start, count, kind[1])
+            _backward(nets[i], units, pulls, count, sizes, kind[0], out[i])
+
+
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
+    shape = NetShape(1, 2, 2, 1.0, 1.0)
+    theta, rows = np.ones((2, shape.dim)), np.zeros((2, 2))
+    yield "binary_net", "binary net", net_log_likelihood, theta, rows, shape, True
+    yield "binary_net", "binary net's gradient", net_gradient, theta, rows, shape, False
+    yield "binary_net", "binary net class by class", net_log_probabilities, theta, rows, shape, True
+    shape = LayeredShape((1, 2, 1), False, False)
+    weights, rows = np.ones((2, shape.dim)), np.zeros((2, 2))
+    yield "regression_net", "regression net", regression_fit, weights, rows, shape
+    yield "regression_net", "regression net's gradient", regression_gradient, weights, rows, shape
+    yield "regression_net", "regression net's outputs", regression_outputs, weights, rows[:, :1], shape

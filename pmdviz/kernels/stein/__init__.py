@@ -1,1 +1,0 @@
-"""Stein forces and discrepancies: of equal and of weighted particles, of leaders, of few points in many dimensions."""

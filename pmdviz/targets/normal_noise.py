@@ -1,0 +1,427 @@
+"""Data with Gaussian noise around a function of theta: a bent ridge, two modes, a Gaussian, linear regression.
+
+A posterior along a bent ridge: no ellipse fits it, and no coordinate can be learned without the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.errors import InputError, shown
+from pmdviz.kernels import likelihoods
+from pmdviz.knobs import Real, Whole
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.exact import GaussianExact, GridExact
+from pmdviz.targets.mass import Handle
+from pmdviz.targets.options import TargetOptions, data_points, data_seed, noise, only_simulated, own_data, prior_sd
+from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table, names_of_inputs
+
+BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
+FARTHEST = 10.0  # a mean of data, units of x: as far as that of simulated ones
+NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
+BANANA_TABLE = TableForm(
+    "One column of numbers: each is a datum x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
+)
+
+
+class BananaOptions(TargetOptions):
+    """Options of `banana`. Beyond the bounds the ridge would be too thin for the exact posterior's grid.
+
+    bend: How much the ridge θ₁ + b θ₂² = const is bent; 0 gives a straight one.
+    theta1: True value, used to simulate the data.
+    theta2: True value, used to simulate the data.
+    """
+
+    data = own_data(BANANA_TABLE)
+    num_data = data_points(100, most=2000)
+    sigma_x = noise(2.0, "Standard deviation of each datum. The ridge is σₓ/√N wide.", least=1.0)
+    bend = Real(1.0, (0, 2), label="Bend b", unit="units of x / θ²")
+    prior_sd = prior_sd(bounds=(0.25, 1.5))
+    theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=only_simulated())
+    theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=only_simulated())
+    data_seed = data_seed()
+
+
+class Banana(GaussianPrior, Target):
+    """x ~ N(theta_1 + b theta_2^2, sigma_x^2), theta ~ N(0, prior_sd^2 I).
+
+    The data tell theta_1 + b theta_2^2 up to sigma_x / sqrt(N) and nothing else: where on that parabola theta lies is
+    left to the prior. Given theta_2, theta_1 is Gaussian, so every integral is one over theta_2 alone.
+
+    about: Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge.
+    source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
+    """
+
+    name = "banana"
+    title = "Banana (2-D)"
+    Options = BananaOptions
+    kernel_groups = ("banana",)
+    declared = frozenset({"gradient", "row_density"})
+    table = BANANA_TABLE
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
+        self.prior_sd = o.prior_sd
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
+            self._reach = float(np.hypot(o.theta1, o.theta2))
+            self.prior_frame(o.theta1, o.theta2)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """The data of a table. Nearest to 0 on θ₁ + b θ₂² = x̄, both coordinates are below 1.5 |x̄|."""
+        o = self.options
+        self.data = divided_table(o.data, BANANA_TABLE, o.num_data, o.data_seed)[0][:, 0]
+        mean = float(self.data.mean())
+        if abs(mean) > FARTHEST:
+            raise InputError(
+                f"the mean of data {shown(o.data)} must lie between -{FARTHEST:g} and {FARTHEST:g}, or the ridge is "
+                f"too thin for an exact posterior; it is {mean:,.4g}: scale them",
+                "data",
+            )
+        self._reach = 1.5 * abs(mean)
+        self.prior_frame(min(abs(mean), np.sqrt(max(mean, 0.0) / max(o.bend, 0.1))))
+
+    def handles(self) -> tuple[Handle, ...]:
+        """The true θ, and its mirror image: the sign of θ₂ leaves no trace."""
+        o = self.options
+        if o.data != SIMULATED:
+            return ()
+        return (
+            Handle("true θ", (o.theta1, o.theta2), lambda x, y: {"theta1": x, "theta2": y}),
+            Handle("its mirror image", (o.theta1, -o.theta2), lambda x, y: {"theta1": x, "theta2": -y}),
+        )
+
+    @property
+    def model(self) -> likelihoods.BananaModel:
+        """For compiled chains."""
+        o = self.options
+        return likelihoods.BananaModel(1 / self.prior_sd**2, float(self.num_data), float(o.sigma_x), float(o.bend))
+
+    def make_exact(self) -> GridExact:
+        """By a grid sum."""
+        reach = BOX_SDS * self.prior_sd + self._reach
+        return GridExact(self.log_joint, ((-reach, reach), (-reach, reach)), NUM_CELLS)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.banana_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.banana_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
+
+
+# A posterior with two modes on a line, so that densities are curves.
+
+REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
+BIMODAL_TABLE = TableForm("One column of numbers: each is a datum x, a noisy θ².")
+
+
+class BimodalOptions(TargetOptions):
+    """Options of `bimodal1d`.
+
+    theta: True size of θ; 0 gives a single mode.
+    """
+
+    data = own_data(BIMODAL_TABLE)
+    num_data = data_points(100)
+    sigma_x = noise(3.0, "Standard deviation of each datum around θ².")
+    prior_sd = prior_sd(bounds=(0.05, 100))
+    theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=only_simulated())
+    data_seed = data_seed()
+
+
+class Bimodal1D(GaussianPrior, Target):
+    """x ~ N(theta^2, sigma_x^2), theta ~ N(0, prior_sd^2): theta and -theta explain the data equally well.
+
+    about: Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes.
+    source: ours
+    """
+
+    name = "bimodal1d"
+    title = "Two modes on a line (1-D)"
+    Options = BimodalOptions
+    kernel_groups = ("bimodal",)
+    declared = frozenset({"gradient", "row_density"})
+    table = BIMODAL_TABLE
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        o, self.dim, self.parameter_names = self.options, 1, ("θ",)
+        self.prior_sd = o.prior_sd
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
+            self.prior_frame(o.theta)
+        else:
+            self.data = divided_table(o.data, BIMODAL_TABLE, o.num_data, o.data_seed)[0][:, 0]
+            self.prior_frame(self._best_fit)
+
+    @property
+    def _best_fit(self) -> float:
+        """The size of θ at which the data are most likely."""
+        return float(np.sqrt(max(self.data.mean(), 0.0)))
+
+    def handles(self) -> tuple[Handle, ...]:
+        """Both modes."""
+        o = self.options
+        if o.data != SIMULATED:
+            return ()
+        return tuple(
+            Handle(f"{side} mode", (sign * o.theta, 0.0), lambda x, y: {"theta": abs(x)})
+            for side, sign in (("right", 1), ("left", -1))
+        )
+
+    @property
+    def model(self) -> likelihoods.BimodalModel:
+        """For compiled chains."""
+        return likelihoods.BimodalModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_x))
+
+    def make_exact(self) -> GridExact:
+        """By a grid sum: the modes lie between the best fit and 0, up to the prior's reach."""
+        reach = REACH * self.prior_sd
+        if self.options.data != SIMULATED:
+            reach += self._best_fit
+        return GridExact(self.log_joint, ((-reach, reach),))
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.bimodal_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.bimodal_grad_log_likelihood(theta, batch, self.options.sigma_x)
+
+
+# The conjugate Gaussian: everything about the posterior is known in closed form.
+
+GAUSSIAN_TABLE = TableForm("A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0)
+
+
+class GaussianOptions(TargetOptions):
+    """Options of `gaussian`.
+
+    dim: Number of parameters.
+    theta: True value of every coordinate.
+    """
+
+    data = own_data(GAUSSIAN_TABLE)
+    dim = Whole(2, (1, 100), label="Dimension d")
+    num_data = data_points(20)
+    sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
+    prior_sd = prior_sd(bounds=(0.05, 100))
+    theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=only_simulated())
+    data_seed = data_seed()
+
+
+class Gaussian(GaussianPrior, Target):
+    """x ~ N(theta, sigma_x^2 I), theta ~ N(0, prior_sd^2 I).
+
+    Posterior N(mean, v I) with 1/v = 1/prior_sd^2 + N/sigma_x^2 and mean = v sum_n x_n / sigma_x^2.
+
+    about: Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand.
+    source: Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook
+    """
+
+    name = "gaussian"
+    title = "Conjugate Gaussian (any dimension)"
+    Options = GaussianOptions
+    kernel_groups = ("gaussian",)
+    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
+    table = GAUSSIAN_TABLE
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        o = self.options
+        self.dim, self.prior_sd = o.dim, o.prior_sd
+        self.parameter_names = numbered("θ", o.dim)
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
+            self.prior_frame(o.theta)
+        else:
+            self.data = divided_table(o.data, GAUSSIAN_TABLE, o.num_data, o.data_seed, o.dim)[0]
+            self.prior_frame(*self._posterior(self.data)[0])
+
+    def handles(self) -> tuple[Handle, ...]:
+        """The true θ, whose coordinates are all the same: a point of the picture counts by their mean."""
+        o, shown = self.options, min(self.dim, 2)
+        if o.data != SIMULATED:
+            return ()
+        at = (o.theta, o.theta if shown == 2 else 0.0)
+        return (Handle("true θ", at, lambda x, y: {"theta": (x + y) / shown}),)
+
+    @property
+    def model(self) -> likelihoods.GaussianModel:
+        """For compiled chains."""
+        return likelihoods.GaussianModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_x))
+
+    def make_exact(self) -> GaussianExact:
+        """In closed form."""
+        mean, variance = self._posterior(self.data)
+        at_mean = 0.5 * self.dim * np.log(2 * np.pi * variance)  # log p(X) = log p(mean, X) - log p(mean | X)
+        return GaussianExact(mean, variance * np.eye(self.dim), float(self.log_joint(mean[None])[0] + at_mean))
+
+    def _posterior(self, data: np.ndarray) -> tuple[np.ndarray, float]:
+        """Mean (d,) and variance of each coordinate."""
+        o = self.options
+        variance = 1 / (1 / o.prior_sd**2 + len(data) / o.sigma_x**2)
+        return variance * data.sum(axis=0) / o.sigma_x**2, variance
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        return theta + self.options.sigma_x * rng.standard_normal((n, self.dim))
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.gaussian_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log p(x | theta) of every row, (m, d) and (n, d) -> (m, n), in nats."""
+        sigma, away = self.options.sigma_x, theta[:, None] - rows
+        return -0.5 * (away**2).sum(axis=2) / sigma**2 - self.dim * np.log(sigma * np.sqrt(2 * np.pi))
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """The coordinates do not depend on one another: a sweep is an independent draw from the posterior."""
+        mean, variance = self._posterior(data)
+        return mean + np.sqrt(variance) * rng.standard_normal(self.dim)
+
+
+# Bayesian linear regression in any dimension: the posterior is a Gaussian in closed form.
+
+NUM_TEST = 1000  # rows held out
+LINEAR_TABLE = TableForm(
+    "Columns of features, then one of numbers y. The first weight is then the intercept.",
+    most=199,
+    outcome="number",
+    dim_beyond=1,
+)
+
+
+class LinearOptions(TargetOptions):
+    """Options of `linear`.
+
+    dim: Number of regression weights.
+    correlation: Correlation r of neighbouring features; features k and l have correlation r^|k-l|.
+    """
+
+    data = own_data(LINEAR_TABLE)
+    dim = Whole(8, (1, 200), label="Dimension d")
+    num_data = data_points(500)
+    sigma_y = noise(1.0, "Standard deviation of y around the line.", label="Noise sd of y", unit="units of y")
+    correlation = Real(
+        0.5, (0, 1), inclusive_bounds=(True, False), label="Correlation of features", only_if=only_simulated()
+    )
+    prior_sd = prior_sd(bounds=(0.05, 100))
+    data_seed = data_seed()
+
+
+class Linear(GaussianPrior, Target):
+    """y ~ N(x.w, sigma_y^2), w ~ N(0, prior_sd^2 I), features x ~ N(0, R) with R_kl = r^|k - l|.
+
+    Posterior N(mean, S), S^-1 = I / prior_sd^2 + X'X / sigma_y^2, mean = S X'y / sigma_y^2; the true w is a draw of the
+    prior. A row of the data is (x_1, ..., x_d, y); of a person's table x_1 is 1. Rows that are not learnt from are held
+    out, 5,000 at most.
+
+    about: Each y is a weighted sum of features plus Gaussian noise; the posterior of the weights is a Gaussian.
+    source: any textbook, such as Bishop 2006, section 3.3
+    """
+
+    name = "linear"
+    title = "Linear regression (any dimension)"
+    Options = LinearOptions
+    kernel_groups = ("linear",)
+    declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
+    predicts = "number"
+    table = LINEAR_TABLE
+
+    def build(self) -> None:
+        """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take those of a table."""
+        o = self.options
+        self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
+        self.sigma_y = float(o.sigma_y)
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
+            self.data = self._simulate(rng, self.true_weights, o.num_data)
+            self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
+            self.prior_frame(*self.true_weights)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """The rows of a table, each with a 1 before it."""
+        o = self.options
+        rows, rest = divided_table(o.data, LINEAR_TABLE, o.num_data, o.data_seed, o.dim)
+        self.data = with_ones(rows)
+        self.test_data = None if rest is None else with_ones(rest)
+        self.input_names = names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1)
+        self.prior_frame(*self._posterior(self.data)[0])
+
+    @property
+    def model(self) -> likelihoods.LinearModel:
+        """For compiled chains."""
+        return likelihoods.LinearModel(1 / self.prior_sd**2, float(self.num_data), self.sigma_y)
+
+    def make_exact(self) -> GaussianExact:
+        """In closed form."""
+        mean, factor = self._posterior(self.data)
+        return GaussianExact(mean, np.linalg.inv(factor @ factor.T), self._log_evidence(mean, factor))
+
+    def _posterior(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (d,), and the Cholesky factor of the precision."""
+        x, y, variance = rows[:, :-1], rows[:, -1], self.sigma_y**2
+        factor = np.linalg.cholesky(np.eye(self.dim) / self.prior_sd**2 + x.T @ x / variance)
+        return np.linalg.solve(factor.T, np.linalg.solve(factor, x.T @ y / variance)), factor
+
+    def _log_evidence(self, mean: np.ndarray, factor: np.ndarray) -> float:
+        """log p(y | X) = log p(mean) + log p(y | X, mean) - log p(mean | y, X)."""
+        at_mean = 0.5 * self.dim * np.log(2 * np.pi) - np.log(np.diag(factor)).sum()
+        return float(self.log_joint(mean[None])[0] + at_mean)
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        """Features by an autoregression of order 1, whose correlations are r^|k-l|, or drawn from a table's; and y."""
+        if self.options.data != SIMULATED:
+            x = self.data[rng.integers(self.num_data, size=n), :-1]
+            return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
+        r, noise = self.options.correlation, rng.standard_normal((n, self.dim + 1))
+        x = noise[:, :-1].copy()
+        for k in range(1, self.dim):
+            x[:, k] = r * x[:, k - 1] + np.sqrt(1 - r**2) * noise[:, k]
+        return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * noise[:, -1]])
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.linear_log_likelihood(theta, batch, self.sigma_y)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return likelihoods.linear_grad_log_likelihood(theta, batch, self.sigma_y)
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """All weights given all data at once: a sweep is an independent draw of the posterior."""
+        mean, factor = self._posterior(data)
+        return mean + np.linalg.solve(factor.T, rng.standard_normal(self.dim))
+
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """The features without an intercept, (n, d + 1) -> (n, k)."""
+        return rows[:, 1:-1] if self.input_names else rows[:, :-1]
+
+    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+        """Rows with these features (n, k) and y = 0, (n, d + 1)."""
+        rows = np.column_stack([inputs, np.zeros(len(inputs))])
+        return with_ones(rows) if self.input_names else rows
+
+    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """E(y | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
+        return np.einsum("md,nd->mn", theta, rows[:, :-1])
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log p(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
+        sigma, residual = self.sigma_y, rows[:, -1] - self.row_mean(theta, rows)
+        return -0.5 * (residual / sigma) ** 2 - np.log(sigma * np.sqrt(2 * np.pi))
+
+
+def with_ones(rows: np.ndarray) -> np.ndarray:
+    """Rows (n, k) with the 1 of the intercept before them, (n, k + 1)."""
+    return np.column_stack([np.ones(len(rows)), rows])

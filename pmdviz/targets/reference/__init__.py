@@ -1,1 +1,0 @@
-"""The exact posterior, where it is available."""

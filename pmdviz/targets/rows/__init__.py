@@ -1,1 +1,0 @@
-"""Rows of data for targets, to learn from and held out: of packages, of files, or simulated."""

@@ -1,0 +1,347 @@
+"""Targets without data: a correlated Gaussian, a funnel, and a decoder of images; a Gaussian q0 starts a run.
+
+What targets without data share: q0 = N(q0_mean, q0_sd^2 I), and a likelihood that is log p - log q0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.factors import precision
+from pmdviz.knobs import Real, Whole
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
+from pmdviz.targets.exact import Box, GaussianExact, GridExact, OnGrids, normal_cdf
+from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd, target_seed
+from pmdviz.targets.space import numbered
+
+Q0_SDS = 3.5  # of q0 that the view box holds, to either side
+
+
+class WithoutData(GaussianPrior, Target):
+    """p = exp(log_p) / Z on R^d; a run goes from q0 to p. Subclasses give `_log_p` and `_grad_log_p`.
+
+    `build` sets `dim` and `parameter_names`, and then calls `start_from`.
+    """
+
+    q0_mean: float = 0.0
+
+    def start_from(self, q0_mean: float, q0_sd: float, low: np.ndarray, high: np.ndarray) -> None:
+        """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
+        self.data, self.q0_mean, self.prior_sd = None, q0_mean, q0_sd
+        self.scale = np.full(self.dim, q0_sd)
+        low = np.minimum(np.broadcast_to(low, self.dim), q0_mean - Q0_SDS * q0_sd)
+        high = np.maximum(np.broadcast_to(high, self.dim), q0_mean + Q0_SDS * q0_sd)
+        self.view_box = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d) from q0."""
+        return self.q0_mean + super().sample_prior(rng, n)
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        return super()._log_prior(theta - self.q0_mean)
+
+    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        return super()._grad_log_prior(theta - self.q0_mean)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """log p - log q0, for every row of the batch."""
+        return len(batch) * (self._log_p(theta) - self._log_prior(theta))
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return len(batch) * (self._grad_log_p(theta) - self._grad_log_prior(theta))
+
+    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+        """Log of the unnormalised density, (m, d) -> (m,), in nats."""
+        raise NotImplementedError
+
+    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+        """Its gradient, (m, d) -> (m, d)."""
+        raise NotImplementedError
+
+
+# Pairs of correlated coordinates: the smallest target on which it is known how wrong a mean-field approximation is.
+
+VIEW_SDS = 3.0  # of a coordinate
+
+
+class CorrelatedGaussianOptions(TargetOptions):
+    """Options of `correlated_gaussian`.
+
+    dim: Number of coordinates.
+    correlation: Of the first coordinate and the second, of the third and the fourth, and so on. The best q whose
+        coordinates are independent has sds √(1 - ρ²) times the true ones.
+    """
+
+    dim = Whole(2, (1, 100), label="Dimension d")
+    correlation = Real(0.9, (-0.999, 0.999), (-0.99, 0.99), "Correlation ρ")
+    q0_mean = q0_mean()
+    q0_sd = q0_sd(2.0)
+
+
+class CorrelatedGaussian(InBlocks, WithoutData):
+    """N(0, C) with variances 1, and correlation rho within the pairs (1, 2), (3, 4), ... alone; log Z = 0.
+
+    The blocks are the pairs, on which a mean field is exact.
+
+    about: Pairs of correlated coordinates: what is lost when each is approximated on its own can be read off.
+    source: ours; any textbook: Bishop 2006, section 10.1.2
+    """
+
+    name = "correlated_gaussian"
+    title = "Correlated Gaussian (any dimension)"
+    Options = CorrelatedGaussianOptions
+    declared = frozenset({"gradient", "blocks"})
+
+    def build(self) -> None:
+        """Nothing is drawn."""
+        o, self.dim = self.options, self.options.dim
+        self.parameter_names = numbered("x", o.dim)
+        self.cov = np.eye(o.dim)
+        odd = np.arange(0, o.dim - 1, 2)
+        self.cov[odd, odd + 1] = self.cov[odd + 1, odd] = o.correlation
+        self.precision = precision(self.cov)
+        pairs = [range(k, min(k + 2, o.dim)) for k in range(0, o.dim, 2)]
+        self.blocks = checked_blocks(pairs, self.parameter_names)
+        reach = np.full(o.dim, VIEW_SDS)
+        self.start_from(o.q0_mean, o.q0_sd, -reach, reach)
+
+    def make_exact(self) -> GaussianExact:
+        """In closed form."""
+        return GaussianExact(np.zeros(self.dim), self.cov, 0.0)
+
+    def block_gradient(
+        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """It is linear in the others, (M, k): their mean is enough."""
+        columns, rest = block.columns, others.mean(axis=0)
+        rest[columns] = 0.0
+        rows = self.precision[columns]  # (k, d)
+        return -np.einsum("ij,mj->mi", rows[:, columns], own) - np.einsum("ij,j->i", rows, rest)
+
+    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+        constant = 0.5 * (self.dim * np.log(2 * np.pi) - np.linalg.slogdet(self.precision)[1])
+        return 0.5 * (theta * self._grad_log_p(theta)).sum(axis=1) - constant
+
+    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+        return -np.einsum("ij,mj->mi", self.precision, theta)
+
+
+# Neal's funnel: the scale of many coordinates is itself unknown, and no step size suits both mouth and neck.
+
+LARGEST = 700.0  # of -v in an exponential, which would overflow
+FUNNEL_BOX_SDS = 6.5  # of v: all but 1e-10
+TAIL_SDS = 8.0  # of x given v
+NODES = 801  # of v, for integrals over it
+NECK_SDS = 3.0  # of v below its mean, where the funnel's neck is said to be
+
+
+class FunnelOptions(TargetOptions):
+    """Options of `funnel`.
+
+    dim: Number of coordinates: v and d - 1 whose variance is exp(v). In fewer than three no grid holds both the neck
+        and the tails.
+    sd: Standard deviation of v: the larger, the narrower the neck and the wider the mouth.
+    """
+
+    dim = Whole(10, (3, 100), label="Dimension d")
+    sd = Real(3.0, (0.1, 3), label="Sd of v")
+    q0_mean = q0_mean()
+    q0_sd = q0_sd(2.0)
+
+
+class Funnel(WithoutData):
+    """v ~ N(0, sd^2), x_k | v ~ N(0, exp(v)), k = 1 .. d - 1; normalised: log Z = 0.
+
+    about: One coordinate sets the scale of all others: a wide mouth, and a neck too narrow for steps of that size.
+    source: Neal 2003, section 8
+    """
+
+    name = "funnel"
+    title = "Neal's funnel"
+    Options = FunnelOptions
+
+    def build(self) -> None:
+        """Nothing is drawn."""
+        o, self.dim = self.options, self.options.dim
+        self.parameter_names = ("v", *numbered("x", o.dim - 1))
+        reach = np.array([3.0 * o.sd, *np.full(o.dim - 1, np.exp(o.sd))])  # of x: two of its sds at v = 0.6 sds or so
+        self.start_from(o.q0_mean, o.q0_sd, -reach, reach)
+
+    def make_exact(self) -> FunnelExact:
+        """In closed form."""
+        return FunnelExact(self.options.sd, self.dim)
+
+    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+        return _log_funnel(theta[:, 0], theta[:, 1:], self.options.sd)
+
+    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+        """-v / sd^2 - (d - 1) / 2 + |x|^2 exp(-v) / 2, and -x exp(-v)."""
+        v, x = theta[:, 0], theta[:, 1:]
+        precision = np.exp(np.minimum(-v, LARGEST))
+        with np.errstate(over="ignore"):  # a trajectory that left the neck sideways finds no finite gradient
+            slope = -v / self.options.sd**2 + 0.5 * (precision * (x**2).sum(axis=1) - x.shape[1])
+            return np.column_stack([slope, -x * precision[:, None]])
+
+
+class FunnelExact(OnGrids):
+    """The funnel in closed form; what needs an integral over v is a sum over its quantiles."""
+
+    def __init__(self, sd: float, dim: int) -> None:
+        super().__init__()
+        self._sd, self.log_z = sd, 0.0
+        self.mean, self.mean_error = np.zeros(dim), np.zeros(dim)
+        self.cov = np.diag([sd**2, *np.full(dim - 1, np.exp(sd**2 / 2))])  # E exp(v)
+        widest = TAIL_SDS * np.exp(0.5 * FUNNEL_BOX_SDS * sd)
+        self.box = ((-FUNNEL_BOX_SDS * sd, FUNNEL_BOX_SDS * sd), *((-float(widest), float(widest)),) * (dim - 1))
+        self.boxes = (self.box,)
+        for array in (self.mean, self.mean_error, self.cov):
+            array.flags.writeable = False
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log p(points), (n, d) -> (n,)."""
+        points = np.asarray(points, float)
+        return _log_funnel(points[:, 0], points[:, 1:], self._sd)
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n iid draws (n, d): v, then the others given it."""
+        draws = rng.standard_normal((n, len(self.mean)))
+        draws[:, 0] *= self._sd
+        draws[:, 1:] *= np.exp(0.5 * draws[:, :1])
+        return draws
+
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+        """log p of some of the coordinates, (n, k) -> (n,): without v by a sum over it."""
+        chosen, sd = list(coordinates), self._sd
+        if 0 in chosen:
+            at, others = chosen.index(0), [k for k, name in enumerate(chosen) if name != 0]
+            return lambda points: _log_funnel(points[:, at], points[:, others], sd)
+        v, mass = self._nodes()
+
+        def log_density(points: np.ndarray) -> np.ndarray:
+            squares = (points**2).sum(axis=1, keepdims=True)
+            given = -0.5 * (squares * np.exp(-v) + points.shape[1] * (v + np.log(2 * np.pi)))
+            peak = given.max(axis=1)
+            return peak + np.log((mass * np.exp(given - peak[:, None])).sum(axis=1))
+
+        return log_density
+
+    def mass_in(self, box: Box) -> float:
+        """The mass in `box`."""
+        v, mass = self._nodes(box[0])
+        low, high = np.array(box[1:]).T
+        sds = np.exp(0.5 * v)[:, None]
+        return float((mass * (normal_cdf(high / sds) - normal_cdf(low / sds)).prod(axis=1)).sum())
+
+    def narrowest(self, unit: np.ndarray) -> float:
+        """Sd of x in the neck, three sds below the mean of v, or that of v; coordinates divided by `unit` (d,)."""
+        neck = np.exp(-0.5 * NECK_SDS * self._sd)
+        return float(min(self._sd / unit[0], (neck / np.asarray(unit[1:])).min()))
+
+    def _nodes(self, between: tuple[float, float] = (-np.inf, np.inf)) -> tuple[np.ndarray, np.ndarray]:
+        """Values of v and their masses, the middles of equal cells of an interval."""
+        low, high = max(between[0], self.box[0][0]), min(between[1], self.box[0][1])
+        edges = np.linspace(low, max(low, high), NODES + 1)
+        return 0.5 * (edges[1:] + edges[:-1]), np.diff(normal_cdf(edges / self._sd))
+
+
+def _log_funnel(v: np.ndarray, x: np.ndarray, sd: float) -> np.ndarray:
+    """log N(v | 0, sd^2) + sum_k log N(x_k | 0, exp(v)), v (n,) and x (n, k) -> (n,)."""
+    of_v = -0.5 * (v / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))
+    squares = (x**2).sum(axis=1) * np.exp(np.minimum(-v, LARGEST))
+    return of_v - 0.5 * (squares + x.shape[1] * (v + np.log(2 * np.pi)))
+
+
+# A small decoder with two latent coordinates: the posterior of z given one image, and the image's log p(x).
+#
+# It was trained on simulated images of a blurred spot; decoder.csv has its weights, as
+# `python -m benchmarks.helpers.decoder_weights` prints them.
+
+FILE = Path(__file__).with_name("decoder.csv")
+SIDE, HIDDEN = 8, 16  # pixels of a side of an image, units of the hidden layer
+BOX = ((-7.0, 7.0), (-7.0, 7.0))  # of z
+
+
+class Weights(NamedTuple):
+    """Of both layers, the biases in the last row."""
+
+    first: np.ndarray  # (3, HIDDEN)
+    second: np.ndarray  # (HIDDEN + 1, SIDE^2)
+
+
+class DecoderOptions(TargetOptions):
+    """Options of `decoder`."""
+
+    target_seed = target_seed(0, "the image x, which is drawn from the decoder")
+    q0_mean = q0_mean()
+    q0_sd = q0_sd(1.0)
+
+
+class Decoder(WithoutData):
+    """z ~ N(0, I_2), x_p | z ~ Bernoulli(1 / (1 + exp(-l_p(z)))), l = W_2' tanh(W_1' z + b_1) + b_2; p = p(z) p(x | z).
+
+    Z is the evidence p(x) of an image x of 64 pixels, which was drawn from the decoder.
+
+    about: A trained network draws images of a spot from two latent coordinates. Which coordinates made this image?
+    source: ours, in place of the decoder of Han 2019, Figure 8; trained as in MacKay 1995 (density networks)
+    """
+
+    name = "decoder"
+    title = "Latent coordinates of an image (2-D)"
+    Options = DecoderOptions
+    image_shape = (SIDE, SIDE)
+
+    def build(self) -> None:
+        """Draw z and the image."""
+        o, self.dim, self.parameter_names = self.options, 2, ("z₁", "z₂")
+        rng = np.random.default_rng(o.target_seed)
+        self.made_by = rng.standard_normal(2)
+        self.image = (rng.random(SIDE**2) < self.decoded(self.made_by[None])[0]).astype(float)
+        self.observed = np.arange(SIDE**2)
+        self.start_from(o.q0_mean, o.q0_sd, np.full(2, -3.5), np.full(2, 3.5))
+
+    def make_exact(self) -> GridExact:
+        """By a grid sum."""
+        return GridExact(self.log_joint, BOX)
+
+    def decoded(self, theta: np.ndarray) -> np.ndarray:
+        """The probabilities that pixels are 1, (m, 2) -> (m, 64)."""
+        return probability(logits_of(weights(), theta)[1])
+
+    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+        logits = logits_of(weights(), theta)[1]
+        return log_normal(theta) + (self.image * logits - np.logaddexp(0, logits)).sum(axis=1)
+
+    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+        """-z + W_1 [(1 - h^2) * W_2 (x - sigmoid(l))]."""
+        hidden, logits = logits_of(weights(), theta)
+        back = np.einsum("mp,hp->mh", self.image - probability(logits), weights().second[:-1])
+        return np.einsum("mh,kh->mk", back * (1 - hidden**2), weights().first[:-1]) - theta
+
+
+@cache
+def weights() -> Weights:
+    """Those of decoder.csv."""
+    rows = np.loadtxt(FILE, delimiter=",")
+    return Weights(rows[:3], rows[3:].reshape(HIDDEN + 1, SIDE**2))
+
+
+def logits_of(made: Weights, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Hidden units (m, HIDDEN) and logits of the pixels (m, 64); no BLAS, whose bits depend on threads."""
+    hidden = np.tanh(np.einsum("mk,kh->mh", z, made.first[:-1]) + made.first[-1])
+    return hidden, np.einsum("mh,hp->mp", hidden, made.second[:-1]) + made.second[-1]
+
+
+def probability(logits: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-logits))."""
+    return 0.5 * (1 + np.tanh(0.5 * logits))
+
+
+def log_normal(z: np.ndarray) -> np.ndarray:
+    """log N(z | 0, I_2), (m, 2) -> (m,)."""
+    return -0.5 * (z**2).sum(axis=1) - np.log(2 * np.pi)

@@ -1,1 +1,0 @@
-"""Targets without data: densities that can be evaluated, and a Gaussian q0 that a run starts from."""

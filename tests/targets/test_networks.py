@@ -1,0 +1,260 @@
+"""Binary nets: the target against its formula, the data that it learns from, and ensembles judged by held-out rows."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits
+
+from pmdviz.densities.density import Points
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError, InputWarning
+from pmdviz.metrics import predictive
+from pmdviz.targets import make_target
+from pmdviz.targets.rows import GAP, curve, mean_outcome
+
+
+@pytest.fixture(scope="module")
+def target():
+    return make_target("binary_net", num_data=60, hidden=6, data_seed=3)
+
+
+def test_the_data_are_the_digits_between_minus_one_and_one():
+    target, (images, labels) = make_target("binary_net"), load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(images))
+    rows = np.concatenate([target.data, target.test_data])
+    np.testing.assert_allclose(rows[:, :-1], images[order] / 8 - 1)
+    np.testing.assert_array_equal(rows[:, -1], labels[order])
+    assert len(target.data) == 1300 and len(target.test_data) == 497 and target.dim == (64 + 10) * 32
+
+
+def test_a_table_is_scaled_by_its_columns_and_classes_count_from_zero(tmp_path):
+    rng = np.random.default_rng(1)
+    table = np.column_stack([5 + 3 * rng.random(30), np.full(30, 7.0), rng.choice([2.0, 5.0, 9.0], 30)])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",")
+    with pytest.warns(InputWarning, match="Left out: 'column 2'"):  # which does not vary
+        target = make_target("binary_net", data=str(tmp_path / "t.csv"), num_data=20, hidden=2)
+    assert target.data[:, 0].min() == -1 and target.data[:, 0].max() == 1 and target.data.shape == (20, 2)
+    assert set(target.data[:, -1]) == {0.0, 1.0, 2.0} and target.image_shape is None
+    assert np.isfinite(target.log_joint(target.sample_prior(rng, 3))).all()
+
+
+def test_log_joint_is_that_of_fair_signs_and_the_rows_classes(target):
+    theta = target.sample_prior(np.random.default_rng(0), 4)
+    each = target.row_log_likelihood(theta, target.data)
+    np.testing.assert_allclose(target.log_joint(theta), each.sum(axis=1) - target.dim * np.log(2))
+    np.testing.assert_allclose(target.class_probabilities(theta, target.data).sum(axis=2), 1)
+
+
+def test_the_relaxation_has_the_gradient_of_its_value_and_ends_at_the_nets(target):
+    theta, batch = target.sample_prior(np.random.default_rng(0), 2), target.data[:15]
+    inside, direction = 0.4 * theta, np.random.default_rng(1).standard_normal(target.dim)
+    ahead, behind = (target.log_relaxed(inside + e * direction, batch) for e in (1e-5, -1e-5))
+    slope = target.grad_log_relaxed(inside, batch) @ direction
+    np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-6)
+    steep = make_target("binary_net", num_data=60, hidden=6, data_seed=3, steepness=1000.0)
+    far = [np.abs(each.log_relaxed(theta, batch) - each.log_joint(theta, batch)).max() for each in (target, steep)]
+    ties = (np.abs(batch[:, :-1] @ np.swapaxes(steep.first_layer(theta), 1, 2)) < 1e-9).sum()  # there tanh is 0
+    assert far[1] < 0.1 * far[0] or ties
+
+
+def test_the_straight_through_gradient_is_no_gradient_of_the_relaxation(target):
+    theta = target.sample_prior(np.random.default_rng(0), 2)
+    through, relaxed = target.grad_straight_through(theta), target.grad_log_relaxed(theta)
+    assert through.shape == relaxed.shape and not np.allclose(through, relaxed)
+    with pytest.raises(InputError, match="theta must be one of -1, 1"):
+        target.grad_straight_through(0.5 * theta)
+
+
+def test_an_ensemble_is_judged_by_its_mean_probabilities_and_by_each_net():
+    session = Session(Recipe("binary_net", "straight_through", target_options={"num_data": 200}, num_particles=3))
+    frame = session.advance(15)
+    chances = frame.target.class_probabilities(frame.particles, frame.target.test_data)
+    classes = frame.target.test_data[:, -1]
+    assert isinstance(frame.density, Points)
+    assert frame.metrics["accuracy"] == pytest.approx((chances.mean(axis=0).argmax(axis=1) == classes).mean())
+    assert frame.metrics["single_accuracy"] == pytest.approx((chances.argmax(axis=2) == classes).mean())
+    own = chances.mean(axis=0)[np.arange(len(classes)), classes.astype(int)]
+    assert frame.metrics["log_loss"] == pytest.approx(-np.log(own).mean())
+    assert frame.metrics["accuracy"] > frame.metrics["single_accuracy"]
+
+
+# Regression nets: the target against its formula, and the data that it learns from.
+
+
+def of_model(theta, target, rows):
+    """log p(y | x, theta) of every row, written out for one hidden layer of tanh: (m, n)."""
+    rows = (rows - target.centre) / target.unit
+    x, y, hidden = rows[:, :-1], rows[:, -1], target.options.hidden
+    cut = x.shape[1] * hidden
+    found = []
+    for point in theta:
+        units = np.tanh(x @ point[:cut].reshape(-1, hidden) + point[cut : cut + hidden])
+        eta = units @ point[cut + hidden : cut + 2 * hidden] + point[cut + 2 * hidden]
+        if target.predicts == "class":
+            found.append(np.log(np.where(y == 1, 1 / (1 + np.exp(-eta)), 1 / (1 + np.exp(eta)))))
+        else:
+            density = stats.norm.logpdf(y, eta, np.exp(0.5 * point[-1]))
+            found.append(density - np.log(target.unit[-1]))  # of y as it came
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("options", [{}, {"data": "simulated", "layers": 1, "units": "tanh", "response": "binary"}])
+def test_rows_have_the_density_of_the_formula_and_add_up(options):
+    target = make_target("regression_net", num_data=40, hidden=3, **options)
+    theta = target.sample_prior(np.random.default_rng(0), 4)
+    expected = of_model(theta, target, target.data)
+    np.testing.assert_allclose(target.row_log_likelihood(theta, target.data), expected, rtol=1e-9)
+    np.testing.assert_allclose(target.log_likelihood(theta, target.data), expected.sum(axis=1), rtol=1e-9)
+
+
+def test_a_weight_is_student_t_a_priori_and_the_noise_inverse_gamma():
+    target = make_target("regression_net", hidden=2, scale_shape=1.5, scale_rate=0.3)
+    theta = target.sample_prior(np.random.default_rng(0), 3)
+    scale = np.sqrt(0.3 / 1.5)
+    expected = stats.t.logpdf(theta[:, :-1], 3.0, scale=scale).sum(axis=1)
+    expected += stats.invgamma.logpdf(np.exp(theta[:, -1]), 1.0, scale=0.01) + theta[:, -1]
+    np.testing.assert_allclose(target.log_prior(theta), expected)
+    draws = target.sample_prior(np.random.default_rng(1), 4000)
+    assert stats.kstest(draws[:, 0], stats.t(3.0, scale=scale).cdf).pvalue > 0.01
+    assert stats.kstest(np.exp(draws[:, -1]), stats.invgamma(1.0, scale=0.01).cdf).pvalue > 0.01
+
+
+def test_the_gradient_of_weights_is_that_of_a_batch_scaled_to_all_data():
+    target = make_target("regression_net", num_data=40, hidden=3)
+    weights, batch = target.first_weights(np.random.default_rng(0), 2), target.data[:10]
+    found, misfit = target.weight_gradient(weights, batch, 2.5)
+    theta = target.with_noise(weights, np.full(2, 1 / 2.5))
+    joint = target.grad_log_joint(theta, batch) - target.grad_log_prior(theta)
+    np.testing.assert_allclose(found, joint[:, :-1])
+    residual = (batch[:, -1] - target.row_mean(theta, batch)) / target.unit[-1]
+    np.testing.assert_allclose(misfit, 4 * (residual**2).sum(axis=1))
+
+
+def test_a_validation_score_is_the_mean_row_s_and_a_constant_s_the_entropy():
+    target = make_target("regression_net", num_data=40, hidden=3)
+    weights = target.first_weights(np.random.default_rng(0), 1)
+    theta = target.with_noise(weights, np.array([0.3]))
+    rows = target.row_log_likelihood(theta, target.validation_data)
+    assert target.validation_score(weights[0], 0.3) == pytest.approx(-rows.mean())
+    y = target.validation_data[:, -1]
+    assert target.flat_score == pytest.approx(-stats.norm.logpdf(y, y.mean(), y.std()).mean())
+    binary = make_target("regression_net", num_data=40, hidden=3, response="binary")
+    share = binary.validation_data[:, -1].mean()
+    assert binary.flat_score == pytest.approx(stats.entropy([share, 1 - share]))
+
+
+def test_the_rows_are_three_parts_and_follow_their_functions():
+    target = make_target("regression_net", num_data=500, data_seed=3)
+    assert [len(part) for part in (target.data, target.validation_data, target.test_data)] == [500, 200, 200]
+    x, y = target.data.T
+    assert not ((x > GAP[0]) & (x < GAP[1])).any() and x.min() < -1.9 and x.max() > 1.9
+    assert (y - curve(x[:, None])).std() == pytest.approx(0.15, abs=0.02)
+    simulated = make_target("regression_net", data="simulated", num_data=4000)
+    x, y = simulated.data[:, :-1], simulated.data[:, -1]
+    assert (y - mean_outcome(x)).var() == pytest.approx(1, abs=0.07)
+    assert np.corrcoef(x.T)[0, :3] == pytest.approx([1, 0.5, 0.25], abs=0.06)
+    assert simulated.dim == 862 and simulated.shape.sizes == (20, 20, 20, 1)
+
+
+def test_the_published_mean_of_an_outcome():
+    x = np.arange(1.0, 21.0)[None] / 10
+    expected = 5 + 1 + 10 / 1.04 + 5 * 0.12 + 0.8 + 5 * 0.16 + 2.5 + 1.2 + 10 / 1.49 + 5 * 0.72 + 5 * 0.81 + 5
+    assert mean_outcome(x)[0] == pytest.approx(expected)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name, features, rows", [("randhie", 9, 20190), ("fair", 8, 6366)])
+def test_the_tables_of_statsmodels(name, features, rows):
+    pytest.importorskip("statsmodels")
+    target = make_target("regression_net", data=name, num_data=1000)
+    assert len(target.input_names) == features
+    assert len(target.validation_data) == min((rows - 1000) // 2, 5000)
+    if name == "randhie":
+        visits = np.expm1(target.data[:, -1])
+        np.testing.assert_allclose(visits, np.round(visits), atol=1e-9)
+    else:
+        assert target.predicts == "class" and 0.25 < target.data[:, -1].mean() < 0.4
+
+
+ADULT = """39, State-gov, 77516, Bachelors, <=50K
+50, Self-emp, 83311, Bachelors, >50K
+38, ?, 215646, HS-grad, <=50K
+53, Private, 234721, 11th, >50K
+28, Private, 338409, Bachelors, <=50K
+"""
+
+
+def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp_path):
+    (tmp_path / "adult.data").write_text(ADULT)
+    given = {"data": str(tmp_path / "adult.data"), "num_data": 2, "response": "binary", "hidden": 1}
+    with pytest.warns(InputWarning, match="1 row with missing values is left out"):
+        target = make_target("regression_net", **given)
+    rows = np.concatenate([target.data, target.validation_data, target.test_data])
+    assert rows.shape == (4, 1 + 3 + 1 + 2 + 1)  # of those left, three employers and two educations
+    assert {*target.input_names[1:4]} == {"column 2=Private", "column 2=Self-emp", "column 2=State-gov"}
+    order = np.argsort(rows[:, 0])
+    np.testing.assert_array_equal(rows[order, 0], [28, 39, 50, 53])
+    np.testing.assert_array_equal(rows[order, -1], [0, 0, 1, 1])
+    np.testing.assert_array_equal(rows[order][:, 1:4], [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
+
+
+def test_scores_say_over_what_they_are_means():
+    """Of a chain over its own draws, not over the KDE around them."""
+    options = {"num_data": 60, "hidden": 4}
+    session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None, burn_in=0.0))
+    frame = session.advance(50)
+    target, theta = frame.target, frame.particles
+    each, y = target.row_log_likelihood(theta, target.test_data), target.test_data[:, -1]
+    assert frame.metrics["expected_log_loss"] == pytest.approx(-each.mean())
+    at_mean = target.row_log_likelihood(theta.mean(axis=0, keepdims=True), target.test_data)
+    assert frame.metrics["pps"] == pytest.approx(-at_mean.mean())
+    assert frame.metrics["nlpd"] == pytest.approx(-np.log(np.exp(each).mean(axis=0)).mean())
+    assert frame.metrics["expected_log_loss"] > frame.metrics["nlpd"]
+    variance = target.noise_variance(theta).mean()
+    mse = ((y - target.row_mean(theta, target.test_data).mean(axis=0)) ** 2).mean()
+    assert frame.metrics["rmse"] == pytest.approx(np.sqrt(mse))
+    assert frame.metrics["pps_seed"] == pytest.approx(0.5 * np.log(variance) + 0.5 * mse / variance)
+
+
+def test_misclassification_is_what_accuracy_leaves():
+    frame = Session(Recipe("logistic", "hmc", budget=None)).advance(5)
+    assert frame.metrics["misclassification"] == pytest.approx(1 - frame.metrics["accuracy"])
+
+
+def test_large_nets_are_measured_without_a_matrix_of_their_weights():
+    """12,302 weights: a matrix of them is 1.2 GB."""
+    options = {"num_data": 30, "hidden": 100, "layers": 2, "data": "simulated"}
+    for method in ("pmfvb_nn", "psgld", "gaussian_vb"):
+        knobs = {"shape": "diagonal"} if method == "gaussian_vb" else {}
+        tracemalloc.start()
+        session = Session(Recipe("regression_net", method, target_options=options, budget=None, **knobs))
+        frame = session.advance(2)
+        assert np.isfinite(session.history.columns["iteration"]).all() and frame.target.dim > 10_000
+        assert tracemalloc.get_traced_memory()[1] < 2e8, method
+        tracemalloc.stop()
+
+
+def test_a_chain_is_scored_by_new_draws_alone(monkeypatch):
+    options, asked = {"num_data": 60, "hidden": 4}, []
+    session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None))
+    ask = type(session.target).row_mean
+
+    def counted(self, theta, rows):
+        asked.append(len(theta))
+        return ask(self, theta, rows)
+
+    monkeypatch.setattr(type(session.target), "row_mean", counted)
+    predictive._sums.clear()
+    session.advance(300)
+    assert 240 <= sum(asked) <= 301
+    frame = session.frame
+    found = frame.metrics["rmse"], frame.metrics["nlpd"]
+    mean = ask(frame.target, frame.particles, frame.target.test_data).mean(axis=0)
+    plain = np.sqrt(((mean - frame.target.test_data[:, -1]) ** 2).mean())
+    assert found[0] == pytest.approx(plain, rel=0.05)  # up to a 64th of the draws is left out
+    predictive._sums.clear()
+    again = session.replay() and session.seek(300)
+    assert (again.metrics["rmse"], again.metrics["nlpd"]) == found
