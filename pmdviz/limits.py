@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pmdviz.errors import InputError, InputWarning, shown
 from pmdviz.knobs import whole_number
 
-OTHERS = ("DOCS", "LESSONS", "PROBE", "TARGETS", "THREADS", "WORKER")  # variables that are no limits
+OTHERS = ("DOCS", "LESSONS", "TARGETS", "THREADS", "WORKER")  # variables that are no limits
 MOST = 10**12  # more than anybody means; without an end milliseconds would be no number any more
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pmdviz
-from pmdviz.cli import lessons, main
+from pmdviz.cli import lists, main
 from pmdviz.presets import PRESETS
 from pmdviz.presets.experiments import EXPERIMENT_PRESETS
 from tests.support.pages import DOCS, PAGES, ROOT, blocks, code_in_text, command_lines
@@ -137,7 +137,7 @@ def check_ours(rest):
     options, left = parser_of(rest[0]).parse_known_args(rest)
     assert not left, left
     experiments = {*pmdviz.list_experiments(), *EXPERIMENT_PRESETS}
-    known = {"bench": ("name", names()), "lessons": ("what", lessons.ACTS), "experiment": ("name", experiments)}
+    known = {"bench": ("name", names()), "lessons": ("what", lists.ACTS), "experiment": ("name", experiments)}
     part, valid = known.get(options.command, ("command", main.COMMANDS))
     assert getattr(options, part) in valid, options
 

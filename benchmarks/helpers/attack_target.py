@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pmdviz.serve.probe import ENABLE
 from tests.support.browser import await_answer, end, free_port
-from tests.support.crowd import Crowd, Served
+from tests.support.crowd import PROBED, Crowd, Served
 from tests.support.raw_client import ask
 
 HERE = Path(__file__).parents[2]
@@ -79,10 +77,10 @@ class Target(Served):
 def target(checkout: Path = HERE, *flags: str, files: int = 0) -> Iterator[Target]:
     """A server of the package in `checkout`, started as a person would in a folder of their own."""
     port = free_port()
-    command = [sys.executable, "-m", "pmdviz", "serve", "--port", str(port), *flags]
+    command = [*PROBED, "serve", "--port", str(port), *flags]
     if files:
         command = ["sh", "-c", f'ulimit -n {files}; exec "$0" "$@"', *command]
-    places = {"PYTHONPATH": str(checkout), ENABLE: "1"}
+    places = {"PYTHONPATH": str(checkout)}
     with tempfile.TemporaryDirectory(prefix="pmdviz-attack-") as folder, tempfile.NamedTemporaryFile("w") as log:
         process = subprocess.Popen(command, cwd=folder, env={**os.environ, **places}, stdout=log, stderr=log)
         try:

@@ -17,7 +17,7 @@ from pmdviz.version import __version__
 
 
 class Command(NamedTuple):
-    """A command: what it does in a few words, and the module whose `add_arguments` and `act` it is."""
+    """A command: what it does in a few words, and the module with `act` and `act_arguments`."""
 
     help: str
     module: str
@@ -25,23 +25,21 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "list": Command("targets, methods and experiments, with their options and knobs", "pmdviz.cli.list", "show_tables"),
-    "run": Command("run a recipe to the end of its budget", "pmdviz.cli.run", "run"),
-    "race": Command("several methods, one budget of data, many seeds", "pmdviz.cli.race", "race"),
-    "sweep": Command("many runs in parallel: what is varied, every seed, into a table", "pmdviz.cli.sweep", "sweep"),
+    "list": Command("targets, methods and experiments, with their options and knobs", "cli.lists", "show_tables"),
+    "run": Command("run a recipe to the end of its budget", "cli.recipe", "run"),
+    "race": Command("several methods, one budget of data, many seeds", "cli.experiments", "race"),
+    "sweep": Command("many runs in parallel: what is varied, every seed, into a table", "cli.experiments", "sweep"),
     "experiment": Command(
-        "one of the experiments: its cases in parallel, and what comes out", "pmdviz.cli.experiment", "experiment"
+        "one of the experiments: its cases in parallel, and what comes out", "cli.experiments", "experiment"
     ),
-    "export": Command("run a recipe and write a film, a picture, a table, ...", "pmdviz.cli.export", "export"),
-    "lessons": Command("the lessons and challenges, and a check of one's own", "pmdviz.cli.lessons", "lessons"),
-    "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"),
-    "essay": Command("write “Inference as descent”, an essay with live pictures", "pmdviz.cli.essay", "essay"),
-    "docs": Command("build the docs site, for any browser, without internet", "pmdviz.cli.docs", "docs"),
-    "compile": Command(
-        "compile kernels ahead: those of the default run, or all", "pmdviz.cli.compile", "compile_kernels"
-    ),
-    "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
-    "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),
+    "export": Command("run a recipe and write a film, a picture, a table, ...", "cli.recipe", "export"),
+    "lessons": Command("the lessons and challenges, and a check of one's own", "cli.lists", "lessons"),
+    "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.tools", "notebooks"),
+    "essay": Command("write “Inference as descent”, an essay with live pictures", "cli.tools", "essay"),
+    "docs": Command("build the docs site, for any browser, without internet", "cli.tools", "docs"),
+    "compile": Command("compile kernels ahead: those of the default run, or all", "cli.tools", "compile_kernels"),
+    "serve": Command("open the lab in a browser", "serve.server", "serve"),
+    "bench": Command("measure what the docs claim", "cli.tools", "bench"),
 }
 PYTHONS_OWN = warnings.formatwarning
 OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # of a write to a stream that has no name
@@ -156,8 +154,8 @@ def parser_of(chosen: list[str]) -> _Parser:
     for name, command in COMMANDS.items():
         added = commands.add_parser(name, help=command.help)
         if [name] == chosen:
-            module = importlib.import_module(command.module)
-            module.add_arguments(added)
+            module = importlib.import_module(f"pmdviz.{command.module}")
+            getattr(module, f"{command.act}_arguments")(added)
             added.set_defaults(act=getattr(module, command.act))
     parser.commands = commands
     return parser

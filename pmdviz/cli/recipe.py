@@ -1,4 +1,4 @@
-"""A recipe from the command line, and the progress of its run."""
+"""A recipe from the command line; `pmdviz run` and `pmdviz export`, which take one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import difflib
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pmdviz.errors import InputError, shown
+from pmdviz.files import check_text_path, finite, write_json
 
 MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
-
-
+POINTS = 100  # measured frames of each run of a race whose histories are asked for
 OPTION = "of the target; repeatable"
 
 
@@ -119,17 +122,37 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
     return found
 
 
-def run_bar(session: Any) -> None:
-    """Progress of a run on a terminal."""
+# Progress on a terminal.
+
+
+def run_bar() -> Callable[[Any], None] | None:
+    """What shows the progress of a run; None where there is no terminal."""
     from pmdviz.scenes.words import observations_used
 
-    spent, budget = session.frame.spent, session.recipe.budget
-    draw_bar(spent / budget, observations_used(session.frame), last=session.done)
+    def show(session: Any) -> None:
+        draw_bar(session.frame.spent / session.recipe.budget, observations_used(session.frame), last=session.done)
+
+    return show if sys.stderr.isatty() else None
 
 
-def race_bar(share: float, words: str) -> None:
-    """Progress of a race on a terminal."""
-    draw_bar(share, f"{words:<60}", last=share >= 1)
+def race_bar() -> Callable[[float, str], None] | None:
+    """What shows the progress of a race; None where there is no terminal."""
+    return (lambda share, words: draw_bar(share, f"{words:<60}", last=share >= 1)) if sys.stderr.isatty() else None
+
+
+def counted_bar(what: str) -> Callable[[int, int], None] | None:
+    """What shows how many of something are done; None where there is no terminal."""
+
+    def show(done: int, total: int) -> None:
+        draw_bar(done / total, f"{done:,} of {total:,} {what}      ", last=done == total)
+
+    return show if sys.stderr.isatty() else None
+
+
+def end_bar() -> None:
+    """Leave the line of a bar."""
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
 
 
 def draw_bar(share: float, words: str, last: bool = False) -> None:
@@ -140,3 +163,132 @@ def draw_bar(share: float, words: str, last: bool = False) -> None:
     draw_bar.drawn = now
     done = "█" * round(min(1.0, share) * BAR_WIDTH)
     print(f"\r{done:░<{BAR_WIDTH}} {words}", end="", file=sys.stderr, flush=True)
+
+
+# `pmdviz run`
+
+
+def run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz run`."""
+    add_recipe_arguments(parser)
+    parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
+    parser.add_argument("--history", action="store_true", help="the measured history too, in the JSON")
+    parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run a recipe to the end of its budget, and print or write the result. Raises InputError, TargetError."""
+    from pmdviz import api
+    from pmdviz.engine.recipe import versions
+    from pmdviz.metrics import perfect_draws
+    from pmdviz.scenes.words import INDEPENDENT_DRAWS
+
+    check_text_path(options.json)
+    recipe, start = given_recipe(options), time.perf_counter()
+    every = None if options.metrics_every is None else _positive("--metrics-every", options.metrics_every)
+    made = api.run(recipe, metrics_every=every, progress=run_bar(), floor=False)
+    seconds, last = time.perf_counter() - start, made.final
+    if sys.stderr.isatty():
+        print(f"\ncomputing what {INDEPENDENT_DRAWS} would get ...", file=sys.stderr)
+    perfect_draws.floor(made.target, last.num_draws, **last.drawn_as)
+    if made.target.no_reference:
+        print(made.target.no_reference, file=sys.stderr)
+    metrics = {name: finite(value) for name, value in last.metrics.items()}
+    said = {"caveat": last.caveat, "unchecked": last.unchecked}
+    final = {"iteration": last.iteration, "visited": last.visited, **metrics, **said}
+    result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}
+    if options.history:
+        result["history"] = {
+            name: [finite(value) for value in column.tolist()] for name, column in made.history.items()
+        }
+    if options.json is not None:
+        return write_json(options.json, result)
+    print("\n".join(f"{name}: {'unavailable' if value is None else value}" for name, value in final.items()))
+    return None
+
+
+def _positive(option: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
+        raise InputError(f"{option} must be a whole number at least 1; given: {text!r}")
+    return int(text)
+
+
+# `pmdviz export`: a run, or a race.
+
+
+def export_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz export`: a recipe, a file, and every option of `Look` by its name."""
+    from pmdviz.export import WRITERS
+    from pmdviz.export.options import LAYER_LIST, SIZE, SIZES, Look, RaceLook
+
+    kinds = "; ".join(f"{writer.suffix}: {writer.title}" for writer in WRITERS.values())
+    add_recipe_arguments(parser, "a recipe or a race")
+    parser.add_argument("out", metavar="FILE", help=f"its suffix says its kind ({kinds})")
+    parser.add_argument(f"--{SIZE}", metavar="WxH", help=f"width and height in px, or {', '.join(SIZES)}")
+    parser.add_argument(f"--{LAYER_LIST}", metavar="NAMES", help="of the stage, such as exact,particles")
+    of_race = RaceLook.specs()
+    for spec in Look.specs().values():
+        flag, words = f"--{spec.name.replace('_', '-')}", f"{spec.help} ({spec.bounds_words})"
+        other = of_race[spec.name]
+        if other.bounds_words != spec.bounds_words:
+            usual = other.default or "the usual one"
+            words += f"; of a race: {other.help} ({other.bounds_words}); default {usual}, of a run"
+        if spec.kind == "flag":
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=spec.help)
+        else:
+            metavar = "NAME" if spec.kind == "choice" else "N"
+            parser.add_argument(flag, metavar=metavar, help=f"{words}; default {spec.default}")
+
+
+def _look_given(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that were given, as `run.export` takes them."""
+    from pmdviz.export.options import LAYER_LIST, SIZE, Look
+
+    found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def export(options: argparse.Namespace) -> None:
+    """Check what can be checked, run the recipe or the race, write the file."""
+    from pmdviz.experiments.race import RaceRecipe
+    from pmdviz.export import check
+    from pmdviz.export.options import Look, RaceLook, check_traces
+
+    given, plain = _look_given(options), read_plain(options.recipe)
+    race = race_in(plain)
+    run = _run_of(options, plain) if race is None else _race_of(options, race)
+    _, look, _ = check(options.out, given, Look if race is None else RaceLook)
+    if race is not None:
+        check_traces(RaceRecipe.from_dict(race), look)
+    made = run()
+    write(made, options.out, sys.stdout, given)
+
+
+def _run_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:
+    from pmdviz import api
+
+    recipe = given_recipe(options, plain)
+    return lambda: api.run(recipe, progress=run_bar(), floor=False)
+
+
+def _race_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:
+    from pmdviz.experiments import race
+
+    given_recipe_alone(options)
+    recipe = race.RaceRecipe.from_dict(plain)
+    if options.table == "histories" and not recipe.points:
+        recipe = replace(recipe, points=POINTS)
+    return lambda: race.race(recipe, progress=race_bar())
+
+
+def write(made: Any, out: str, say: Any, given: Mapping[str, Any]) -> None:
+    """Write a run or a race to a file, with a bar on a terminal, and say its size."""
+    bar = counted_bar("frames")
+    path = made.export(out, **given, **({"progress": bar} if bar else {}))
+    end_bar()
+    print(f"{path}: {_size(path)}", file=say)
+
+
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    return f"{size / 1e6:,.2f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} kB"

@@ -3,7 +3,7 @@
 `state._connected` (documents whose browser is ready), `state._thread_id_` (the thread that may change a document at
 once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
 `Select._process_param_change`, `Select._update_model` and `_events` (what a browser said and no handler has heard of
-yet), `ComponentResourceHandler.parse_url_path` and `panel.io.server.bundle_resources`.
+yet) and `ComponentResourceHandler.parse_url_path`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from panel.io import server
 from panel.io.state import state
 from panel.widgets import Select
 
-bundle_resources = server.bundle_resources  # (roots, resources): the scripts and style sheets of a page
 parse_component_path = server.ComponentResourceHandler.parse_url_path  # (handler, path): the file of a component
 
 
@@ -52,11 +51,6 @@ def forget(layout: Any, root: Any) -> None:
 def is_loaded() -> bool:
     """Whether `pn.extension` was called in this notebook."""
     return bool(panel_extension._loaded)
-
-
-def replace_bundle_resources(make: Callable[[Any, Any], Any]) -> None:
-    """Have pages served with what it lists, in the place of `bundle_resources`."""
-    server.bundle_resources = make
 
 
 def replace_parse_component_path(parse: Callable[[Any, str], str]) -> None:

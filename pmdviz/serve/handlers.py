@@ -18,15 +18,13 @@ from weakref import WeakKeyDictionary, WeakSet
 from bokeh.server.util import check_allowlist
 from bokeh.util.token import check_token_signature
 from panel.io.server import AutoloadJsHandler, DocHandler, WSHandler
-from tornado.web import Finish, HTTPError, OutputTransform
+from tornado.web import Finish, HTTPError, OutputTransform, RequestHandler
 
 from pmdviz.lab.loop import limits
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
-from pmdviz.serve import guards, turns
-from pmdviz.serve.bokeh_internals import session_of, token_content, use_handlers
-from pmdviz.serve.browser_messages import CheckedMessages
-from pmdviz.serve.bucket import Bucket
-from pmdviz.serve.tornado_internals import has_hung_up, is_finished
+from pmdviz.serve import turns
+from pmdviz.serve.messages import CheckedMessages
+from pmdviz.serve.server_internals import has_hung_up, is_finished, session_of, token_content, use_handlers
 
 # What every answer says to a browser: what the page may load, who may frame it, what leaves with a link.
 
@@ -95,7 +93,7 @@ class Place:
 
     def __init__(self, page: turns.Built) -> None:
         self.open: WeakSet[Any] = WeakSet()
-        self.opened, self.page, self._began = Bucket(*REOPENED), page, time.monotonic()
+        self.opened, self.page, self._began = turns.Bucket(*REOPENED), page, time.monotonic()
 
     def enter(self, socket: Any) -> None:
         """A browser has it."""
@@ -117,12 +115,20 @@ def _refuse(handler: Any, status: int, words: str, **headers: Any) -> None:
     handler.finish(words)
 
 
+class NoSuchAddress(RequestHandler):
+    """Answers 404 to every request."""
+
+    def prepare(self) -> None:
+        """Before any method."""
+        _refuse(self, 404, "There is nothing at this address.")
+
+
 def guard(application: Any) -> None:
     """Headers on every answer, and no address with a zero byte. Twice does no harm."""
     if application not in _guarded:
         _guarded.add(application)
         application.add_transform(SecurityHeaders)
-        guards.reject_bad_addresses(application)
+        application.add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])  # no file system takes a zero byte
 
 
 class OwnSessions:

@@ -25,7 +25,7 @@ from panel.io.state import set_curdoc
 from panel.util import edit_readonly
 from tornado.web import RedirectHandler, RequestHandler, StaticFileHandler
 
-from pmdviz.docs_site.sources import MARKER
+from pmdviz.cli.tools import MARKER
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown
 from pmdviz.essay.build import page
@@ -41,8 +41,8 @@ from pmdviz.lab.pages.methods import MethodsPage
 from pmdviz.lab.panels.lesson.guide import BESIDE, Guide
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
-from pmdviz.serve import guards, handlers, logs, memory, patches
-from pmdviz.serve.material_internals import page_script
+from pmdviz.serve import bookkeeping, handlers, logs
+from pmdviz.serve.server_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
 # The room for a lesson: a column left of the pages, above them in a narrow window; the controls make place for it.
@@ -320,7 +320,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 def _close(tabs: Tabs) -> None:
     tabs.stop()
     _open.discard(tabs)
-    memory.schedule_trim()
+    bookkeeping.schedule_trim()
 
 
 def session_page() -> pmui.Page:
@@ -398,9 +398,8 @@ def is_full() -> bool:
 def serve_lab() -> None:
     """What the served script calls."""
     handlers.install()  # also into the server that runs already
-    guards.install()
     logs.install()
-    patches.install()
+    bookkeeping.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 from bokeh.util.token import generate_session_id
@@ -12,15 +11,12 @@ from tornado.httputil import HTTPServerRequest
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import limit
-from pmdviz.serve import bokeh_internals, handlers, pages
-from pmdviz.serve.guards import one_question_mark
-from pmdviz.serve.tornado_internals import has_hung_up
+from pmdviz.serve import handlers, pages, server_internals
 from pmdviz.serve.turns import GAP_S, turn
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
 
-log = logging.getLogger(__name__)
 _spares: list[Any] = []  # sessions that nobody has
 _filling = asyncio.Lock()
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
@@ -38,7 +34,7 @@ class SpareHandler(handlers.PageHandler):
         link = await pages.read_ahead(arguments) if {"run", "preset", "race"} & arguments.keys() else None
         usual = (link is not None or arguments.keys() <= pages.OF_THE_TABS) and not pages.is_phone(self.request.headers)
         async with _changing:
-            session = _take() if usual and not has_hung_up(self) else None
+            session = _take() if usual and not server_internals.has_hung_up(self) else None
             if session is None and pages.is_full():
                 await _make_room(self.application_context)
             if session is not None:
@@ -53,9 +49,15 @@ class SpareHandler(handlers.PageHandler):
 
     async def _hand_out(self, session: Any, link: Link | None) -> None:
         """Make a spare page this visitor's."""
-        bokeh_internals.sign_again(session, **_signing(self.application))
+        server_internals.sign_again(session, **_signing(self.application))
         if link is not None:
             await locked(pages.open_link, session.document, link, doc=session.document)
+
+
+def one_question_mark(uri: str) -> str:
+    """An address whose question marks after the first are written as %3F: Panel reads it up to the second one."""
+    path, mark, query = uri.partition("?")
+    return path + mark + query.replace("?", "%3F")
 
 
 def install() -> None:
@@ -99,7 +101,7 @@ async def _make_room(context: Any) -> None:
     session = _take()
     if session is not None:
         session.unblock_expiration()
-        await bokeh_internals.discard(context, session)
+        await server_internals.discard(context, session)
 
 
 def _take() -> Any:

@@ -7,27 +7,39 @@ import errno
 import gc
 import os
 import re
+import secrets
 import signal
 import socket
+import subprocess
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from pmdviz.errors import InputError, shown, words_of
 from pmdviz.limits import LIMITS, set_limits
 from pmdviz.serve.pages import docs_routes, offer_docs
-from pmdviz.serve.processes import new_key, parent, supervise
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 MAX_PROCESSES = 64
 ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
+IDLE_S = 60.0  # a connection that asks nothing for so long is closed; a websocket is no such connection
+MAX_BODY = 65_536  # bytes; nothing that the app answers has a body
+MAX_FILES = 65_536  # a connection is one
+
+# Processes of --num-procs.
+WORKER = "PMDVIZ_WORKER"  # in the environment of a process whose standard input ends with its parent
+WATCH_S, PATIENCE_S = 0.2, 5.0
+EARLY_S = 10.0  # a process that ends sooner cannot live like this, and the next one could not either
+UNUSABLE = 2  # the status of a server that cannot be used as it was asked
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def serve_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz serve`."""
     parser.add_argument(
         "--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)"
@@ -71,29 +83,22 @@ def serve(options: argparse.Namespace) -> int:
     _compile_ahead(options.compile)
     if options.num_procs != 1:
         return _serve_many(options)
-    above = parent()
     port = chosen_port(options.port, options.address)
     _warm_up()
-    server = _server(options, port, above.key if above else new_key())
+    server = _server(options, port)
     gc.collect()
     gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
-    from pmdviz.serve import bokeh_internals, connections, handlers, prebuilt
+    from pmdviz.serve import handlers, prebuilt, server_internals
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
     url = f"http://{shown_at}:{port}/"
-    connections.raise_file_limit()
-    connections.accept_patiently(server)
-    app = bokeh_internals.application(server)
+    _raise_file_limit()
+    app = server_internals.application(server)
     handlers.guard(app)
     server.start()
     server.io_loop.add_callback(prebuilt.fill, app, app.applications["/"])
-    if above:
-        above.follow()
-        above.listening()
-    if os.environ.get("PMDVIZ_PROBE"):  # a bench looks into the process; nobody else can ask for it
-        from pmdviz.serve import probe
-
-        probe.attach(server)
+    if os.environ.pop(WORKER, ""):
+        threading.Thread(target=_end_with_parent, name="pmdviz-parent", daemon=True).start()
     print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
     if options.show:
         server.io_loop.add_callback(show_in_browser, url)
@@ -129,6 +134,62 @@ def _serve_many(options: argparse.Namespace) -> int:
     return supervise(arguments, ports)
 
 
+def supervise(arguments: Sequence[str], ports: Sequence[int]) -> int:
+    """Run `pmdviz serve ARGUMENTS --port P` for every port until SIGTERM or SIGINT. Returns the exit status."""
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    began, running = {}, {}
+    for port in ports:
+        began[port], running[port] = time.monotonic(), _start(arguments, port)
+    status = 0
+    while not status and not ending.wait(WATCH_S):
+        for port, process in running.items():
+            if (ended := process.poll()) is None:
+                continue
+            if time.monotonic() - began[port] < EARLY_S:
+                print(f"pmdviz: the process at port {port} ended within {EARLY_S:.0f} s with status {ended}; its words "
+                      "above say why. All have been ended", file=sys.stderr)  # fmt: skip
+                status = UNUSABLE if ended == UNUSABLE else 1
+                break
+            print(f"pmdviz: the process at port {port} ended with status {ended}; another is started", flush=True)
+            began[port], running[port] = time.monotonic(), _start(arguments, port)
+    for process in running.values():
+        process.terminate()
+    for process in running.values():
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return status
+
+
+def _start(arguments: Sequence[str], port: int) -> subprocess.Popen:
+    """A process; `-P` keeps the current folder out of where it looks for modules."""
+    command = [sys.executable, "-P", "-m", "pmdviz", "serve", *arguments, "--port", str(port)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, WORKER: "1"})
+
+
+def _end_with_parent() -> None:
+    """End this process once its parent is gone, however it ended, whatever the threads here are at."""
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE_S)
+    os._exit(1)
+
+
+def _raise_file_limit() -> None:
+    """Let this process have as many files as it may ask for."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # macOS may refuse what it says is allowed
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def check_origins(origins: Sequence[str]) -> None:
     """Raise InputError for a name that Bokeh could not compare with a browser's."""
     for origin in origins:
@@ -161,7 +222,7 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
     raise InputError(f"cannot listen on --address {shown(address)}: {reason}; give one of this machine")
 
 
-def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
+def _server(options: argparse.Namespace, port: int) -> Any:
     """The server, not yet started; everything a page needs comes from it and from no other.
 
     Raises InputError where another server has taken the port since it was chosen.
@@ -173,18 +234,15 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
 
     from pmdviz.lab.loop import limits
     from pmdviz.lab.loop import work as temporary
-    from pmdviz.serve import connections, guards, logs, model_defaults, patches, prebuilt, resource_bundle
+    from pmdviz.serve import bookkeeping, logs, prebuilt
     from pmdviz.serve.pages import essay_routes, session_page
 
     limits.enforce()
     temporary.remove_stale()
-    guards.install()
     logs.install()
     threadpool_limits(1, "blas")
     prebuilt.install()
-    model_defaults.install()
-    patches.install()
-    resource_bundle.install()
+    bookkeeping.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]
@@ -201,7 +259,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
             start=False,
             extra_patterns=[*essay_routes(), *docs_routes()],
             sign_sessions=True,
-            secret_key=key,
+            secret_key=secrets.token_hex(32).encode(),
             include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it
             include_cookies=[],
             check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
@@ -211,7 +269,12 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
             websocket_ping_interval=PING_S,
             websocket_ping_timeout=PING_S,
             websocket_max_message_size=longest,
-            http_server_kwargs=connections.http_limits(longest),
+            http_server_kwargs={
+                "idle_connection_timeout": IDLE_S,
+                "body_timeout": IDLE_S,
+                "max_body_size": MAX_BODY,
+                "max_buffer_size": longest + MAX_BODY,
+            },
         )
     except OSError as error:
         raise _taken(options.address, port, words_of(error)) from error

@@ -21,10 +21,10 @@ def data_points(default: int, most: int = 100_000) -> Whole:
     )
 
 
-def data_source(built_in: Mapping[str, str], doc: str) -> Source:
+def data_source(built_in: Mapping[str, str], doc: str, **rest: str) -> Source:
     """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
     first = next(iter(built_in))
-    return Source(first, built_in, "Data from", doc=doc)
+    return Source(first, built_in, "Data from", doc=doc, **rest)
 
 
 def own_data(form: TableForm, **simulated: str) -> Source:

@@ -11,7 +11,7 @@ from PIL import Image
 import benchmarks
 import pmdviz
 from pmdviz import api
-from pmdviz.cli import bench, notebooks
+from pmdviz.cli import tools
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.export.options import LAYER_LIST, SIZE, Look
@@ -42,7 +42,7 @@ def test_every_option_of_an_export_is_in_the_help_and_reaches_the_file(capsys, t
     assert all(f"--{name.replace('_', '-')}" in out for name in (SIZE, LAYER_LIST, *Look.specs()))
     seen = {}
     monkeypatch.setattr(Run, "export", lambda self, path, **options: seen.update(options) or __file__)
-    monkeypatch.setattr(sys.modules["pmdviz.cli.export"], "_size", lambda path: "")
+    monkeypatch.setattr(sys.modules["pmdviz.cli.recipe"], "_size", lambda path: "")
     words = "--width 320 --height 180 --fps 7 --frames 3 --theme dark --no-exact --transparent --large-type"
     words += " --approximate --no-particles --traces ess --clock seconds"
     assert called(capsys, "export", tmp_path / "x.gif", *RUN, *words.split())[0] == 0
@@ -148,7 +148,7 @@ def test_lessons_are_listed_with_challenges_apart(capsys, tmp_path, monkeypatch)
         assert f"  {name}: " in (challenges if lesson.is_challenge else lessons) and lesson.question in out
     found = json.loads(called(capsys, "lessons", "list", "--json", "-")[1])
     assert [*found] == [*LESSONS] and found["five_passes"]["challenge"] is True
-    monkeypatch.setattr("pmdviz.cli.list.presets", dict)  # making all of their targets takes seconds
+    monkeypatch.setattr("pmdviz.cli.lists.presets", dict)  # making all of their targets takes seconds
     assert called(capsys, "list", "--json", tmp_path / "all.json")[0] == 0
     tables = json.loads((tmp_path / "all.json").read_text())
     assert tables["lessons"] == found and "what_dimension_does" in tables["experiment_presets"]
@@ -176,7 +176,7 @@ def contents(folder):
 
 
 def test_the_course_is_copied_whole_and_never_over_a_file(capsys, tmp_path):
-    folder, course = tmp_path / "mine" / "course", {path.name: path.read_bytes() for path in notebooks.course()}
+    folder, course = tmp_path / "mine" / "course", {path.name: path.read_bytes() for path in tools.course()}
     words = f"{len(course)} notebooks in {folder}; open them with: jupyter lab {folder}\n"
     assert called(capsys, "notebooks", folder) == (0, words, "") and contents(folder) == course
     other, mine = tmp_path / "other", tmp_path / "other" / [*course][3]
@@ -202,7 +202,7 @@ def test_a_copy_of_the_course_that_fails_leaves_no_half_file(capsys, tmp_path, m
         patch.setattr("pathlib.Path.replace", full)
         status, _, err = called(capsys, "notebooks", folder)
     assert status == 2 and "the disk is full" in err and contents(folder) == {}
-    monkeypatch.setattr(notebooks, "PLACES", (tmp_path / "nowhere", folder))
+    monkeypatch.setattr(tools, "_beside", lambda name: (tmp_path / "nowhere", folder))
     status, _, err = called(capsys, "notebooks", tmp_path / "mine")
     assert status == 2 and "holds no notebooks" in err and not (tmp_path / "mine").exists()
 
@@ -213,7 +213,7 @@ def test_a_copy_of_the_course_that_fails_leaves_no_half_file(capsys, tmp_path, m
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """As if the package were in a folder of its own, and nothing of the checkout had been imported from there."""
-    monkeypatch.setattr(bench, "HERE", tmp_path / "site-packages")
+    monkeypatch.setattr(tools, "CHECKOUT", tmp_path / "site-packages")
     without = [path for path in sys.path if path and not Path(path, "benchmarks").is_dir()]
     monkeypatch.setattr(sys, "path", without)
     monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
@@ -222,17 +222,17 @@ def installed(tmp_path, monkeypatch):
 
 def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(installed, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    assert Path(bench._benchmarks().__file__).parent == ROOT / "benchmarks"
+    assert Path(tools._benchmarks().__file__).parent == ROOT / "benchmarks"
     assert sys.path[-1] == str(ROOT), "last: the installed package is what is measured"
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "benchmarks")
     sys.path.pop()
     with pytest.raises(InputError, match="change to the checkout's folder"):
-        bench._benchmarks()
+        tools._benchmarks()
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "__init__.py").write_text("raise SystemExit")
     with pytest.raises(InputError):
-        bench._benchmarks()
+        tools._benchmarks()
 
 
 def test_numbers_go_to_the_benches_that_take_them_and_helpers_are_not_benches(capsys, monkeypatch):

@@ -1,17 +1,17 @@
 """What Sphinx is given: links as the site has them, parts put in, menus in the order of the first page."""
 
 import re
+from argparse import Namespace
 
 import pytest
 
 from pmdviz.cli import main
-from pmdviz.docs_site import build as building
-from pmdviz.docs_site.build import PARTS, make_room
-from pmdviz.docs_site.reference import command_parser, commands_markdown
-from pmdviz.docs_site.sources import FEW, MARKER, chosen, contents, gallery_markdown, with_parts, write_sources
+from pmdviz.cli import tools as building
+from pmdviz.cli.tools import FEW, MARKER, chosen, make_room
 from pmdviz.errors import InputError
 from pmdviz.presets import PRESETS
 from tests.support.pages import DOCS
+from tests.support.site import settings
 
 LISTS = "## How-to\n\n- [one.md](one.md): the first.\n\n## Empty\n\n## More\n\n- [two.md](two.md): [one.md](one.md)\n"
 INDEX = f"# Docs\n\n{LISTS}"
@@ -51,7 +51,7 @@ def docs(tmp_path):
 
 @pytest.fixture
 def sources(docs, tmp_path):
-    write_sources(docs, tmp_path / "sources", {})
+    settings().write_sources(docs, tmp_path / "sources", {})
     return tmp_path / "sources"
 
 
@@ -67,7 +67,7 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page
     note = (sources / "measured/note.md").read_text(encoding="utf-8")
     assert note == "---\norphan: true\n---\n\n# Note\n\n[](../one.md), [the docs](../index.md)\n"
     assert "[docs](one.md)" in (sources / "readme.md").read_text(encoding="utf-8")
-    menu = contents(INDEX)
+    menu = settings().contents(INDEX)
     assert (
         menu.split()
         == (
@@ -79,21 +79,23 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page
 
 
 def test_parts_and_presets_are_put_in_by_name():
+    with_parts = settings().with_parts
     assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
     with pytest.raises(InputError, match="part of the docs"):
         with_parts("<!-- part: y -->", {"x": "said"})
     used = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
-    assert all(f"\n<!-- part: {name} -->" in used for name in [*PARTS, "gallery"])
-    assert [preset.name for preset in chosen(",".join(FEW))] == [*FEW]
+    assert all(f"\n<!-- part: {name} -->" in used for name in [*settings().parts(), "gallery"])
+    assert chosen(",".join(FEW)) == [*FEW]
     assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
-    assert [preset.name for preset in chosen(" two_modes,two_modes")] == ["two_modes"]
-    assert gallery_markdown([]) == "This build of the site holds no players."
+    assert chosen(" two_modes,two_modes") == ["two_modes"]
+    assert settings().gallery_markdown([]) == "This build of the site holds no players."
 
 
 def test_every_option_of_a_command_says_what_it_does_in_lines_of_one_width():
     for command in main.COMMANDS:
-        assert [action.dest for action in command_parser(command)._actions if not action.help] == [], command
-    _, text = commands_markdown().split("```text\npmdviz run ", 1)
+        parser = main.parser_of([command]).commands.choices[command]
+        assert [action.dest for action in parser._actions if not action.help] == [], command
+    _, text = settings().commands_markdown().split("```text\npmdviz run ", 1)
     usage = text[: text.index("```")].splitlines()
     assert len(usage) > 2 and all(re.match(r" {11}\[", line) for line in usage[1:])  # under what follows the name
 
@@ -113,5 +115,5 @@ def test_a_folder_of_others_is_not_touched_and_without_the_extra_it_says_what_to
     assert [path.name for path in (tmp_path / "site").iterdir()] == [MARKER]
     monkeypatch.setattr(building, "find_spec", lambda name: None if name == "furo" else object())
     with pytest.raises(InputError, match=r"needs furo: pip install 'pmdviz\[docs\]'"):
-        building.build(tmp_path / "none")
+        building.docs(Namespace(folder=str(tmp_path / "none"), gallery="none", builder="html"))
     assert not (tmp_path / "none").exists()

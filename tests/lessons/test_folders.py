@@ -48,7 +48,7 @@ def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
 def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
     monkeypatch.setenv(FOLDER, "")  # so that what the server sets is taken back, and no later test serves it
     parser = ArgumentParser()
-    server.add_arguments(parser)
+    server.serve_arguments(parser)
     options = parser.parse_args(["--lessons", str(folder)])
     server._offer_lessons(options.lessons)
     assert own_folder() == folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz.cli.notebooks import course
+from pmdviz.cli.tools import course
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.presets import PRESETS
 from tests.support import course_key

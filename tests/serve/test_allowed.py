@@ -10,7 +10,7 @@ import pytest
 from panel.custom import JSComponent
 
 import pmdviz.serve.pages  # noqa: F401  all components of all pages
-from pmdviz.serve.allowed import SHORT, SMALL, WRITES, Gone, Known, Refused, check_patch, check_short, is_ready, parsed
+from pmdviz.serve.messages import SHORT, SMALL, WRITES, Gone, Known, Refused, check_patch, check_short, is_ready, parsed
 from tests.support.decoding import Decoded
 from tests.support.mutations import ARRAY, ENCODED, recorded
 from tests.support.tables import looped

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmdviz.docs_site.sources import MARKER
+from pmdviz.cli.tools import MARKER
 from pmdviz.errors import InputError
 from pmdviz.serve import pages as docs_pages
 from tests.serve.answers import answers

@@ -7,10 +7,10 @@ from bokeh.document import Document
 from bokeh.models import Row
 
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.serve import browser_messages
-from pmdviz.serve.browser_messages import COST, FULL, LOOKS, MAX_PULLS, MAX_READY, CheckedMessages, frame_drawn
-from pmdviz.serve.bucket import Bucket
-from pmdviz.serve.tornado_internals import PacedStream
+from pmdviz.serve import messages
+from pmdviz.serve.messages import COST, FULL, LOOKS, MAX_PULLS, MAX_READY, CheckedMessages, frame_drawn
+from pmdviz.serve.server_internals import PacedStream
+from pmdviz.serve.turns import Bucket
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
 
@@ -177,5 +177,5 @@ def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
     async def read(number):
         return b"x" * number
 
-    monkeypatch.setattr(browser_messages.asyncio, "sleep", sleep)
+    monkeypatch.setattr(messages.asyncio, "sleep", sleep)
     in_a_thread(scene)

@@ -6,8 +6,8 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.links import Link
 from pmdviz.lab.panels.screen import Heading
 from pmdviz.serve import pages as essay
-from pmdviz.serve.bokeh_internals import set_from_browser
 from pmdviz.serve.pages import BARE, lab_page
+from pmdviz.serve.server_internals import set_from_browser
 
 
 async def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pmdviz.serve import processes
+from pmdviz.serve import server
 
 
 @pytest.fixture
@@ -15,56 +15,43 @@ def started(monkeypatch):
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     pieces, ports = [], []
 
-    def start(arguments, port, connection):
+    def start(arguments, port):
         ports.append(port)
-        return subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]], stdin=connection)
+        return subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]])
 
-    monkeypatch.setattr(processes, "_start", start)
-    monkeypatch.setattr(processes, "WATCH_S", 0.01)
+    monkeypatch.setattr(server, "_start", start)
+    monkeypatch.setattr(server, "WATCH_S", 0.01)
     yield pieces, ports
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
 
 STAYS, DIES, USELESS = "import time; time.sleep(60)", "raise SystemExit(3)", "raise SystemExit(2)"
-ENDED_LATER = "import os; os.write(0, b'!'); raise SystemExit(2)"  # by what a visitor did, say
 
 
-def test_a_process_that_dies_early_again_and_again_is_given_up(started, monkeypatch, capsys):
+def test_a_process_that_dies_early_is_given_up_with_its_status(started, capsys):
     pieces, ports = started
-    pieces += [STAYS, *[DIES] * processes.MAX_EARLY]
-    monkeypatch.setattr(processes, "EARLY_S", 1e9)
-    assert processes.supervise([], [7001, 7002]) == 1
-    assert ports == [7001, *[7002] * processes.MAX_EARLY]
-    said = capsys.readouterr()
-    assert said.out.count("the process at port 7002 ended with status 3; another is started") == 2
-    assert "the process at port 7002 ended within" in said.err
-    assert "3 times in a row, the last time with status 3" in said.err
+    for piece, status in ((DIES, 1), (USELESS, 2)):
+        pieces[:], ports[:] = [STAYS, piece], []
+        assert server.supervise([], [7001, 7002]) == status
+        assert ports == [7001, 7002]
+        words = f"the process at port 7002 ended within 10 s with status {3 if status == 1 else 2}; its words above"
+        assert words in capsys.readouterr().err
 
 
-def test_a_status_of_two_ends_all_only_before_anybody_was_served(started, monkeypatch, capsys):
+def test_one_that_dies_later_is_replaced_whatever_its_status(started, monkeypatch, capsys):
     pieces, ports = started
-    pieces += [ENDED_LATER, ENDED_LATER, USELESS]
-    monkeypatch.setattr(processes, "EARLY_S", 0.0)
-    assert processes.supervise([], [7001]) == 2
+    pieces += [USELESS, DIES, DIES]
+    moments = iter([0, 100, 100, 200, 200, 201])
+    monkeypatch.setattr(server.time, "monotonic", lambda: next(moments))
+    assert server.supervise([], [7001]) == 1
     assert len(ports) == 3
-    assert capsys.readouterr().out.count("ended with status 2; another is started") == 2
+    assert capsys.readouterr().out.count("; another is started") == 2
 
 
-def test_a_worker_is_handed_the_key_where_nobody_else_reads_it(monkeypatch):
-    """Through its standard input; neither its command line nor its environment has it."""
-    shows = "import os, sys; print(os.read(0, 99).decode(), dict(os.environ), sys.argv, sys.flags.safe_path)"
-    started = []
-
-    def popen(command, **how):
-        started.append(command)
-        return subprocess.Popen([*command[:2], "-c", shows, *command[3:]], stdout=subprocess.PIPE, text=True, **how)
-
-    monkeypatch.setattr(processes, "subprocess", type("Fake", (), {"Popen": staticmethod(popen)}))
-    key = processes.new_key()
-    worker = processes.Worker(["--address", "127.0.0.1"], 7001, key)
-    said, rest = worker.process.communicate()[0].split("\n", 1)
-    worker.close()
-    assert said == key.decode() and len(key) == 64
-    assert key.decode() not in rest and processes.WORKER in rest
-    assert rest.rstrip().endswith("True")  # no module of the current folder comes before ours
+def test_a_process_takes_no_module_of_the_current_folder_and_ends_with_its_parent(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(server.subprocess, "Popen", lambda command, **how: seen.update(how, command=command))
+    server._start(["--address", "127.0.0.1"], 7001)
+    assert seen["command"][1:] == ["-P", "-m", "pmdviz", "serve", "--address", "127.0.0.1", "--port", "7001"]
+    assert seen["stdin"] == subprocess.PIPE and server.WORKER in seen["env"]

@@ -52,8 +52,9 @@ def test_the_course_and_the_docs_come_out_of_the_wheel(wheel, tmp_path):
     assert done.returncode == 0, done.stderr
     copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
-    call = "import sys; from pathlib import Path; from pmdviz.docs_site import sources; "
-    call += "sources.write_sources(sources.pages_folder(), Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
+    call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import settings_folder; "
+    call += "docs = settings_folder(); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
+    call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
     parts = ("commands", "python", "glossary", "gallery")
     done = subprocess.run([sys.executable, "-c", call, str(tmp_path / "pages"), *parts], cwd="/", env=env)
     assert done.returncode == 0

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pmdviz.cli.notebooks import course
+from pmdviz.cli.tools import course
 
 PAGE = Path(__file__).parents[2] / "docs" / "course-key.md"
 CELL_S = 120  # nothing is timed: a cell that hangs ends the run

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import urllib.request
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
 
-from pmdviz.serve.probe import ENABLE, PATH
-from tests.support.browser import free_port, lab_command, server
+from tests.support.browser import free_port, server
 from tests.support.client import Client
 
 T = TypeVar("T")
+PROBED = (sys.executable, "-P", str(Path(__file__).with_name("probe.py")))  # in place of `python -m pmdviz`
 COMPLAINTS = ("Traceback", "never retrieved", "never awaited", "ERROR", "Exception", "error")
 
 
@@ -67,7 +69,7 @@ class Served:
 
     def probe(self, collect: bool = False) -> dict[str, Any]:
         """What the process says of itself since it was last asked."""
-        with urllib.request.urlopen(f"{self.url}{PATH}{'?collect=1' if collect else ''}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{self.url}/probe{'?collect=1' if collect else ''}", timeout=60) as answer:
             return json.load(answer)
 
     def megabytes(self) -> float:
@@ -92,5 +94,5 @@ def served(*more: str, **environment: str) -> Iterator[Served]:
 
     port = free_port()
     with tempfile.NamedTemporaryFile("w", prefix="pmdviz-", suffix=".log") as log:
-        with server(lab_command(port, *more), port, log=log, **{ENABLE: "1", **environment}) as process:
+        with server([*PROBED, "serve", "--port", str(port), *more], port, log=log, **environment) as process:
             yield Served(process, port, log)

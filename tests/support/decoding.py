@@ -14,7 +14,7 @@ from panel.io.state import set_curdoc
 
 from pmdviz.lab.loop import limits
 from pmdviz.serve import pages
-from pmdviz.serve.allowed import Gone, Refused, check_patch, known, parsed
+from pmdviz.serve.messages import Gone, Refused, check_patch, known, parsed
 from tests.lab.threads import in_a_thread
 from tests.support.mutations import mutated
 

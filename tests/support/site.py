@@ -1,8 +1,13 @@
-"""A browser page without a server, and what axe-core says of it."""
+"""The settings of the docs site; a browser page without a server, and what axe-core says of it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import Any
+
+from tests.support.pages import DOCS
 
 BAD = {"serious", "critical"}
 # axe reads style sheets again, which a page on the disk may not; what they give is in the computed styles.
@@ -27,3 +32,12 @@ def serious(page: Any) -> list[tuple[str, str]]:
 
     found = Axe().run(page, options=OPTIONS).response["violations"]
     return [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] in BAD]
+
+
+@cache
+def settings() -> ModuleType:
+    """Sphinx's settings of the docs site, as a module."""
+    spec = spec_from_file_location("docs_settings", DOCS / "conf.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

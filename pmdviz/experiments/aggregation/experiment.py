@@ -276,6 +276,7 @@ class AggregationKnobs(Knobs):
         "Drawn from known parameters; tables that scikit-learn and statsmodels carry, of which the leading principal "
         "components are taken; or those of a table, such as UCI's Covertype, whose last column is left out. A fifth "
         "of a table's rows is held out.",
+        acts="restart",
     )
     num_data = Whole(
         1_000_000,

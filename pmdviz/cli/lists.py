@@ -1,19 +1,19 @@
-"""`pmdviz list`: targets, methods and experiments with options and knobs, as text, JSON, or the tables of the docs."""
+"""`pmdviz list`: targets, methods and experiments with options and knobs; `pmdviz lessons`: lessons and challenges."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from pmdviz.files import write_json
-from pmdviz.methods import Method, by_family
-from pmdviz.methods.grammar import COLUMNS
+from pmdviz.errors import InputError, unknown, words_of
+from pmdviz.files import check_text_path, write_json
 
 PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # where the rows of each table stand
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def show_tables_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
     parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
     parser.add_argument("--markdown", action="store_true", help="as the tables of the docs")
@@ -23,15 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def show_tables(options: argparse.Namespace) -> None:
     """Print or write the tables."""
     from pmdviz import api
-    from pmdviz.cli import list as grammar
 
     if options.grammar:
-        return print(grammar.markdown())
+        return print(grammar_markdown())
     tables = {"targets": api.list_targets(), "methods": api.list_methods(), "experiments": api.list_experiments()}
     if options.json is not None:
-        from pmdviz.cli import lessons
-
-        more = {"presets": presets(), "lessons": lessons.table(), "experiment_presets": experiment_presets()}
+        more = {"presets": presets(), "lessons": lesson_table(), "experiment_presets": experiment_presets()}
         return write_json(options.json, tables | more)
     if options.markdown:
         return print(_markdown(tables))
@@ -79,36 +76,30 @@ def budget_words(entry: dict[str, Any]) -> str:
 def _markdown(tables: dict[str, Any]) -> str:
     """The declarations as the docs show them."""
     lines = [
-        "# Targets, methods, experiments and their knobs",
-        "",
+        *("# Targets, methods, experiments and their knobs", ""),
         "Every target, method and experiment with its settings: default, limits, unit, when it takes effect, meaning.",
-        "Written by `python -m pmdviz list --markdown`.",
-        "",
+        *("Written by `python -m pmdviz list --markdown`.", ""),
     ]
     for kind, part in PARTS.items():
+        head = [part[:-1], "on a page", "default", "values", "unit", "when it acts", "what it does"]
         for name, entry in tables[kind].items():
             lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
             lines += [f"Source: {entry['reference']}.", ""]
             lines += [f"Default budget: {budget_words(entry)}.", ""] if kind == "methods" else []
-            lines += [
-                f"| {part[:-1]} | on a page | default | values | unit | when it acts | what it does |",
-                "|---" * 7 + "|",
-            ]
-            lines += [_markdown_row(row) for row in entry[part]] + [""]
+            rows = (
+                [
+                    f"`{row['name']}`",
+                    row["label"],
+                    f"{row['default']}",
+                    row["values"],
+                    row["unit"],
+                    row["acts"],
+                    row["help"],
+                ]
+                for row in entry[part]
+            )
+            lines += [*_table(head, rows), ""]
     return "\n".join(lines).rstrip()
-
-
-def _markdown_row(row: dict[str, Any]) -> str:
-    cells = (
-        f"`{row['name']}`",
-        row["label"],
-        f"{row['default']}",
-        row["values"],
-        row["unit"],
-        row["acts"],
-        row["help"],
-    )
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 # `pmdviz list --grammar`: the table of all methods by what they do in a step, as docs/methods.md shows it.
@@ -135,8 +126,11 @@ How to read it:
   opens what shows that part of it."""
 
 
-def markdown() -> str:
+def grammar_markdown() -> str:
     """The page."""
+    from pmdviz.methods import by_family
+    from pmdviz.methods.grammar import COLUMNS
+
     lines = [INTRODUCTION, ""]
     for title, methods in by_family().items():
         lines += [f"## {title}", "", *_table(["method", *COLUMNS], map(_row, methods)), ""]
@@ -146,7 +140,7 @@ def markdown() -> str:
     return "\n".join(lines).rstrip()
 
 
-def _row(method: Method) -> list[str]:
+def _row(method: Any) -> list[str]:
     cells = (str(cell) if cell.terms else "" for _, cell in method.grammar)
     return [f"{method.title} (`{method.name}`)", *cells]
 
@@ -160,3 +154,90 @@ def _table(head: Sequence[str], rows: Iterator | Sequence) -> Iterator[str]:
 
 def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+# `pmdviz lessons`: the lessons and challenges, and a check that plays every one of them without a page.
+
+
+def lessons_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz lessons`: what to do, and files of one's own."""
+    parser.add_argument(
+        "what", metavar=" | ".join(ACTS), help="name and question of each | play each and its solutions"
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="lessons of your own (default: all of the package)")
+    parser.add_argument("--json", metavar="FILE", help="write it as JSON; - for standard output")
+
+
+def lessons(options: argparse.Namespace) -> int:
+    """List or check them; returns the exit status: 1 where something is wrong with a lesson. Raises InputError."""
+    if options.what not in ACTS:
+        raise unknown("act of lessons:", options.what, ACTS)
+    check_text_path(options.json)
+    return ACTS[options.what](options)
+
+
+def lesson_table(found: Iterable[Any] | None = None) -> dict[str, Any]:
+    """Of every lesson and challenge: name -> title, question, minutes, titles of its steps, and whether it scores."""
+    from pmdviz.lessons.reading import LESSONS
+
+    return {
+        lesson.name: {
+            **{part: getattr(lesson, part) for part in ("title", "question", "minutes")},
+            "challenge": lesson.is_challenge,
+            "steps": [step.title for step in lesson.steps],
+        }
+        for lesson in (LESSONS.values() if found is None else found)
+    }
+
+
+def _list(options: argparse.Namespace) -> int:
+    found = lesson_table([read() for read in _chosen(options.files).values()])
+    if options.json is not None:
+        write_json(options.json, found)
+    if options.json == "-":
+        return 0
+    for kind, is_challenge in (("lessons", False), ("challenges", True)):
+        print(f"{kind}:")
+        for name, entry in found.items():
+            if entry["challenge"] == is_challenge:
+                print(f"  {name}: {entry['title']} ({entry['minutes']} minutes)\n    {entry['question']}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from pmdviz.lessons.playing import Player
+
+    player, found = Player(), {}
+    for name, read in _chosen(options.files).items():
+        found[name] = _faults(read, player)
+        if options.json != "-":
+            print(f"{name}: {_count(len(found[name]))}", *(f"  {words}" for words in found[name]), sep="\n", flush=True)
+    if options.json is not None:
+        write_json(options.json, found)
+    return 1 if any(found.values()) else 0
+
+
+def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
+    """Files, or the lessons of the package -> what reads each. Raises InputError where a file cannot be opened."""
+    from pmdviz.lessons.reading import LESSONS, read_lesson, text_of
+
+    texts = {name: text_of(Path(name)) for name in files}
+    read = {name: lambda name=name, text=text: read_lesson(Path(name).stem, text)[0] for name, text in texts.items()}
+    return read or {name: lambda lesson=lesson: lesson for name, lesson in LESSONS.items()}
+
+
+def _faults(read: Callable[[], Any], player: Any) -> list[str]:
+    """What is wrong with a lesson; one that cannot be read has one sentence."""
+    from pmdviz.lessons.playing import check_lesson
+
+    try:
+        return check_lesson(read(), player)
+    except InputError as error:
+        return [words_of(error)]
+
+
+def _count(number: int) -> str:
+    return "nothing is wrong" if number == 0 else "one thing is wrong" if number == 1 else f"{number} things are wrong"
+
+
+ACTS = {"list": _list, "check": _check}

@@ -1,22 +1,22 @@
-"""Inside a served process, only where PMDVIZ_PROBE asks for it: how late its event loop is, and what is left open."""
+"""`python -P probe.py serve ...`: `pmdviz serve ...` whose /probe says how late the loop is and what is left open."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import json
+import sys
 import threading
 import time
 from typing import Any
 
 from tornado.web import RequestHandler
 
-from pmdviz.serve.bokeh_internals import application
-from pmdviz.serve.tornado_internals import number_of_timers
+from pmdviz.cli.main import main
+from pmdviz.serve import server
 
-ENABLE = "PMDVIZ_PROBE"
 EVERY_S = 0.02
-PATH = "/probe"
+ADDRESS = "/probe"
 
 
 class Probe:
@@ -38,14 +38,14 @@ class Probe:
         late, self.late_ms = sorted(self.late_ms), []
         if collect:
             gc.collect()
-        sessions = [s for app in application(self._server).applications.values() for s in app.sessions]
+        sessions = [s for app in self._server._tornado.applications.values() for s in app.sessions]
         return {
             "samples": len(late),
             **{f"p{share}": _quantile(late, share / 100) for share in (50, 95, 99)},
             "worst": round(late[-1], 1) if late else None,
             "sessions": len(sessions),
             "tasks": sorted(task.get_coro().__qualname__ for task in asyncio.all_tasks()),
-            "callbacks": number_of_timers(self._server.io_loop),
+            "callbacks": sum(not timer.cancelled() for timer in self._server.io_loop.asyncio_loop._scheduled),
             "threads": threading.active_count(),
             "labs": sum(type(thing).__name__ == "Lab" for thing in gc.get_objects()) if collect else None,
         }
@@ -59,7 +59,7 @@ def attach(server: Any) -> None:
         def get(self) -> None:
             self.write(json.dumps(probe.report(bool(self.get_argument("collect", "")))))
 
-    application(server).add_handlers(r".*", [(PATH, Handler)])
+    server._tornado.add_handlers(r".*", [(ADDRESS, Handler)])
     server.io_loop.add_callback(_begin, probe)
 
 
@@ -69,3 +69,16 @@ def _begin(probe: Probe) -> None:
 
 def _quantile(ordered: list[float], share: float) -> float | None:
     return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1) if ordered else None
+
+
+if __name__ == "__main__":
+    made = server._server
+
+    def probed(*arguments: Any) -> Any:
+        """The server of the package, with its probe."""
+        found = made(*arguments)
+        attach(found)
+        return found
+
+    server._server = probed
+    sys.exit(main())

@@ -1,13 +1,18 @@
-"""Every private part of Bokeh that the served app asks for, tried with Bokeh 3.9 and 3.10: it needs bokeh>=3.9,<3.11.
+"""Every private part of Bokeh, tornado and panel-material-ui that the served app uses.
 
-`Server._tornado` and `_http`, `ServerSession._token` and `_current_patch_connection`, `ServerConnection._session`,
-`WSHandler._receive` and `_async_open`, `ApplicationContext._sessions` and `_discard_session`,
-`DocumentModelManager._models` and `_new_models`, `PropertyDescriptor._get_default`, `__themed_values__` of a model, and
-the form of a token (JSON in base64, its payload packed by zlib).
+Tried with Bokeh 3.9 and 3.10 (bokeh>=3.9,<3.11): `Server._tornado`, `ServerSession._token` and
+`_current_patch_connection`, `ServerConnection._session`, `WSHandler._receive` and `_async_open`,
+`ApplicationContext._sessions` and `_discard_session`, `DocumentModelManager._models` and `_new_models`,
+`PropertyDescriptor._get_default`, `__themed_values__` of a model, and the form of a token (JSON in base64, its payload
+packed by zlib).
+
+Tried with tornado 6.5 and 6.6 (tornado>=6.5,<7): `RequestHandler._finished`, `IOStream._write_buffer`, and the `stream`
+of a websocket's protocol. With panel-material-ui~=0.16.6: `Page._render_esm`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import zlib
@@ -15,6 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import panel_material_ui as pmui
 from bokeh.core.property.descriptors import PropertyDescriptor
 from bokeh.util.token import generate_jwt_token, get_session_id
 
@@ -26,11 +32,6 @@ default_of = PropertyDescriptor._get_default  # (descriptor, model): the value o
 def application(server: Any) -> Any:
     """The tornado application of a server."""
     return server._tornado
-
-
-def http_server(server: Any) -> Any:
-    """Tornado's own server under Bokeh's."""
-    return server._http
 
 
 def use_handlers(ours: Mapping[type, type]) -> None:
@@ -120,3 +121,51 @@ class SocketHooks:
             await super()._async_open(token)  # type: ignore[misc]
         else:
             self.close()  # type: ignore[attr-defined]
+
+
+# tornado
+
+
+def is_finished(handler: Any) -> bool:
+    """Whether a request has been answered."""
+    return handler._finished
+
+
+def has_hung_up(handler: Any) -> bool:
+    """Whether who sent a request is no longer there to read the answer."""
+    return handler.request.connection.stream.closed()
+
+
+def pace(connection: Any, owed: Callable[[int], float]) -> None:
+    """Read a websocket as fast as allowed: nothing for `owed(number)` seconds after so many bytes."""
+    connection.stream = PacedStream(connection.stream, owed)
+
+
+class PacedStream:
+    """A tornado stream; whoever sends faster than allowed waits."""
+
+    def __init__(self, stream: Any, owed: Callable[[int], float]) -> None:
+        self._stream, self._owed = stream, owed
+
+    async def read_bytes(self, number: int) -> bytes:
+        """So many bytes."""
+        found = await self._stream.read_bytes(number)
+        if wait := self._owed(number):
+            await asyncio.sleep(wait)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def bytes_waiting(stream: Any) -> int:
+    """How many bytes wait until the other side reads."""
+    return len(stream._write_buffer or ())
+
+
+# panel-material-ui
+
+
+def page_script() -> str:
+    """Address of the script that draws a page."""
+    return pmui.Page._render_esm(server=True)

@@ -1,0 +1,224 @@
+"""`pmdviz notebooks`, `essay`, `docs`, `compile` and `bench`: what the package carries, and what it is measured by."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pmdviz.cli.recipe import draw_bar, end_bar
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.files import atomic_write, check_writable, write_json
+
+PACKAGE = Path(__file__).parents[1]
+CHECKOUT = PACKAGE.parent
+
+
+def _beside(name: str) -> tuple[Path, Path]:
+    """The places of a folder: within an installed package, and next to it in a checkout (an editable install too)."""
+    return PACKAGE / name, CHECKOUT / name
+
+
+# `pmdviz notebooks`: copy the course out of the installed package.
+
+
+def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz notebooks`: a folder."""
+    parser.add_argument("folder", metavar="DIR", help="where they go; it is made if it is not there")
+    parser.add_argument("--force", action="store_true", help="write over files of the same names")
+
+
+def course() -> list[Path]:
+    """The notebooks of the course, in their order. Raises InputError where the installation has none."""
+    found = next((files for place in _beside("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
+    if not found:
+        raise InputError("this installation of pmdviz holds no notebooks; install it from its wheel or its repository")
+    return found
+
+
+def notebooks(options: argparse.Namespace) -> None:
+    """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
+    if not options.folder:
+        raise InputError("notebooks needs the name of a folder, or . for the present one; given: ''")
+    sources, folder = course(), Path(options.folder)
+    try:
+        there = [source.name for source in sources if (folder / source.name).exists()]
+        if there and not options.force:
+            raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}") from error
+    for source in sources:
+        with atomic_write(folder / source.name) as part:
+            part.write_bytes(source.read_bytes())
+    print(f"{len(sources)} notebooks in {folder}; open them with: jupyter lab {folder}")
+
+
+# `pmdviz essay`: write the essay "Inference as descent" as one file for any browser.
+
+
+def essay_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz essay`: a file."""
+    parser.add_argument("file", metavar="FILE", help="an HTML file, such as essay.html; it needs no internet")
+
+
+def essay(options: argparse.Namespace) -> None:
+    """Write it. Raises InputError for a name that is no HTML file's, or a file that cannot be written."""
+    path = check_writable(options.file)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"essay writes a file that ends in .html, such as essay.html; given: {shown(options.file)}")
+    from pmdviz.essay.build import page
+
+    with atomic_write(path) as part:
+        part.write_text(page(), encoding="utf-8")
+    print(f"the essay is in {path}; open it in a browser")
+
+
+# `pmdviz docs`: build the docs site into a folder.
+
+BUILDERS = {"html": "the site", "linkcheck": "no site: ask every address of another server whether it answers"}
+NEEDED = ("sphinx", "myst_parser", "furo")
+MARKER = ".pmdviz-docs"  # is in a folder that a build has made, and may write over
+FEW = ("two_modes", "particles_die", "one_gaussian")  # what a build plays where nobody names any: seconds
+ALL, NONE = "all", "none"
+FRAMES = 40  # of a player: enough to see a run, and each one weighs
+
+
+def docs_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz docs`: a folder, and which presets are played for the gallery."""
+    names = f"{ALL}, {NONE}, or names with commas between (default: %(default)s)"
+    builders = "; ".join(f"{name}: {what}" for name, what in BUILDERS.items())
+    add = parser.add_argument
+    add("folder", metavar="FOLDER", help="where it goes; an earlier build in it is written over")
+    add("--gallery", metavar="NAMES", default=",".join(FEW), help=f"presets to run for the gallery: {names}")
+    add("--builder", metavar="NAME", default="html", help=f"what Sphinx does ({builders})")
+
+
+def docs(options: argparse.Namespace) -> int:
+    """Build it; the exit status: 1 where a page has a warning. Raises InputError."""
+    if not options.folder:
+        raise InputError("docs needs the name of a folder; given: ''")
+    if options.builder not in BUILDERS:
+        raise unknown("builder of docs:", options.builder, BUILDERS)
+    folder, names, settings = Path(options.folder), chosen(options.gallery), settings_folder()
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise InputError(f"the docs site needs {' and '.join(missing)}: pip install 'pmdviz[docs]'")
+    make_room(folder)
+    from sphinx.cmd.build import build_main
+
+    with tempfile.TemporaryDirectory(prefix="pmdviz-docs-") as place:
+        given = ["-q", "--fail-on-warning", "-b", options.builder, "-D", f"gallery={','.join(names)}"]
+        sources, trees = Path(place) / "sources", Path(place) / "doctrees"
+        sources.mkdir()
+        status = build_main([*given, "-c", str(settings), "-d", str(trees), str(sources), str(folder)])
+    _write_players(names, folder / "players")
+    if status == 0 and options.builder == "html":
+        print(f"the docs are in {folder}; open {folder / 'index.html'}")
+    return status
+
+
+def settings_folder() -> Path:
+    """The folder docs/, with its pages and Sphinx's settings. Raises InputError where the installation has none."""
+    found = next((place for place in _beside("docs") if (place / "conf.py").is_file()), None)
+    if found is None:
+        raise InputError("this installation of pmdviz holds no docs; install it from its wheel or its repository")
+    return found
+
+
+def chosen(names: str) -> list[str]:
+    """The presets that a comma-separated list names; `all`, `none`. Raises InputError for an unknown one."""
+    from pmdviz.presets import PRESETS
+
+    if names in (ALL, NONE):
+        return [*PRESETS] if names == ALL else []
+    asked = [name.strip() for name in names.split(",")]
+    for name in asked:
+        if name not in PRESETS:
+            raise unknown(f"preset of the gallery ({ALL}, {NONE} or names):", name, PRESETS)
+    return [*dict.fromkeys(asked)]
+
+
+def make_room(folder: Path) -> None:
+    """An empty folder with the marker of a build in it; an earlier build is removed.
+
+    Raises InputError where `folder` is a file, or has files that no build has written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"the docs need a folder; {shown(str(folder), 200)} is a file")
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [*folder.iterdir()]
+    if there and folder / MARKER not in there:
+        raise InputError(f"{shown(str(folder), 200)} holds files that are no build of the docs; name another folder")
+    for each in there:
+        shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+    (folder / MARKER).touch()
+
+
+def _write_players(names: Sequence[str], folder: Path) -> None:
+    """Run each preset and write its player and its pictures, with a bar on a terminal."""
+    from pmdviz.api import run
+    from pmdviz.presets import PRESETS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, preset in enumerate(map(PRESETS.__getitem__, names)):
+        if sys.stderr.isatty():
+            draw_bar(k / len(names), f"{preset.title:<60}", last=True)
+        played: Any = run(preset.recipe)
+        played.export(folder / f"{preset.name}.html", frames=FRAMES)
+        for theme in ("light", "dark"):
+            played.export(folder / f"{preset.name}-{theme}.png", theme=theme, width=768, height=432)
+    if names:
+        end_bar()
+
+
+# `pmdviz compile`: fill the cache of compiled kernels, for a class or when an image is built.
+
+
+def compile_kernels_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz compile`."""
+    parser.add_argument("--all", action="store_true", help="those of every target, method and metric too")
+    parser.add_argument("--json", metavar="FILE", help="write how many seconds each took; - for standard output")
+
+
+def compile_kernels(options: argparse.Namespace) -> None:
+    """Compile the kernels of the default run, or all."""
+    from pmdviz.kernels import compiling
+
+    compiling.compile_ahead(tuple(compiling.all_groups()) if options.all else (compiling.DEFAULT,))
+    if options.json is not None:
+        write_json(options.json, compiling.compiler.seconds)
+
+
+# `pmdviz bench`: every figure that we claim, by a command of the folder `benchmarks` in a checkout.
+
+
+def _benchmarks() -> ModuleType:
+    """The folder beside the package, or in a checkout that is the current folder, as a module.
+
+    An installed package then measures itself with the checkout's benches. Raises InputError where there is neither.
+    """
+    for root in (CHECKOUT, Path.cwd()):
+        if (root / "benchmarks" / "__init__.py").is_file() and (root / "pmdviz" / "cli").is_dir():
+            # Its own before those of another checkout that is installed; an installed package stays what is measured.
+            place = 0 if root == CHECKOUT else len(sys.path)
+            if str(root) not in sys.path[: place + 1]:
+                sys.path.insert(place, str(root))
+            return importlib.import_module("benchmarks")
+    raise InputError("pmdviz bench needs a checkout: its benches are not installed; change to the checkout's folder")
+
+
+def bench_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz bench`."""
+    _benchmarks().add_arguments(parser)
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Run one bench and write its figures."""
+    _benchmarks().main(options)
