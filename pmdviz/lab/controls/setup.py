@@ -12,7 +12,7 @@ import panel as pn
 from pmdviz.engine.recipe import MAX_SEED, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, unknown
-from pmdviz.knobs import Knobs, KnobSpec
+from pmdviz.knobs import Knobs, Whole
 from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobControl, KnobForm
 from pmdviz.lab.controls.playback import small_button
@@ -101,16 +101,12 @@ def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
 # What the controls of a run and of a race have in common: target with its options, budget and seed.
 
 BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000, "1,000,000": 1_000_000, "endless": 0}
-SEED = KnobSpec(
-    "seed",
-    "whole",
+SEED = Whole(
     0,
     (0, MAX_SEED),
-    (True, True),
-    None,
-    (),
-    "Seed of the run",
-    "Random numbers of the run; the data have a seed of their own.",
+    label="Seed of the run",
+    name="seed",
+    doc="Random numbers of the run; the data have a seed of their own.",
     acts="restart",
 )
 
