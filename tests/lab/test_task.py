@@ -144,3 +144,23 @@ async def test_what_became_of_a_task_is_a_result_or_words():
     slot.let_go()
     gate.set()
     assert pool.submit(pow, 2, 3).result(30) == 8 and len(ended) == 2, "nobody hears of what was let go"
+
+
+def test_short_work_is_done_one_piece_at_a_time_and_nobody_waits_for_a_slow_one():
+    busy, seen = threading.Lock(), []
+
+    def alone():
+        seen.append(busy.acquire(blocking=False))
+        time.sleep(0.002)
+        if seen[-1]:
+            busy.release()
+
+    patient = DaemonPool(4, "test-patient", alone_s=30.0)
+    for done in [patient.submit(alone) for _ in range(20)]:
+        done.result(30)
+    assert all(seen)
+    pool, gate = DaemonPool(2, "test-slow", alone_s=0.01), threading.Event()
+    slow, quick = pool.submit(gate.wait, 30), pool.submit(str, 1)
+    assert quick.result(30) == "1" and not slow.done()
+    gate.set()
+    assert slow.result(30)
