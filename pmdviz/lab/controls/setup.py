@@ -47,15 +47,12 @@ def alike(a: Recipe, b: Recipe, keys: tuple[str, ...] = PROBLEM) -> bool:
 
 BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000, "1,000,000": 1_000_000, "endless": 0}
 SEED = KnobSpec(
-    "seed",
     "whole",
     0,
-    (0, MAX_SEED),
-    (True, True),
-    None,
-    (),
     "Seed of the run",
-    "Random numbers of the run; the data have a seed of their own.",
+    bounds=(0, MAX_SEED),
+    name="seed",
+    help="Random numbers of the run; the data have a seed of their own.",
     acts="restart",
 )
 
