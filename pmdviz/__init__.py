@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
-    from pmdviz.lessons.checking import check
-    from pmdviz.lessons.questions import Question
+    from pmdviz.lessons.questions import Question, check
     from pmdviz.targets.space import Discrete
 
 _HOMES = {
@@ -50,7 +49,7 @@ _HOMES = {
     "Session": "pmdviz.engine.session",
     "Sweep": "pmdviz.experiments.sweep",
     "TargetError": "pmdviz.errors",
-    "check": "pmdviz.lessons.checking",
+    "check": "pmdviz.lessons.questions",
     "custom_target": "pmdviz.api",
     "experiment": "pmdviz.api",
     "list_experiments": "pmdviz.api",

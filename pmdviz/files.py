@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -31,6 +32,17 @@ def file_path(given: Any) -> Path:
     if not names_one:
         raise InputError(f"a file needs a path that ends in its name, without zero bytes; given: {shown(given)}")
     return path
+
+
+PART = re.compile(r"^/[*/] == (\w+)\b.*\n", re.M)  # how a part of a script or style sheet begins: with its name
+
+
+def static_text(path: Path, *parts: str) -> str:
+    """The text of a script or style sheet; with `parts` those of its parts, in this order."""
+    text = path.read_text(encoding="utf-8")
+    _, *found = PART.split(text)
+    named = dict(zip(found[::2], found[1::2], strict=True))
+    return "".join(named[part] for part in parts) if parts else text
 
 
 def script_json(value: Any) -> str:

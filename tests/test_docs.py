@@ -11,8 +11,7 @@ import pytest
 
 import pmdviz
 from pmdviz.cli import lists, main
-from pmdviz.presets import PRESETS
-from pmdviz.presets.experiments import EXPERIMENT_PRESETS
+from pmdviz.presets import EXPERIMENT_PRESETS, PRESETS
 from tests.support.pages import DOCS, PAGES, ROOT, blocks, code_in_text, command_lines
 
 ELSEWHERE = {"README.md", "notebooks.md", "course.md"}  # tests beside what they are about run their Python

@@ -11,7 +11,7 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.table import Table
-from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, write_text
+from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, static_text, write_text
 
 ROW = {"m": 1}
 
@@ -143,3 +143,12 @@ def test_a_fifo_is_written_to_in_a_folder_that_takes_no_new_file(tmp_path, monke
 def test_nothing_that_json_lacks_is_left_in_mappings_and_lists():
     given = {"a": [1.0, float("nan")], "b": ({"c": -float("inf")}, "words"), "d": 2}
     assert finite(given) == {"a": [1.0, None], "b": [{"c": None}, "words"], "d": 2}
+
+
+def test_a_script_is_read_whole_or_by_its_parts(tmp_path):
+    file = tmp_path / "a.js"
+    file.write_text("// == one: what it does\nlet a\n// == two\nlet b\n/* == three */\nlet c\n", encoding="utf-8")
+    assert static_text(file).count("let") == 3
+    assert static_text(file, "three", "one") == "let c\nlet a\n"
+    with pytest.raises(KeyError, match="four"):
+        static_text(file, "four")

@@ -61,7 +61,7 @@ def presets() -> dict[str, Any]:
 
 def experiment_presets() -> dict[str, Any]:
     """Every preset of an experiment: name -> title, question, experiment, knobs."""
-    from pmdviz.presets.experiments import EXPERIMENT_PRESETS
+    from pmdviz.presets import EXPERIMENT_PRESETS
 
     parts = ("title", "question", "experiment", "knobs")
     return {name: {part: getattr(each, part) for part in parts} for name, each in EXPERIMENT_PRESETS.items()}
@@ -222,7 +222,7 @@ def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
     from pmdviz.lessons.reading import LESSONS, read_lesson, text_of
 
     texts = {name: text_of(Path(name)) for name in files}
-    read = {name: lambda name=name, text=text: read_lesson(Path(name).stem, text)[0] for name, text in texts.items()}
+    read = {name: lambda name=name, text=text: read_lesson(Path(name).stem, text) for name, text in texts.items()}
     return read or {name: lambda lesson=lesson: lesson for name, lesson in LESSONS.items()}
 
 

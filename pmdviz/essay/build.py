@@ -19,7 +19,7 @@ from math_core import LatexError, LatexToMathML
 
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.essay.pictures import PICTURES, Picture, kept
-from pmdviz.files import script_json
+from pmdviz.files import script_json, static_text
 from pmdviz.pictures import tick_words, ticks
 from pmdviz.scenes import style
 
@@ -168,6 +168,7 @@ def mathml(source: str, block: bool = False) -> str:
 
 
 HERE = Path(__file__).parent
+STATIC = HERE / "static"
 NUMBER = re.compile(r"\{(\w+)\.(\w+):([^{}]+)\}")
 SPECIAL = re.compile(r"\$\$(?P<block>[^$]+)\$\$|\$(?P<inline>[^$]+)\$|\[\[(?P<picture>\w+)\]\]|" + NUMBER.pattern)
 KEPT = re.compile(r"<output[^>]*>[^<]*</output>(?:[.,;:]| %[.,;]?)")  # what no line may break
@@ -324,7 +325,7 @@ def stylesheet(widths: Iterable[int]) -> str:
         f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}\n'
     )
     places = "\n".join(f"output.w{n} {{ min-width: {n / 10:g}ch; }}" for n in sorted(widths))
-    return f"{themes}{_static('essay.css')}{places}\n"
+    return f"{themes}{static_text(STATIC / 'essay.css')}{places}\n"
 
 
 def policy(served: bool, css: str, *scripts: str) -> str:
@@ -340,17 +341,16 @@ def _hashes(*texts: str) -> str:
     return " ".join(f"'sha256-{each}'" for each in found)
 
 
-def _static(name: str) -> str:
-    return (HERE / "static" / name).read_text(encoding="utf-8")
-
-
 @cache
 def page(served: bool = False) -> str:
     """The whole page; `served` beside the app, each picture opens its run there."""
     prose = Prose(served)
     body = prose.html((HERE / "essay.md").read_text(encoding="utf-8"))
-    css, begin, script = stylesheet(prose.widths), _static("begin.js"), _static("essay.js")
-    return Template(_static("essay.html")).substitute(
+    css, begin, script = (
+        stylesheet(prose.widths),
+        *(static_text(STATIC / "essay.js", part) for part in ("begin", "essay")),
+    )
+    return Template((STATIC / "essay.html").read_text(encoding="utf-8")).substitute(
         policy=html.escape(policy(served, css, begin, script)),
         css=css,
         begin=begin,

@@ -17,7 +17,7 @@ from bokeh.resources import INLINE, Resources
 from pmdviz.export.films import Film, RaceFilm, Scene
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, shown_group, traced
 from pmdviz.export.writers import MEGABYTE, Job, Writer
-from pmdviz.files import script_json
+from pmdviz.files import script_json, static_text
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, StageColumns, Tiling
 from pmdviz.scenes.inside import Inside, inside
@@ -25,9 +25,7 @@ from pmdviz.scenes.race import CLOCK_OF, RaceScene, places, tile_dots, tile_line
 from pmdviz.scenes.stage import LAYERS, particles_label
 from pmdviz.scenes.trace_columns import budget_drawn, usual_clock
 from pmdviz.views import StageView, TracesView
-from pmdviz.views.figures import inside_script as script
-from pmdviz.views.figures import inside_stylesheet as stylesheet
-from pmdviz.views.figures import pick_by_tap
+from pmdviz.views.figures import inside_script, inside_stylesheet, pick_by_tap
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
 
@@ -196,7 +194,7 @@ INSIDE_DOTS, BYTES_INSIDE = 150, 15_000.0  # particles of which a frame tells th
 class Player:
     """A page that plays scenes: figures, the numbers that a script puts into them, and the script."""
 
-    what, script = "run", "run.js"
+    what = "run"  # and the part of the script that is its own
     insides: Sequence[Inside] = ()
     ratio, least = 1.0, 0.0  # width over height of the main figure; px that it does not get narrower than
 
@@ -221,9 +219,9 @@ class Player:
     def html(self) -> str:
         """The whole page."""
         film = {**self.payload, "fps": self.look.fps, "dark": self.look.dark}
-        css, js = _static("player.css"), _static(self.script) + _static("inside.js") + _static("player.js")
+        css, js = static_text(STATIC / "player.css"), static_text(STATIC / "player.js", self.what, "inside", "player")
         if self.insides:
-            css, js = css + stylesheet(), script() + js
+            css, js = css + inside_stylesheet(), inside_script() + js
         return file_html(
             self.figures,
             resources=INLINE,
@@ -310,10 +308,6 @@ class Page(Player):
             frame["marks"] = int(np.searchsorted(marks, scene.iteration, side="right"))
 
 
-def _static(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
-
-
 def _forecast(look: Look, frames: int, dots: int) -> float:
     inside = BYTES_INSIDE * look.inside
     return 1.5 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + inside)
@@ -341,7 +335,7 @@ MIN_PX = 620.0  # narrower tiles would have words over one another
 class RacePage(Player):
     """The page of a race."""
 
-    what, script, least = "race", "race.js", MIN_PX
+    what, least = "race", MIN_PX
 
     def __init__(self, film: RaceFilm, scenes: Iterable[RaceScene]) -> None:
         super().__init__(film, scenes)

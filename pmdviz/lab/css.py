@@ -1,10 +1,12 @@
-"""Style sheets and scripts of the lab, one file each in `static/`; they go out with the widgets."""
+"""Style sheets and scripts of the lab; they go out with the widgets. A file of `static/` is a page or a component."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+from pmdviz.files import static_text
 from pmdviz.scenes.words import GLOSSARY
 
 HIDDEN = "pmdviz-hidden"  # the class of what is not there to be seen; a change of it lays out the page anew
@@ -12,39 +14,28 @@ HIDDEN = "pmdviz-hidden"  # the class of what is not there to be seen; a change 
 _STATIC = Path(__file__).with_name("static")
 
 
-def static(name: str) -> str:
-    """The text of a file in `static/`."""
-    return (_STATIC / name).read_text(encoding="utf-8")
+def static(name: str, *parts: str) -> str:
+    """The text of a file in `static/`, or of those of its parts that are named."""
+    return static_text(_STATIC / name, *parts)
 
 
-TERM = static("term.css")
-LAB = static("lab.css")
-RACE = static("race.css")
-TRANSPORT = static("transport.css")
-STATUS = static("status.css") + TERM
-NOTEBOOK = static("notebook.css")
-FOLDED = static("folded.css")
-PLAIN_FOLD = static("plain_fold.css")
-HEADER_BUTTON = static("header.css")
-TEXT = static("text.css") + TERM
-BUTTON = static("button.css")
-SELECT = static("select.css")
-LEGEND = static("legend.css")
-LAYER = static("layer.css")
-FILE = static("file.css")
-TROUBLE = static("trouble.css")
-BUSY = static("busy.css")
-PART = static("part.css")
-FOOT = static("foot.css")
-LINK_BUILDER = static("link_builder.css")
+_widget, _lab = partial(static, "widgets.css"), partial(static, "lab.css")
+TERM, TEXT = _widget("term"), _widget("text", "term")
+BUTTON, HEADER_BUTTON, SELECT, FILE = _widget("button"), _widget("header"), _widget("select"), _widget("file")
+FOLDED, PLAIN_FOLD, LEGEND, LAYER = _widget("folded"), _widget("plain_fold"), _widget("legend"), _widget("layer")
+BUSY, TROUBLE, LINK_BUILDER = _widget("busy"), _widget("trouble"), _widget("link_builder")
+LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")
+STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook")
+RACE = static("race.css", "race")
+MAKE = static("lists.js", "make")  # before a script that makes elements
 
 
 def _explain() -> str:
     """The script that explains knobs and words, with the glossary in it; it goes before one that asks for it."""
     glossary = {key: term._asdict() for key, term in GLOSSARY.items()}
-    style = static("explain.css") + TERM
+    style = _widget("explain", "term")
     script = static("explain.js").replace("GLOSSARY", json.dumps(glossary, ensure_ascii=False), 1)
-    return script.replace("STYLE", json.dumps(style), 1)
+    return MAKE + script.replace("STYLE", json.dumps(style), 1)
 
 
 EXPLAIN = _explain()

@@ -1,20 +1,36 @@
-"""A lesson as a value: steps that show a run, a race or an experiment, ask, and set a goal."""
+"""A lesson as a value: steps that show a run, a race or an experiment, ask, and set a goal.
+
+Its classes are models of a lesson's file: a field is a key of a YAML block, and its annotation the kind of the value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.expressions import Expression, Scope, Template
+from pmdviz.expressions import Expression, Scope
 from pmdviz.knobs import real_number
-from pmdviz.presets.diagnosis import Diagnosis
-from pmdviz.presets.measures import RunScope
+from pmdviz.presets.measures import Diagnoses
+from pmdviz.presets.models import (
+    Flag,
+    MaybeTest,
+    Real,
+    Sentence,
+    Test,
+    Text,
+    Texts,
+    Whole,
+    Words,
+    expression,
+    known_keys,
+    names,
+    read,
+)
 
 # A question of a lesson as a value: a choice with a text per option, or a number; and how an answer is judged.
 
@@ -40,6 +56,11 @@ def within(value: float, right: float, tolerance: float, scale: float = 0.0) -> 
     return abs(value - right) <= tolerance * (scale or abs(right))
 
 
+def side(value: float, right: float, tolerance: float, scale: float = 0.0) -> str:
+    """Where a number lies: "close" to what is right, as `within` says, or "low", or "high"."""
+    return "close" if within(value, right, tolerance, scale) else "low" if value < right else "high"
+
+
 def checked_answer(value: Any, confidence: str, options: Collection[str]) -> Answer:
     """One of the options, or a number where there are none. Raises InputError for what is neither."""
     if confidence and confidence not in CONFIDENCES:
@@ -54,6 +75,10 @@ def checked_answer(value: Any, confidence: str, options: Collection[str]) -> Ans
     return Answer(number, confidence)
 
 
+def _right(value: Any, key: str, what: str) -> bool | Expression:
+    return value if isinstance(value, bool) else expression(value, key, what)
+
+
 @dataclass(frozen=True)
 class Option:
     """One of the options of a choice.
@@ -63,23 +88,25 @@ class Option:
     say : str
     because : Template
         What is told to whoever chose it: why it is right, or what is wrong with it; with numbers of the run.
-    right : bool
-        Whether it is right whatever the run shows.
-    when : Expression or None
-        Where it is about the run: what makes it right.
+    right : bool or Expression
+        Whether it is right whatever the run shows; or where it is about the run: what makes it right.
     to : str
         The step where it leads on; "" for the one that follows.
     """
 
-    say: str
-    because: Template
-    right: bool = False
-    to: str = ""
-    when: Expression | None = None
+    say: Text
+    because: Sentence
+    right: Annotated[bool | Expression, _right] = False
+    to: Words = ""
+
+    @property
+    def when(self) -> Expression | None:
+        """Where it is about the run: what makes it right."""
+        return self.right if isinstance(self.right, Expression) else None
 
     def is_right(self, scope: Scope) -> bool:
         """Whether it is right of the run. Raises InputError for an unknown name."""
-        return self.right if self.when is None else self.when.holds(scope)
+        return self.right.holds(scope) if isinstance(self.right, Expression) else self.right
 
 
 @dataclass(frozen=True)
@@ -92,29 +119,48 @@ class Number:
         Of the run once it is over, or a number.
     tolerance : float
         How far off counts as right, as a share of the right one; or of `scale`, where the right one may be 0.
-    unit : str
     close, low, high : Template
         What is told to whoever was within the tolerance, below, or above.
+    unit : str
     scale : float
     """
 
-    right: Expression
-    tolerance: float
-    close: Template
-    low: Template
-    high: Template
-    unit: str = ""
-    scale: float = 0.0
+    right: Test
+    tolerance: Real
+    close: Sentence
+    low: Sentence
+    high: Sentence
+    unit: Words = ""
+    scale: Real = 0.0
+
+
+LETTERS = "abcdefgh"
+
+
+def _options(value: Any, key: str, what: str) -> dict[str, Option]:
+    if not isinstance(value, list) or len(value) < 2:
+        raise InputError(f"the options of {what} are a list of at least two entries; given: {shown(value)}")
+    if len(value) > len(LETTERS):
+        raise InputError(f"{what} has {len(value)} options; at most {len(LETTERS)} can be told apart")
+    lettered = zip(LETTERS, value, strict=False)
+    found = {letter: read(Option, one, f"option {letter} of {what}") for letter, one in lettered}
+    if not any(option.right for option in found.values()):
+        raise InputError(f"{what} has no right option; mark one with `right: true`, or with what makes it right")
+    return found
+
+
+def _number(value: Any, key: str, what: str) -> Number:
+    return read(Number, value, f"the number of {what}")
 
 
 @dataclass(frozen=True)
 class Ask:
     """A question: `options` by letter, or a `number`."""
 
-    text: str
-    options: Mapping[str, Option]
-    number: Number | None
-    confidence: bool = False
+    text: Text = field(metadata={"key": "ask"})
+    options: Annotated[Mapping[str, Option], _options] = field(default_factory=dict)
+    number: Annotated[Number | None, _number] = None
+    confidence: Flag = False
 
     def checked(self, value: Any, confidence: str = "") -> Answer:
         """An answer to it. Raises InputError for what is none."""
@@ -128,13 +174,20 @@ class Ask:
         right = self.number.right.value(scope)
         if right is None:
             raise InputError(f"{self.number.right.text!r} is not known in this run")
-        said, right, number = float(answer.value), float(right), self.number
-        near = within(said, right, number.tolerance, number.scale)
-        words = number.close if near else number.low if said < right else number.high
-        return Verdict(near, words.words(scope))
+        found = side(float(answer.value), float(right), self.number.tolerance, self.number.scale)
+        return Verdict(found == "close", getattr(self.number, found).words(scope))
+
+
+def _ask(value: Any, key: str, what: str) -> Ask:
+    what = f"`{key}` of {what}"
+    found = read(Ask, value, what)
+    if bool(found.options) == (found.number is not None):
+        raise InputError(f"{what} needs either `options` or a `number`")
+    return found
 
 
 RUN_PARTS = ("seed", "budget")  # what a control or a solution may name besides knobs and options of the target
+RACE_PARTS = ("target", "target_options", "budget", "seeds")
 
 
 @dataclass(frozen=True)
@@ -142,7 +195,7 @@ class Race:
     """A race of a step, whose runs expressions name: `plain.tv`."""
 
     entrants: Mapping[str, Any]  # name in expressions -> an entrant, as `pmdviz.race` takes them
-    parts: Mapping[str, Any]  # target, target_options, budget, seeds
+    parts: Mapping[str, Any]  # RACE_PARTS
 
     @cached_property
     def recipe(self) -> RaceRecipe:
@@ -150,11 +203,45 @@ class Race:
         return RaceRecipe.checked([*self.entrants.values()], **self.parts)
 
 
-class Hint(NamedTuple):
+def _race(value: Any, key: str, what: str) -> Race:
+    parts, what = dict(names(value, key, what)), f"the race of {what}"
+    known_keys(parts, ("entrants", *RACE_PARTS), what)
+    entrants = parts.pop("entrants", None)
+    if not isinstance(entrants, Mapping) or not all(isinstance(one, str) and one.isidentifier() for one in entrants):
+        raise InputError(f"{what} needs `entrants`: name: method, one each; given: {shown(entrants)}")
+    return Race(dict(entrants), parts)
+
+
+def _settings(value: Any, key: str, what: str) -> tuple[Mapping[str, Any], ...]:
+    found = value if isinstance(value, list) else [value]
+    if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in found):
+        raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; given: {shown(value)}")
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Hint:
     """A hint, and the settings that it names: controls and values before the start, tried one after the other."""
 
-    say: str
-    settings: tuple[Mapping[str, Any], ...] = ()
+    say: Text
+    settings: Annotated[tuple[Mapping[str, Any], ...], _settings] = field(default=(), metadata={"key": "try"})
+
+
+def _hints(value: Any, key: str, what: str) -> tuple[Hint, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, (str, Mapping)) for one in value):
+        raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; given: {shown(value)}")
+    return tuple(Hint(one) if isinstance(one, str) else read(Hint, one, f"a hint of {what}") for one in value)
+
+
+def _solution(value: Any, key: str, what: str) -> dict[int, Mapping[str, Any]]:
+    if not isinstance(value, Mapping) or not all(_is_change(at, values) for at, values in value.items()):
+        raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; given: {shown(value)}")
+    return dict(value)
+
+
+def _is_change(at: Any, values: Any) -> bool:
+    whole_at = isinstance(at, int) and not isinstance(at, bool) and at >= 0
+    return whole_at and isinstance(values, Mapping) and all(isinstance(name, str) for name in values)
 
 
 @dataclass(frozen=True)
@@ -195,23 +282,23 @@ class Step:
     """
 
     name: str
-    title: str
+    title: Text
     text: str
-    run: Mapping[str, Any] | None = None
-    race: Race | None = None
-    experiment: str = ""
-    controls: tuple[str, ...] = ()
-    question: Ask | None = None
-    after: Ask | None = None
-    goal: Expression | None = None
-    solution: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    score: Expression | None = None
-    hints: tuple[Hint, ...] = ()
-    reveal: str = ""
-    diagnosis: tuple[Diagnosis, ...] = ()
-    trace: str = ""
-    skip: bool = False
-    to: str = ""
+    run: Annotated[Mapping[str, Any] | None, names] = field(default=None, metadata={"key": "recipe"})
+    race: Annotated[Race | None, _race] = None
+    experiment: Text = ""
+    controls: Texts = ()
+    question: Annotated[Ask | None, _ask] = None
+    after: Annotated[Ask | None, _ask] = None
+    goal: MaybeTest = None
+    solution: Annotated[Mapping[int, Mapping[str, Any]], _solution] = field(default_factory=dict)
+    score: MaybeTest = None
+    hints: Annotated[tuple[Hint, ...], _hints] = ()
+    reveal: Words = ""
+    diagnosis: Diagnoses = ()
+    trace: Words = ""
+    skip: Flag = False
+    to: Words = ""
 
     @cached_property
     def recipe(self) -> Recipe | None:
@@ -238,22 +325,25 @@ class Lesson:
     ----------
     name, title, question : str
         The question is what the list of lessons shows.
-    minutes : int
-        How long it takes.
     text : str
         Markdown that stands before the first step.
     steps : tuple of Step
     terms : tuple of str
         Words that its texts name as words of the glossary.
+    minutes : int
+        How long it takes.
+    position : int
+        In the list of lessons.
     """
 
     name: str
-    title: str
-    question: str
-    minutes: int
+    title: Text
+    question: Text
     text: str
     steps: tuple[Step, ...]
     terms: tuple[str, ...] = ()
+    minutes: Whole = 10
+    position: Whole = 1000
 
     @property
     def is_challenge(self) -> bool:
@@ -383,59 +473,3 @@ def faults_of_paths(lesson: Lesson) -> Iterator[str]:
             yield f"step {step.name!r}: no path leads from it to the end of the lesson"
         if step.after is not None and any(option.to for option in step.after.options.values()):
             yield f"step {step.name!r}: an option of `after` has `to`; only the first question leads elsewhere"
-
-
-# What the expressions of a step can ask of whatever it shows: one run, the runs of a race, or nothing.
-
-
-class RaceScope:
-    """The runs of a race as an expression sees them: `plain.tv` is the TV at the end of the entrant `plain`.
-
-    Parameters
-    ----------
-    runs : mapping
-        Name of an entrant in the lesson's file -> its run.
-    """
-
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        self._scopes = {name: RunScope(run) for name, run in runs.items()}
-
-    def value(self, name: str) -> Any:
-        """The value at the end of an entrant's run. Raises InputError for an unknown name."""
-        entrant, dot, measure = name.partition(".")
-        if entrant not in self._scopes:
-            raise unknown("entrant of this race", entrant, self._scopes)
-        if not dot:
-            raise InputError(f"of entrant {entrant!r} a name must be asked for, such as {entrant}.tv")
-        return self._scopes[entrant].value(measure)
-
-    def rows(self) -> Iterable[Mapping[str, float]]:
-        """Raises InputError: the entrants have measured frames of their own, which do not go together."""
-        raise InputError("of a race the ends alone are compared: lowest, ever, when and the like are about one run")
-
-    def constant(self, name: str) -> bool:
-        """No: of the entrants' histories nothing is known here."""
-        return False
-
-
-class NoScope:
-    """Where no run is on show: an expression may have numbers alone."""
-
-    def value(self, name: str) -> Any:
-        """Raises InputError: there is no run."""
-        raise InputError(f"no run is on show here that has {name!r}")
-
-    def rows(self) -> Iterable[Mapping[str, float]]:
-        """None."""
-        return ()
-
-    def constant(self, name: str) -> bool:
-        """No: there is no name."""
-        return False
-
-
-def scope_of(shown: Run | Mapping[str, Run] | None) -> Scope:
-    """The scope of what is on show: a run, the runs of a race by entrant, or None."""
-    if shown is None:
-        return NoScope()
-    return RunScope(shown) if isinstance(shown, Run) else RaceScope(shown)

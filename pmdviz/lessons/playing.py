@@ -15,12 +15,11 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, unknown, words_of
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.expressions import Expression, Scope, Template
-from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached, scope_of
+from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached
 from pmdviz.lessons.progress import Progress
 from pmdviz.metrics import perfect_draws
-from pmdviz.presets.diagnosis import contradictions, diagnose
-from pmdviz.presets.experiments import ExperimentPreset, find_experiment_preset
-from pmdviz.presets.measures import FLOOR
+from pmdviz.presets import ExperimentPreset, find_experiment_preset
+from pmdviz.presets.measures import FLOOR, contradictions, diagnose, scope_of
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import KEYS
 
@@ -155,21 +154,28 @@ class Judgement:
 def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
     """What `scope` says of the present step; before the end of its run that is the goal alone."""
     step = progress.step
-    values = {name: _tried(scope, name) for name in sorted(step.goal.names)} if step.goal is not None else {}
-    reached, trouble = _reached(step, scope)
+    values, reached, trouble = {}, False, ""
+    if step.goal is not None:
+        values = {name: _value(Expression(name), scope)[0] for name in sorted(step.goal.names)}
+        found, trouble = _value(step.goal, scope)
+        reached = bool(found)
     if not at_end:
         return Judgement(reached, values, trouble=trouble)
     verdicts: dict[str, Verdict] = {}
     right: dict[str, tuple[str, ...]] = {}
     diagnosis, score = "", None
     try:
-        right = {part: _right(ask, scope) for part, ask in step.asks.items() if progress.is_revealed}
-        verdicts = _verdicts(progress, scope)
+        for part, ask in step.asks.items() if progress.is_revealed else ():
+            right[part] = tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
+            answer = progress.answer_to(part)
+            if answer is not None and progress.verdict_on(part) is None:
+                verdicts[part] = ask.judged(answer, scope)
         diagnosis = diagnose(step.diagnosis, scope) if may_tell(progress) else ""
     except InputError as error:
         trouble = str(error)
     if step.score is not None:
-        score, trouble = _score(step.score, scope, trouble)
+        value, unknown_words = _value(step.score, scope)
+        score, trouble = (None if value is None else float(value)), unknown_words or trouble
     return Judgement(reached, values, verdicts, right, diagnosis, score, trouble)
 
 
@@ -178,39 +184,12 @@ def may_tell(progress: Progress) -> bool:
     return progress.is_revealed or progress.step.question is None
 
 
-def _reached(step: Step, scope: Scope) -> tuple[bool, str]:
+def _value(expression: Expression, scope: Scope) -> tuple[Any, str]:
+    """The value of an expression, or None and why it has none."""
     try:
-        return step.goal is not None and step.goal.holds(scope), ""
-    except InputError as error:
-        return False, str(error)
-
-
-def _tried(scope: Scope, name: str) -> Any:
-    try:
-        return Expression(name).value(scope)
-    except InputError:
-        return None
-
-
-def _right(ask: Ask, scope: Scope) -> tuple[str, ...]:
-    return tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
-
-
-def _verdicts(progress: Progress, scope: Scope) -> dict[str, Verdict]:
-    found = {}
-    for part, ask in progress.step.asks.items():
-        answer = progress.answer_to(part)
-        if answer is not None and progress.is_revealed and progress.verdict_on(part) is None:
-            found[part] = ask.judged(answer, scope)
-    return found
-
-
-def _score(score: Expression, scope: Scope, trouble: str) -> tuple[float | None, str]:
-    try:
-        value = score.value(scope)
+        return expression.value(scope), ""
     except InputError as error:
         return None, str(error)
-    return (None if value is None else float(value)), trouble
 
 
 # Plays a lesson without a page and says what is wrong with it: what its runs do not show, and what cannot be done.

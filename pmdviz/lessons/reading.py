@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Hashable
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -17,9 +16,8 @@ from markdown_it import MarkdownIt
 from yaml.nodes import MappingNode, Node
 
 from pmdviz.errors import InputError, shown, unknown, words_of
-from pmdviz.lessons.lesson import Ask, Hint, Lesson, Number, Option, Race, Step, check_steps
-from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
-from pmdviz.presets.file_values import Block, expression, flag, known_keys, mapping, real, template, text, texts, whole
+from pmdviz.lessons.lesson import Lesson, Step, check_steps
+from pmdviz.presets.models import read
 
 # The YAML blocks of a lesson: names and values, each once, and nothing that refers to another place.
 
@@ -83,87 +81,22 @@ def _words(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-# Reads a question of a lesson: a choice with a text per option, or a number with a tolerance.
-
-QUESTION = ("ask", "options", "number", "confidence")
-OPTION = ("say", "because", "right", "to")
-NUMBER = ("right", "tolerance", "unit", "close", "low", "high", "scale")
-LETTERS = "abcdefgh"
-
-
-def read_ask(block: Block, key: str, what: str) -> Ask | None:
-    """The question of a step's block; None where it has none. Raises InputError."""
-    if key not in block:
-        return None
-    told, what = mapping(block, key, what), f"`{key}` of {what}"
-    known_keys(told, QUESTION, what)
-    words = text(told, "ask", what, needed=True)
-    if ("options" in told) == ("number" in told):
-        raise InputError(f"{what} needs either `options` or a `number`")
-    number = _number(mapping(told, "number", what), f"the number of {what}") if "number" in told else None
-    options = _options(told["options"], what) if "options" in told else {}
-    return Ask(words, options, number, flag(told, "confidence", what))
-
-
-def _options(given: Any, what: str) -> dict[str, Option]:
-    if not isinstance(given, list) or len(given) < 2 or not all(isinstance(one, Mapping) for one in given):
-        raise InputError(f"the options of {what} are a list of at least two entries; given: {shown(given)}")
-    if len(given) > len(LETTERS):
-        raise InputError(f"{what} has {len(given)} options; at most {len(LETTERS)} can be told apart")
-    found = [_option(one, f"option {letter} of {what}") for letter, one in zip(LETTERS, given, strict=False)]
-    if not any(option.right or option.when for option in found):
-        raise InputError(f"{what} has no right option; mark one with `right: true`, or with what makes it right")
-    return dict(zip(LETTERS, found, strict=False))
-
-
-def _option(one: Block, what: str) -> Option:
-    known_keys(one, OPTION, what)
-    option = Option(text(one, "say", what, needed=True), template(one, "because", what), to=text(one, "to", what))
-    if isinstance(one.get("right", False), bool):
-        return replace(option, right=one.get("right", False))
-    return replace(option, when=expression(one, "right", what))
-
-
-def _number(told: Block, what: str) -> Number:
-    known_keys(told, NUMBER, what)
-    right = expression(told, "right", what)
-    if right is None:
-        raise InputError(f"{what} needs `right`: an expression about the run, or a number")
-    close, low, high = (template(told, key, what) for key in ("close", "low", "high"))
-    tolerance, scale = real(told, "tolerance", what), real(told, "scale", what, 0.0)
-    return Number(right, tolerance, close, low, high, text(told, "unit", what), scale)
-
-
 LONGEST = 100_000  # characters of a file
 OPENED = re.compile(r"^[`~]{3,}\s*\{step\}", re.M)  # a step that begins
 TERM = re.compile(r"\{term\}`([^`\n]+)`")  # a word of the glossary, as MyST writes it
-HEAD = ("title", "position", "question", "minutes")
-STEP = (
-    *("title", "recipe", "race", "experiment", "controls", "question", "after", "goal", "solution", "score", "hints"),
-    *("reveal", "diagnosis", "trace", "skip", "to"),
-)
-HINT = ("say", "try")
-RACE = ("entrants", "target", "target_options", "budget", "seeds")
 SHOWS = ("recipe", "race", "experiment")
-USUAL_MINUTES, USUAL_POSITION = 10, 1000
 
 
-def read_lesson(name: str, words: str) -> tuple[Lesson, int]:
-    """The lesson of a file's text, and its position in the list.
-
-    Raises InputError for what is no lesson: which step, which key, what was given.
-    """
+def read_lesson(name: str, words: str) -> Lesson:
+    """The lesson of a file's text. Raises InputError for what is no lesson: which step, which key, what was given."""
     if len(words) > LONGEST:
         raise InputError(f"a lesson has at most {LONGEST:,} characters; this one has {len(words):,}")
     what, terms = f"lesson {name!r}", tuple(TERM.findall(words))
     head, body = split(TERM.sub(r"\1", words), what)
-    known_keys(head, HEAD, what)
-    title, question = (text(head, key, what, needed=True) for key in ("title", "question"))
-    minutes = whole(head, "minutes", what, USUAL_MINUTES)
     before, fences = _parted(body)
-    lesson = Lesson(name, title, question, minutes, before, tuple(map(_step, fences)), terms)
+    lesson = read(Lesson, head, what, name=name, text=before, steps=tuple(map(_step, fences)), terms=terms)
     check_steps(lesson)
-    return lesson, whole(head, "position", what, USUAL_POSITION)
+    return lesson
 
 
 def _parted(body: str) -> tuple[str, list[Any]]:
@@ -194,75 +127,9 @@ def _step(token: Any) -> Step:
     if OPENED.search(token.content):
         raise InputError(f"{what} does not end before the next one begins; close it by a line of {token.markup}")
     block, words = split(token.content, what)
-    known_keys(block, STEP, what)
     if sum(key in block for key in SHOWS) > 1:
         raise InputError(f"{what} may have one of {', '.join(SHOWS)}; given: {shown([*block])}")
-    return Step(
-        name=name.strip(),
-        title=text(block, "title", what, needed=True),
-        text=words,
-        run=mapping(block, "recipe", what) if "recipe" in block else None,
-        race=_race(block, what),
-        experiment=text(block, "experiment", what, needed="experiment" in block),
-        controls=texts(block, "controls", what),
-        question=read_ask(block, "question", what),
-        after=read_ask(block, "after", what),
-        goal=expression(block, "goal", what),
-        solution=_solution(block, what),
-        score=expression(block, "score", what),
-        hints=_hints(block, what),
-        reveal=text(block, "reveal", what),
-        diagnosis=_diagnosis(block, what),
-        trace=text(block, "trace", what),
-        skip=flag(block, "skip", what),
-        to=text(block, "to", what),
-    )
-
-
-def _race(block: Block, what: str) -> Race | None:
-    if "race" not in block:
-        return None
-    told = dict(mapping(block, "race", what))
-    known_keys(told, RACE, f"the race of {what}")
-    entrants = told.pop("entrants", None)
-    if not isinstance(entrants, Mapping) or not all(isinstance(one, str) and one.isidentifier() for one in entrants):
-        raise InputError(f"the race of {what} needs `entrants`: name: method, one each; given: {shown(entrants)}")
-    return Race(dict(entrants), told)
-
-
-def _hints(block: Block, what: str) -> tuple[Hint, ...]:
-    given = block.get("hints", [])
-    if not isinstance(given, list) or not all(isinstance(one, (str, Mapping)) for one in given):
-        raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; given: {shown(given)}")
-    return tuple(Hint(one) if isinstance(one, str) else _hint(one, f"a hint of {what}") for one in given)
-
-
-def _hint(one: Block, what: str) -> Hint:
-    known_keys(one, HINT, what)
-    tried = one.get("try", [])
-    settings = tried if isinstance(tried, list) else [tried]
-    if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in settings):
-        raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; given: {shown(tried)}")
-    return Hint(text(one, "say", what, needed=True), tuple(settings))
-
-
-def _solution(block: Block, what: str) -> dict[int, Mapping[str, Any]]:
-    given = block.get("solution", {})
-    if not isinstance(given, Mapping) or not all(_is_change(at, values) for at, values in given.items()):
-        raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; given: {shown(given)}")
-    return dict(given)
-
-
-def _is_change(at: Any, values: Any) -> bool:
-    whole_at = isinstance(at, int) and not isinstance(at, bool) and at >= 0
-    return whole_at and isinstance(values, Mapping) and all(isinstance(name, str) for name in values)
-
-
-def _diagnosis(block: Block, what: str) -> tuple[Diagnosis, ...]:
-    try:
-        return read_diagnoses(block["diagnosis"]) if "diagnosis" in block else ()
-    except InputError as error:
-        raise InputError(f"`diagnosis` of {what}: {error}") from None
+    return read(Step, block, what, name=name.strip(), text=words)
 
 
 # Lessons in folders: those that come with the package, and a lecturer's own beside them.
@@ -270,8 +137,6 @@ def _diagnosis(block: Block, what: str) -> tuple[Diagnosis, ...]:
 FOLDER = "PMDVIZ_LESSONS"  # environment variable: a folder with lessons of one's own
 SUFFIX = ".md"
 log = logging.getLogger(__name__)
-
-Placed = tuple[Lesson, int]  # a lesson and its position in the list
 
 
 def text_of(file: Traversable) -> str:
@@ -283,24 +148,14 @@ def text_of(file: Traversable) -> str:
         raise InputError(f"{shown(str(file))} cannot be opened: {reason}") from None
 
 
-def read_file(file: Traversable) -> Placed:
-    """The lesson of a file, named as the file is. Raises InputError."""
-    return read_lesson(file.name.removesuffix(SUFFIX), text_of(file))
-
-
-def read_folder(folder: Traversable) -> dict[str, Placed]:
-    """The lessons of a folder by name. Raises InputError for a file that is none."""
-    return {name: read_file(file) for name, file in _files(folder).items()}
-
-
-def with_own(ours: dict[str, Placed], folder: Traversable | None) -> dict[str, Placed]:
+def with_own(ours: dict[str, Lesson], folder: Traversable | None) -> dict[str, Lesson]:
     """Ours and those of a folder; a file that is no lesson, or has a name of ours, is left out, which the log says."""
     found = dict(ours)
     for name, file in _files(folder).items() if folder is not None else ():
         try:
             if name in ours:
                 raise InputError(f"there is a lesson {name!r} already; give the file another name")
-            found[name] = read_file(file)
+            found[name] = read_lesson(name, text_of(file))
         except InputError as error:
             log.warning("lesson %s is left out: %s", file.name, words_of(error))
     return found
@@ -339,8 +194,9 @@ def _loaded() -> dict[str, Lesson]:
     except InputError as error:  # a server has said so as it started
         log.warning("%s", error)
         folder = None
-    found = with_own(read_folder(resources.files(__package__) / "files"), folder)
-    return {lesson.name: lesson for lesson, position in sorted(found.values(), key=lambda one: (one[1], one[0].name))}
+    files = _files(resources.files(__package__) / "files")
+    found = with_own({name: read_lesson(name, text_of(file)) for name, file in files.items()}, folder)
+    return {one.name: one for one in sorted(found.values(), key=lambda one: (one.position, one.name))}
 
 
 LESSONS = _loaded()

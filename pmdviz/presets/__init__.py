@@ -1,29 +1,45 @@
 """Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself.
 
 `check` says what its run shows, `diagnosis` why, with the numbers of the run, and each of its `hints` what to try and
-what then comes out; all are tried on several seeds by a test. docs/presets.md describes the files.
+what then comes out; all are tried on several seeds by a test. docs/presets.md describes the files. Those of experiments
+are in `experiments/`: their `check` is about the experiment's summary, and a test runs each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
-from pmdviz.errors import InputError, shown, unknown
-from pmdviz.expressions import Expression
-from pmdviz.presets.checks import Hint
-from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
-from pmdviz.presets.file_values import known_keys, read_yaml, text
+from pmdviz.errors import unknown
+from pmdviz.presets.measures import Diagnoses
+from pmdviz.presets.models import MaybeTest, MaybeWhole, Names, Real, Test, Text, Whole, listed, read, read_yaml
 
-NEEDED = ("title", "position", "question", "watch", "trace", "check", "diagnosis", "hints", "recipe")
-KEYS = (*NEEDED, "needs")  # of a file
-HINT = tuple(each.name for each in fields(Hint))
-TEXTS = ("title", "question", "watch", "trace")
+
+@dataclass(frozen=True)
+class Hint:
+    """Something to try: the words, what is changed, when, and what then holds.
+
+    `knobs` are set after the fraction `after` of the budget: 0 before the start, 1 while the run stands at its end.
+    `options` are the target's, which a run has from its start on. A hint without a change says what the preset's own
+    run shows. `expect` is about the run with the changes.
+    """
+
+    say: Text
+    knobs: Names = field(default_factory=dict)
+    options: Names = field(default_factory=dict)
+    budget: MaybeWhole = None
+    after: Real = 0.0
+    expect: MaybeTest = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether something is changed."""
+        return bool(self.knobs or self.options) or self.budget is not None
 
 
 @dataclass(frozen=True)
@@ -44,17 +60,23 @@ class Preset:
     hints : tuple of Hint
     parts : mapping
         Of its recipe, as a file has them.
+    position : int
+        In the menu: the lowest comes first.
+    needs : str
+        A module without which it is left out; "" for none.
     """
 
     name: str
-    title: str
-    question: str
-    watch: str
-    trace: str
-    check: Expression
-    diagnosis: tuple[Diagnosis, ...]
-    hints: tuple[Hint, ...]
-    parts: Mapping[str, Any]
+    title: Text
+    question: Text
+    watch: Text
+    trace: Text
+    check: Test
+    diagnosis: Diagnoses
+    hints: Annotated[tuple[Hint, ...], listed(Hint, "a hint")]
+    parts: Names = field(metadata={"key": "recipe"})
+    position: Whole
+    needs: Text = ""
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -72,6 +94,65 @@ class Preset:
         return " ".join(hint.say for hint in self.hints)
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """What holds for some entries of a summary, at least one.
+
+    Attributes
+    ----------
+    expect : mapping
+        Column -> [low, high], or the very value.
+    where : mapping
+        Column -> value: the entries that it is about; {}: all of them.
+    """
+
+    expect: Names
+    where: Names = field(default_factory=dict)
+
+    def failures(self, summary: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Which bounds do not hold, in words; [] for none."""
+        own = [entry for entry in summary if all(entry.get(name) == value for name, value in self.where.items())]
+        if not own:
+            return [f"no entry has {dict(self.where)}"]
+        return [
+            f"{name} = {entry.get(name)}, not in {wanted} (where {dict(self.where) or 'all'})"
+            for entry in own
+            for name, wanted in self.expect.items()
+            if not _holds(entry.get(name), wanted)
+        ]
+
+
+@dataclass(frozen=True)
+class ExperimentPreset:
+    """An experiment and its knobs, with a title, the question that they answer, and what is to come out.
+
+    Attributes
+    ----------
+    name, title, question, experiment : str
+    check : tuple of Expectation
+    knobs : mapping
+        Those that differ from their defaults.
+    """
+
+    name: str
+    title: Text
+    question: Text
+    experiment: Text
+    check: Annotated[tuple[Expectation, ...], listed(Expectation, "an expectation")]
+    knobs: Names = field(default_factory=dict)
+
+    def failures(self, summary: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What a summary does not show of that which it should, in words; [] for nothing."""
+        return [words for each in self.check for words in each.failures(summary)]
+
+
+def _holds(value: Any, wanted: Any) -> bool:
+    if not isinstance(wanted, list):
+        return bool(value == wanted)
+    low, high = wanted
+    return isinstance(value, (int, float)) and low <= value <= high
+
+
 def find_preset(name: str) -> Preset:
     """The preset of that name. Raises InputError."""
     if name not in PRESETS:
@@ -79,38 +160,32 @@ def find_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
+def find_experiment_preset(name: str) -> ExperimentPreset:
+    """The preset of that name. Raises InputError."""
+    if name not in EXPERIMENT_PRESETS:
+        raise unknown("preset of an experiment", name, EXPERIMENT_PRESETS)
+    return EXPERIMENT_PRESETS[name]
+
+
 def read_preset(name: str, parts: Any) -> Preset:
     """The preset of a file's content. Raises InputError: which key, what was given."""
-    if not isinstance(parts, Mapping):
-        raise InputError(f"preset {name!r} must be names and values; given: {shown(parts)}")
-    known_keys(parts, KEYS, f"preset {name!r}")
-    for key in NEEDED:
-        if key not in parts:
-            raise InputError(f"preset {name!r} needs `{key}`")
-    return Preset(
-        name,
-        **{key: text(parts, key, f"preset {name!r}", needed=True) for key in TEXTS},
-        check=Expression(parts["check"]),
-        diagnosis=read_diagnoses(parts["diagnosis"]),
-        hints=tuple(_hint(name, each) for each in parts["hints"]),
-        parts=parts["recipe"],
-    )
+    return read(Preset, parts, f"preset {name!r}", name=name)
 
 
-def _hint(name: str, parts: Mapping[str, Any]) -> Hint:
-    known_keys(parts, HINT, f"a hint of preset {name!r}")
-    return Hint(**{**parts, "expect": Expression(parts["expect"]) if "expect" in parts else None})
+def _files(folder: str = "") -> dict[str, Any]:
+    """Name -> plain values of the files in a folder, by name."""
+    found = resources.files(__name__) / folder
+    files = {file.name.removesuffix(".yaml"): file for file in found.iterdir() if file.name.endswith(".yaml")}
+    return {name: read_yaml(files[name].read_text(encoding="utf-8")) for name in sorted(files)}
 
 
 def _loaded() -> dict[str, Preset]:
-    files = [entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(".yaml")]
-    plain = [(entry.name.removesuffix(".yaml"), read_yaml(entry.read_text(encoding="utf-8"))) for entry in files]
-    there = [(name, parts) for name, parts in plain if "needs" not in parts or find_spec(parts["needs"])]
-    return {name: read_preset(name, parts) for name, parts in sorted(there, key=_position)}
-
-
-def _position(entry: tuple[str, dict]) -> tuple[int, str]:
-    return entry[1]["position"], entry[0]
+    presets = [read_preset(name, parts) for name, parts in _files().items()]
+    there = [preset for preset in presets if not preset.needs or find_spec(preset.needs)]
+    return {preset.name: preset for preset in sorted(there, key=lambda preset: preset.position)}
 
 
 PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default
+EXPERIMENT_PRESETS = {
+    name: read(ExperimentPreset, parts, f"preset {name!r}", name=name) for name, parts in _files("experiments").items()
+}

@@ -1,17 +1,23 @@
-"""What the expressions of presets and lessons can ask of a run, by name: MEASURES, and the columns of its history."""
+"""What the expressions of presets and lessons can ask of a run, and what a diagnosis says of it.
+
+Names are those of MEASURES, metrics, knobs, and the columns of the run's history.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pmdviz.engine.run import Run
-from pmdviz.errors import unknown
+from pmdviz.errors import InputError, unknown
+from pmdviz.expressions import Scope
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.modes import modes
+from pmdviz.presets.models import Sentence, Test, listed
 
 
 def _lightest(run: Run) -> tuple[float, float] | None:
@@ -129,3 +135,102 @@ def names_of(run: Run, ratios: bool = False) -> list[str]:
     """All that an expression about a run may name."""
     settings = (*run.recipe.target_options, *run.final.knobs.specs())
     return sorted({*MEASURES, *METRICS, *run.history, *settings, *(RATIOS if ratios else ())})
+
+
+# What expressions can ask of the runs of a race, and where nothing is on show.
+
+
+class RaceScope:
+    """The runs of a race as an expression sees them: `plain.tv` is the TV at the end of the entrant `plain`.
+
+    Parameters
+    ----------
+    runs : mapping
+        Name of an entrant in the lesson's file -> its run.
+    """
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self._scopes = {name: RunScope(run) for name, run in runs.items()}
+
+    def value(self, name: str) -> Any:
+        """The value at the end of an entrant's run. Raises InputError for an unknown name."""
+        entrant, dot, measure = name.partition(".")
+        if entrant not in self._scopes:
+            raise unknown("entrant of this race", entrant, self._scopes)
+        if not dot:
+            raise InputError(f"of entrant {entrant!r} a name must be asked for, such as {entrant}.tv")
+        return self._scopes[entrant].value(measure)
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """Raises InputError: the entrants have measured frames of their own, which do not go together."""
+        raise InputError("of a race the ends alone are compared: lowest, ever, when and the like are about one run")
+
+    def constant(self, name: str) -> bool:
+        """No: of the entrants' histories nothing is known here."""
+        return False
+
+
+class NoScope:
+    """Where no run is on show: an expression may have numbers alone."""
+
+    def value(self, name: str) -> Any:
+        """Raises InputError: there is no run."""
+        raise InputError(f"no run is on show here that has {name!r}")
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """None."""
+        return ()
+
+    def constant(self, name: str) -> bool:
+        """No: there is no name."""
+        return False
+
+
+def scope_of(shown: Run | Mapping[str, Run] | None) -> Scope:
+    """The scope of what is on show: a run, the runs of a race by entrant, or None."""
+    if shown is None:
+        return NoScope()
+    return RunScope(shown) if isinstance(shown, Run) else RaceScope(shown)
+
+
+# A sentence on what went on in a run, computed from it: the first of several that is true of the run.
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A sentence with numbers of the run, and when it is true.
+
+    Attributes
+    ----------
+    when : Expression
+        What the sentence claims; it is said of no run of which this does not hold.
+    say : Template
+    """
+
+    when: Test
+    say: Sentence
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it asks for."""
+        return self.when.names | self.say.names
+
+    @property
+    def over_history(self) -> bool:
+        """Whether it is about more than the last frame."""
+        return self.when.over_history or self.say.over_history
+
+
+Diagnoses = Annotated[tuple[Diagnosis, ...], listed(Diagnosis, "a diagnosis")]
+
+
+def diagnose(diagnoses: Iterable[Diagnosis], scope: Scope) -> str:
+    """The sentence of the first that is true of the run; "" where none is. Raises InputError for an unknown name."""
+    return next((each.say.words(scope) for each in diagnoses if each.when.holds(scope)), "")
+
+
+def contradictions(diagnoses: Sequence[Diagnosis], scope: Scope) -> list[str]:
+    """Why none of them is true of the run, one sentence each; [] where one is, or where there are none."""
+    if not diagnoses or any(each.when.holds(scope) for each in diagnoses):
+        return []
+    return [f"the diagnosis {each.say.text!r} contradicts the run: {each.when.why(scope)}" for each in diagnoses]

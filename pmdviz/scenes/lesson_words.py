@@ -18,8 +18,7 @@ from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
-from pmdviz.presets.diagnosis import diagnose
-from pmdviz.presets.measures import RunScope
+from pmdviz.presets.measures import RunScope, diagnose
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
 
 Node = list[Any]  # tag, attributes and what is in it

@@ -36,9 +36,8 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.task import pool_for
-from pmdviz.lab.pages.lessons import LessonsPage
-from pmdviz.lab.pages.methods import MethodsPage
-from pmdviz.lab.panels.lesson.guide import BESIDE, Guide
+from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
+from pmdviz.lab.panels.guide import BESIDE, Guide
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import bookkeeping, handlers, logs
@@ -58,7 +57,9 @@ class LessonBeside:
         self._tabs, self._open, self._large = tabs, False, False
         look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         self._room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
-        self.view = pn.Column(self._room, tabs.view, stylesheets=[css.PART, css.static("lesson_beside.css")], **look)
+        self.view = pn.Column(
+            self._room, tabs.view, stylesheets=[css.PART, css.static("lessons.css", "lesson_beside")], **look
+        )
         self._aside = pn.pane.HTML(ASIDE, stylesheets=[css.TEXT], css_classes=[css.HIDDEN], margin=12)
         self.controls = pn.Column(self._aside, tabs.controls, stylesheets=[css.PART], **look)
         tabs.bar.param.watch(handed(lambda event: self._dress()), "active")
@@ -307,7 +308,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         doc.template_variables.update(opening=OPENING, chrome=page_script())
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=FRAME_JS.read_text(encoding="utf-8")))
-        doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
+        doc.js_on_event("connection_lost", CustomJS(code=css.MAKE + css.static("frames.js", "lost")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
         pn.state.onload(handed(lab.ready))

@@ -63,8 +63,8 @@ class TabBar(JSComponent):
     active = param.String(default="")
     notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
-    _esm = css.static("tabs.js")
-    _stylesheets = [css.static("tabs.css")]
+    _esm = css.MAKE + css.static("page.js", "tabs")
+    _stylesheets = [css.static("lab.css", "tabs")]
 
 
 class Tabs:

@@ -22,6 +22,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
+from pmdviz.files import static_text
 from pmdviz.scenes import style
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
 
@@ -70,7 +71,7 @@ def describe_by_tag(figure: Figure) -> None:
     figure.js_on_change("tags", tell)
 
 
-MOVING_JS = (Path(__file__).with_name("static") / "moving.js").read_text(encoding="utf-8")
+MOVING_JS = static_text(Path(__file__).with_name("static") / "figures.js", "moving")
 
 
 def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None:
@@ -181,7 +182,6 @@ def _theme_axis(axis: Axis, colours: Theme, px: int) -> None:
 # The script and the style that draw `scenes.inside`: the same for the page, a notebook and an exported player.
 
 _STATIC = Path(__file__).with_name("static")
-SCRIPTS = "inside_words.js", "inside_paint.js", "inside_batch.js", "inside_theatre.js", "inside_parts.js", "inside.js"
 GAIN, LOSS = {False: "#C24E00", True: "#FF9A4D"}, {False: "#0067A8", True: "#6CC3FF"}
 MIDDLE, BARS = {False: "#c9c9c9", True: "#4a4a4a"}, {False: "#d2d2d2", True: "#4a4a4a"}
 
@@ -199,17 +199,17 @@ def _inside_palette(theme: Theme, dark: bool) -> dict[str, object]:
 def inside_script() -> str:
     """JavaScript that defines `inside_view(host)`, and nothing else."""
     palettes = {name: _inside_palette(style.theme(dark), dark) for name, dark in (("light", False), ("dark", True))}
-    text = "".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    text = static_text(_STATIC / "inside.js")
     inner = f"const PALETTES = {json.dumps(palettes)}\n{text}\nreturn inside_view"
     return f"const inside_view = (() => {{\n{inner}\n}})()\n"
 
 
 def pick_by_tap(figure: Any) -> None:
     """Have a tap on the stage pick a particle: its script tells the page where it was, and no server."""
-    code = (_STATIC / "pick.js").read_text(encoding="utf-8")
+    code = static_text(_STATIC / "figures.js", "pick")
     figure.js_on_event(Tap, CustomJS(args={"stage": figure}, code=code))
 
 
 def inside_stylesheet() -> str:
     """The style of what it makes."""
-    return (_STATIC / "inside.css").read_text(encoding="utf-8")
+    return static_text(_STATIC / "inside.css")

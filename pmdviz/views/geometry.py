@@ -19,6 +19,7 @@ from bokeh.models import (
     Range1d,
 )
 
+from pmdviz.files import static_text
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import (
     CORNERS,
@@ -51,7 +52,7 @@ HIGHEST = 1.0  # per unit of theta: the most peaked posterior reaches 0.8
 TIGHT = {"glyph_width": 18, "spacing": 8, "label_standoff": 3}  # px: a phone is narrow
 HEIGHT = 240  # px of the two charts
 TIPS = [("step", "@t"), *((f"q({name})", f"@{name}{{0.000}}") for name in STATES)]
-DRAG_JS = (Path(__file__).with_name("static") / "drag_start.js").read_text(encoding="utf-8")
+DRAG_JS = static_text(Path(__file__).with_name("static") / "figures.js", "drag_start")
 
 
 class Layered:

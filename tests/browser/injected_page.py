@@ -6,9 +6,8 @@ import panel as pn
 from pmdviz import custom_target, presets
 from pmdviz.engine.recipe import Recipe
 from pmdviz.expressions import Expression, Template
-from pmdviz.presets import Preset
-from pmdviz.presets.checks import Hint
-from pmdviz.presets.diagnosis import Diagnosis
+from pmdviz.presets import Hint, Preset
+from pmdviz.presets.measures import Diagnosis
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 asked = [0]
@@ -41,6 +40,7 @@ presets.PRESETS["evil"] = Preset(
     (Diagnosis(Expression("iteration >= 0"), Template(EVIL)),),
     (Hint(say=EVIL),),
     Recipe("gaussian", made_with={"x": EVIL}).to_dict(),
+    position=1,
 )
 
 from pmdviz.serve.pages import lab_page  # noqa: E402  (after the preset is in the table)

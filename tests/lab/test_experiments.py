@@ -20,7 +20,7 @@ from pmdviz.lab.loop import work as experiment_work
 from pmdviz.lab.loop.work import ExperimentWork
 from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.lab.panels.experiments import EMPTY, ExperimentResults
-from pmdviz.presets.experiments import EXPERIMENT_PRESETS
+from pmdviz.presets import EXPERIMENT_PRESETS
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
 
@@ -50,8 +50,8 @@ def run(page, insist=False):
     """Press Run on a page with an event loop, and wait until it is over."""
 
     async def act():
-        page.experiments._choose(usual("recurrence")._replace(knobs=EXPERIMENTS["recurrence"].Knobs.checked(QUICK)))
-        page.experiments._run(insist)
+        page.experiments.choose(usual("recurrence")._replace(knobs=EXPERIMENTS["recurrence"].Knobs.checked(QUICK)))
+        page.experiments.run(insist)
         while page.buttons["Measure"].disabled:
             await asyncio.sleep(0.01)
 
@@ -131,7 +131,7 @@ def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
     assert (
         again.choice == panel.choice and again.chosen.value == "descent" and again.form.controls["correlation"].changed
     )
-    panel.sharing._copy()
+    panel.sharing.copy()
     assert panel.sharing._ack.text == text and panel.sharing._ack.copies == 1
 
 

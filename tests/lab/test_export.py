@@ -19,7 +19,7 @@ from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ExportTask
-from pmdviz.lab.panels.export import RACE, RUN, ExportPanel
+from pmdviz.lab.panels.folds import RACE, RUN, ExportPanel
 from tests.lab.threads import until
 
 

@@ -8,7 +8,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.lab.loop import work as fit_work
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.fit import CANCELLED, FitPanel
+from pmdviz.lab.panels.folds import CANCELLED, FitPanel
 from tests.lab.threads import until
 
 INDEPENDENT = Recipe("gaussian", "pmd", draws="independent", num_particles=200)

@@ -6,7 +6,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.inside import InsidePanel
+from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.scenes.inside import START
 from pmdviz.views import StageView
 

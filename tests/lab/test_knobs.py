@@ -1,6 +1,6 @@
 import pytest
 
-from pmdviz.lab.controls.knobs import KnobForm, as_text
+from pmdviz.lab.controls.widgets import KnobForm, as_text
 from pmdviz.methods import METHODS
 
 

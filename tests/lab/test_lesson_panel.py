@@ -10,8 +10,8 @@ import pytest
 from pmdviz.lab import Lab
 from pmdviz.lab.links import LessonLink, attempt_query, read
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.lesson import guide as acts
-from pmdviz.lab.panels.lesson.guide import BROKEN, Guide
+from pmdviz.lab.panels import guide as acts
+from pmdviz.lab.panels.guide import BROKEN, Guide
 from pmdviz.serve.tabs import PageSpec, Tabs
 from tests.lab.threads import drawing, until
 from tests.lessons.samples import SMALL as WITH_A_RACE

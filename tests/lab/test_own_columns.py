@@ -6,7 +6,7 @@ import pytest
 from pmdviz.data.cells import read_cells
 from pmdviz.data.tables import held, hold
 from pmdviz.errors import InputError
-from pmdviz.lab.panels.own_data.dialog import held_out_words, role_names, table_options
+from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
 from pmdviz.targets import TARGETS
 from pmdviz.targets.table_form import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
 from tests.support.tables import looped

@@ -27,7 +27,7 @@ async def brought(lab, what, value):
         lab.own.dialog.view.upload = f"1\n{name}\n{content}"
         assert lab.own.dialog.view.upload == ""  # it is kept no longer
     else:
-        lab.own.dialog._hear(what, value)
+        lab.own.dialog._hear({what: value})
     await until(lambda: not lab.own.dialog.view.busy)
     return lab.own.dialog.view.told
 
@@ -38,7 +38,7 @@ async def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sen
         await brought(lab, "text", far)
         await brought(lab, "scale", False)
         opens = lab.own.dialog.view.opens
-        lab.own.dialog._hear("use", True)
+        lab.own.dialog._hear({"use": True})
         await until(lambda: lab.own.dialog.view.opens > opens)
         assert "mean" in lab.own.dialog.view.told["misfit"]
         assert lab.own.dialog.view.told["columns"]  # to be chosen otherwise
@@ -65,7 +65,7 @@ async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_
         assert "chosen as input: none" in told["misfit"]
         for odd in ({"file": 3}, {"text": None}, {"roles": "xy"}, {"roles": [1, 2]}, {"scale": []}, {"": ""}, [1]):
             lab.own.dialog.view._handle_msg(odd)
-        lab.own.dialog._hear("use", True)  # what does not fit cannot be used
+        lab.own.dialog._hear({"use": True})  # what does not fit cannot be used
         lab._act("step")
         await until(lambda: lab.last.frame.iteration == 1)
         assert not lab.last.frame.target.tables
@@ -76,7 +76,7 @@ async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_
         assert (told["columns"][0]["kind"], told["columns"][0]["role"]) == ("numbers", "input")
         assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
         assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
-        lab.own.dialog._hear("use", True)
+        lab.own.dialog._hear({"use": True})
         await until(lambda: lab.last.frame.target.tables)
         assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
         np.testing.assert_allclose(data_of(lab).std(), 1, atol=1e-4)

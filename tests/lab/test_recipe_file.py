@@ -6,7 +6,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
-from pmdviz.lab.controls.setup import next_recipe
+from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.controls.sharing import OPENING, RecipeFile
 from tests.support.tables import looped
 

@@ -6,9 +6,9 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab.controls.setup import next_recipe
+from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.status import panel_html, result_words, slow_words
+from pmdviz.lab.panels.status import fields_html, result_words, slow_words, status_fields
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import marked, state
@@ -40,9 +40,9 @@ def test_pending_knobs_are_named_and_a_bandwidth_redraws_at_once(runner):
     after = runner.set({"batch_size": 10})
     assert after.pending == {"batch_size": "takes effect at the next step"}
     words = marked(state(after.frame))
-    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(after)
+    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in fields_html(status_fields(after))
     label = after.frame.knobs.specs()["batch_size"].label
-    assert f"{label}: takes effect at the next step" in panel_html(after)
+    assert f"{label}: takes effect at the next step" in fields_html(status_fields(after))
     redrawn = runner.set({"bandwidth": 2.0})
     assert redrawn.metrics["tv"] != before.metrics["tv"]
     assert redrawn.frame.iteration == 3

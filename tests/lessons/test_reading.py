@@ -17,8 +17,8 @@ OURS = {file.name: file.read_text(encoding="utf-8") for file in (resources.files
 
 
 def test_a_file_becomes_the_lesson_that_it_says():
-    lesson, position = read_lesson("small", changed(("minutes: 3", "minutes: 3\nposition: 7")))
-    assert (lesson.name, lesson.title, lesson.minutes, position) == ("small", "A small lesson", 3, 7)
+    lesson = read_lesson("small", changed(("minutes: 3", "minutes: 3\nposition: 7")))
+    assert (lesson.name, lesson.title, lesson.minutes, lesson.position) == ("small", "A small lesson", 3, 7)
     assert lesson.text == "Before the first step." and not lesson.is_challenge
     first, detour, second, third = lesson.steps
     assert (first.name, first.text, first.reveal) == ("first", "The text of the first step.", "So it is.")
@@ -99,11 +99,11 @@ def test_what_is_wrong_is_said_with_its_step_and_key():
 
 def read_or_refused(text):
     try:
-        lesson, position = read_lesson("any", text)
+        lesson = read_lesson("any", text)
     except InputError as error:
         assert str(error) and "\n" not in str(error)
     else:
-        assert lesson.steps and position > 0
+        assert lesson.steps and lesson.position > 0
 
 
 @given(st.sampled_from([SMALL, *OURS.values()]), st.integers(0, 2**32), st.integers(1, 4))

@@ -5,8 +5,8 @@ from pmdviz.errors import InputError
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
 from pmdviz.metrics.modes import modes
-from pmdviz.presets.checks import run_of
 from pmdviz.presets.measures import RunScope, names_of
+from tests.support.presets import run_of
 
 
 @pytest.fixture(scope="module")

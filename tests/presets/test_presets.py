@@ -19,12 +19,18 @@ from pmdviz import presets
 from pmdviz.errors import InputError
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression
-from pmdviz.presets import PRESETS, find_preset, read_preset
-from pmdviz.presets.checks import NEVER, Hint, failures, run_of
-from pmdviz.presets.diagnosis import contradictions, diagnose
-from pmdviz.presets.experiments import EXPERIMENT_PRESETS, Expectation, find_experiment_preset
-from pmdviz.presets.measures import MEASURES, RunScope, names_of
+from pmdviz.presets import (
+    EXPERIMENT_PRESETS,
+    PRESETS,
+    Expectation,
+    Hint,
+    find_experiment_preset,
+    find_preset,
+    read_preset,
+)
+from pmdviz.presets.measures import MEASURES, RunScope, contradictions, diagnose, names_of
 from pmdviz.scenes.trace_columns import GROUPS
+from tests.support.presets import NEVER, failures, run_of
 
 FOLDER = Path(pmdviz.__file__).parent / "presets"
 QUICK = ("two_modes", "particles_die", "head_start")

@@ -78,9 +78,9 @@ Tune it.
 
 def small_lesson(name: str = "one_step") -> Lesson:
     """By default under the name of one that the package has."""
-    return read_lesson(name, SMALL)[0]
+    return read_lesson(name, SMALL)
 
 
 def small_challenge() -> Lesson:
     """A challenge whose score is a tenth of the number of particles."""
-    return read_lesson("five_passes", CHALLENGE)[0]
+    return read_lesson("five_passes", CHALLENGE)

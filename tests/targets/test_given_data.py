@@ -13,7 +13,7 @@ import pmdviz
 from pmdviz.data.cells import Limits, read_cells
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, InputWarning
-from pmdviz.lab.panels.own_data.dialog import Brought, _origin, _tried
+from pmdviz.lab.panels.own_data import Brought, _origin, _tried
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.table_form import chosen, rows_of, usual_roles
 

@@ -1,4 +1,6 @@
-// Each slider chooses one of the values for which everything was computed: paths, numbers, and words for a screen reader.
+// == begin: Before anything is laid out: sliders are there only where a script can answer them.
+document.documentElement.classList.add("scripted")
+// == essay: Each slider chooses one of the values for which everything was computed: paths, numbers, and words for a screen reader.
 const pictures = JSON.parse(document.getElementById("pictures").textContent)
 
 function show(name, k) {

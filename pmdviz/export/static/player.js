@@ -1,4 +1,125 @@
-// A film in a page of its own: frames come out of one run of 16-bit numbers, the pictures are the app's own figures.
+// == run: The pictures of a run: the stage, and the traces beside it.
+function make_scene(model) {
+  const {scales} = film
+  const names = ["particles", "approximate", "paths", "traces", "marks", "image", "others", "words"]
+  const ways = {x0: "x", y0: "y", x1: "x", y1: "y", alpha: "alpha", kind: "kind"}  // column -> its scale
+  const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
+  const [note, legend] = [model("note"), model("legend")]
+  const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, floats(text)]))
+
+  // Cells of colour, as many as in the first frame and in an array of its kind.
+  function show_image(place) {
+    const {data} = sources.image, [first] = data.image
+    sources.image.data = {...data, image: [new first.constructor(column(place, [0, film.image_step]), first.shape)]}
+  }
+
+  function stage(frame) {
+    const whole = column(frame.size, scales.size), size = whole.map((d) => Math.min(d, frame.largest))
+    sources.particles.data = {
+      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: whole.map((d) => d * d / frame.share),
+    }
+    if (frame.x0 || sources.paths.data.x0.length) sources.paths.data = Object.fromEntries(
+      Object.entries(ways).map(([name, scale]) => [name, frame.x0 ? column(frame[name], scales[scale]) : []])
+    )
+    sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
+    if (frame.other_x) sources.others.data = {x: column(frame.other_x, scales.x), y: column(frame.other_y, scales.y)}
+    if (frame.image) show_image(frame.image)
+    if (frame.text) sources.words.data = {...sources.words.data, text: frame.text}  // each word keeps its place
+    if (note.text !== frame.note) note.text = frame.note
+    const item = legend.items.find((item) => item.renderers[0].name === "particles")
+    if (item && item.label.value !== frame.label) item.label = {value: frame.label}
+  }
+
+  function traces(frame) {
+    if (!sources.traces) return
+    const seen = Object.entries(rows).map(([name, values]) => [name, values.subarray(0, frame.rows)])
+    sources.traces.data = Object.fromEntries(seen)
+    const marked = Object.entries(film.marks).map(([name, values]) => [name, values.slice(0, frame.marks)])
+    if (sources.marks.data.x.length !== frame.marks) sources.marks.data = Object.fromEntries(marked)
+  }
+
+  return {stage, traces}
+}
+// == race: The pictures of a race: a tile for each entrant in one figure, and one metric of all beside it.
+function make_scene(model) {
+  const {scales, metric, clock} = film
+  const [paths, words, fronts] = ["paths", "words", "fronts"].map(model)
+  const tile_models = film.frames[0].tiles.map((_, k) => [model(`particles-${k}`), model(`approximate-${k}`)])
+  const ways = {x0: "x", y0: "y", x1: "x", y1: "y", alpha: "alpha", kind: "kind"}  // column -> its scale
+  const pictures = model("image")
+  const rows = film.rows.map((columns) => (
+    Object.fromEntries(Object.entries(columns).map(([name, text]) => [name, floats(text)]))
+  ))
+
+  // The columns of all tiles one behind the other.
+  function joined(places, scale) {
+    const whole = new Float32Array(places.reduce((sum, [, length]) => sum + length, 0))
+    let at = 0
+    for (const place of places) {
+      whole.set(column(place, scale), at)
+      at += place[1]
+    }
+    return whole
+  }
+
+  function stage({tiles, state, note, images, image_step}) {
+    tiles.forEach((tile, k) => {
+      const part = (name, axis) => column(tile[name], scales[axis])
+      const [particles, approximate] = tile_models[k]
+      particles.data = {x: part("x", "x"), y: part("y", "y"), size: part("size", "size")}
+      approximate.data = {x: part("line_x", "x"), y: part("line_y", "y")}
+    })
+    const moved = tiles.filter((tile) => tile.x0)
+    if (moved.length || paths.data.x0.length) paths.data = Object.fromEntries(
+      Object.entries(ways).map(([name, scale]) => [name, joined(moved.map((tile) => tile[name]), scales[scale])])
+    )
+    words.data = {...words.data, state, note}
+    if (images) show_images(images, image_step)
+  }
+
+  function show_images(places, step) {
+    const {data} = pictures
+    const image = places.map((place, k) => new data.image[k].constructor(column(place, [0, step]), data.image[k].shape))
+    pictures.data = {...data, image}
+  }
+
+  function traces(frame) {
+    if (!fronts) return
+    const ends = frame.rows.map((seen, k) => {
+      const part = Object.entries(rows[k]).map(([name, values]) => [name, values.subarray(0, seen)])
+      model(`traces-${k}`).data = Object.fromEntries(part)
+      return seen - 1
+    })
+    fronts.data = {...fronts.data, x: ends.map((at, k) => rows[k][clock][at]), y: ends.map((at, k) => rows[k][metric][at])}
+  }
+
+  return {stage, traces}
+}
+// == inside: The panel "Inside this step" of an exported run: while it is open it follows the frame shown.
+function make_inside(pause) {
+  const place = at("inside")
+  if (!place) return { show() {}, toggle() {} }
+  const view = inside_view({ dark: film.dark, freeze: pause })
+  let last = null
+  const floats_at = ([start, length, ...scale]) => {
+    if (scale.length) return column([start, length], scale)
+    const n = length / 2, bits = new Uint32Array(n)
+    for (let i = 0; i < n; i++) bits[i] = numbers[start + n + i] * 65536 + numbers[start + i]
+    return new Float32Array(bits.buffer)
+  }
+  const draw = () => { if (place.open && last) view.show(last.inside, floats_at) }
+  place.append(view.root)
+  place.addEventListener("toggle", draw)
+  document.addEventListener("pmdviz-pick", ({ detail }) => view.pick_at(detail.x, detail.y, detail.per))
+  return {
+    show(frame) { last = frame; draw() },
+    toggle() {
+      place.open = !place.open
+      if (place.open) setTimeout(() => place.scrollIntoView({ block: "nearest" }), 50)  // when it has been filled
+    },
+  }
+}
+// == player: A film in a page of its own: frames come out of one run of 16-bit numbers, the pictures are the app's own figures.
 // `make_scene` of another script knows them: {stage, traces}, functions of a frame.
 const film = JSON.parse(document.getElementById("film").textContent)
 const at = (id) => document.getElementById(id)

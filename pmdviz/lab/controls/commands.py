@@ -1,21 +1,91 @@
-"""What a person asks of a run: to step, to begin anew, to restore the previous run."""
+"""What a person asks of a run: to step, to begin anew, to restore the previous run; and the recipe of a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import methodcaller
 from typing import Any, NamedTuple
 
 import panel as pn
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.lab.controls.setup import next_recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Live, Pace
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
+from pmdviz.methods import METHODS, Method
+from pmdviz.targets import Target, get_target
+
+# The recipe of a run that takes the place of another one: what was turned stays, as far as it fits.
+
+MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
+
+
+def _that_fits(method: str, target: Target | str) -> str:
+    """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
+    made = get_target(target)
+    fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
+    if method in fitting:
+        return method
+    return min(fitting, key=lambda name: _rank(METHODS[name]))
+
+
+def _rank(method: Method) -> tuple[bool, bool]:
+    """Which comes first of those that a target has all it takes for."""
+    return not type(method).__module__.startswith(MIRROR_DESCENT), "conditionals" not in method.requires
+
+
+def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
+    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError.
+
+    Another method or target has its own default budget, unless the budget is the person's own; a target on which the
+    method cannot run comes with another method.
+    """
+    if "recipe" in parts:
+        return parts["recipe"]
+    if "make" in parts:
+        return parts["make"]()
+    if "content" in parts:
+        return Recipe.from_json(parts["content"])
+    base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
+    parts = dict(parts)
+    if "option" in parts:
+        name, value = parts.pop("option")
+        parts["target_options"] = {**base.target_options, name: value}
+    if "options" in parts:  # several at once, a function of the target as it is now
+        parts["target_options"] = {**base.target_options, **parts.pop("options")(session.target)}
+    target = parts.get("target", base.custom or base.target)
+    method = parts.get("method") or _that_fits(base.method, target)
+    same = target is base.custom or target == base.target
+    usual_options = base.target_options if same and not base.custom else {}
+    made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
+    same_problem = alike(made, base)
+    knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
+    made = Recipe(
+        base.custom if target is base.custom else made.target,
+        method,
+        target_options=None if target is base.custom else made.target_options,
+        seed=parts.get("seed", base.seed),
+        **knobs,
+    )
+    return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
+
+
+def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
+    """What was turned stays, as far as it fits the new target; of another method nothing."""
+    if method != session.recipe.method:
+        return {}
+    way, now = session.recipe.make_method(), session.knobs
+    usual = way.fitted(type(now).defaults(), session.target).as_dict()
+    turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
+    return way.fitted(type(now).checked(turned), made.make_target()).as_dict()
+
+
+# What buttons and keys ask for.
 
 KEPT_RUNS = 5
 KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
@@ -61,9 +131,10 @@ class Commands:
             self._floor.forget()
         acts[name]()
 
-    def _paused(self, what: str, act: Callable[[Runner], Snapshot]) -> None:
-        self._pause()
-        self.live.do(what, act)
+    def _paused(self, what: str, act: Callable[[Runner], Any], **how: Any) -> None:
+        if self.live.playing:
+            self.live.play(False)
+        self.live.do(what, act, **how)
 
     def _toggle(self) -> None:
         """Play, Pause, or what both mean at the end of the run: play it again."""
@@ -88,10 +159,8 @@ class Commands:
 
     def visit(self, iteration: int, roughly: bool = False) -> None:
         """Go to an iteration of the run so far; of several that wait only to the newest."""
-        if self.live.playing:
-            self.live.play(False)
         act = methodcaller("visit", iteration, roughly)
-        self.live.do("going to an iteration", lambda runner: runner.travel(act), newest_only=True)
+        self._paused("going to an iteration", lambda runner: runner.travel(act), newest_only=True)
 
     def _end_branch(self, runner: Runner, act: Callable[[Past], None]) -> Snapshot:
         """Runs in the worker: one of the two runs goes, and both are kept for Undo."""
@@ -107,40 +176,33 @@ class Commands:
 
     def keep(self, put: Callable[[Kept], None]) -> None:
         """Hand on a copy of the run as it stands, to come back to by `give_back`."""
-        self._pause()
 
         def kept(runner: Runner) -> Snapshot:
             put(Kept(runner.copy(), [*self._before]))
             return runner.snapshot()
 
-        self.live.do("keeping the run", kept)
+        self._paused("keeping the run", kept)
 
     def give_back(self, kept: Kept) -> None:
         """The run that was kept, in place of whatever is there."""
-        self._pause()
 
         def back(runner: Runner) -> tuple[Runner, Snapshot]:
             self._before = kept.before
             return kept.runner, kept.runner.snapshot()
 
-        self.live.do("the previous run", back)
+        self._paused("the previous run", back)
 
     def lay(self, recipe: Recipe, begun: Callable[[], None]) -> None:
         """A lesson's run in place of this one; `begun` is called in the worker once it is there."""
-        self._pause()
-        with pn.io.hold():
-            self._dim(True)
 
         def laid(runner: Runner) -> tuple[Runner, Snapshot]:
             made = self._new_run(runner, {"recipe": recipe})
             begun()
             return made
 
-        self.live.do("the lesson's run", laid, newest_only=True)
-
-    def _pause(self) -> None:
-        if self.live.playing:
-            self.live.play(False)
+        with pn.io.hold():
+            self._dim(True)
+        self._paused("the lesson's run", laid, newest_only=True)
 
     def set_pace(self, pace: Pace) -> None:
         """How fast the run is shown while it plays."""

@@ -12,11 +12,19 @@ import panel as pn
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
-from pmdviz.lab import css
-from pmdviz.lab.controls.knobs import KnobForm
-from pmdviz.lab.controls.playback import small_button
-from pmdviz.lab.controls.setup import ProblemControls, fitting_methods, refused, select, set_value
-from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.controls.setup import ProblemControls, fitting_methods, refused
+from pmdviz.lab.controls.widgets import (
+    ASIDE,
+    WIDE,
+    KnobForm,
+    folded,
+    select,
+    set_value,
+    set_words,
+    small_button,
+    spoken,
+    text,
+)
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import Target, get_target
@@ -45,24 +53,18 @@ class EntrantCard:
         self._turn, self._remove = turn, remove
         self.form: KnobForm | None = None
         self._shown: tuple[Entrant, Target] | None = None
-        self._head = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0))
-        look: dict[str, Any] = {"margin": (2, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
-        self.view = pn.Card(header=self._head, collapsed=True, css_classes=["pmdviz-entrant"], **look)
-        self.view.param.watch(handed(self._on_open), "collapsed")
+        self.view = folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
 
-    def _on_open(self, event: Any) -> None:
-        if not event.new and self.form is None:
-            self.form = KnobForm(lambda name, value: self._turn(self, name, value))
-            remove = small_button("Remove")
-            remove.on_click(handed(lambda event: self._remove(self)))
-            self._fill()
-            self.view.extend([self.form, remove])
+    def _build(self) -> None:
+        self.form = KnobForm(lambda name, value: self._turn(self, name, value))
+        self._fill()
+        self.view.extend([self.form, small_button("Remove", lambda: self._remove(self))])
 
     def show(self, entrant: Entrant, target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""
         if self._shown != (entrant, target):
             self._shown = entrant, target
-            self._head.object = f"<b>{html.escape(entrant.title)}</b>"
+            self.view.header.object = f"<b>{html.escape(entrant.title)}</b>"
             self._fill()
 
     @property
@@ -91,35 +93,16 @@ class RaceSetup(ProblemControls):
         self._begin, self.recipe = begin, recipe
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
-        self.clock = select("Clock", CLOCK_MENU)
-        self.entrants = pn.Column(margin=0, sizing_mode="stretch_width")
+        self.clock = select("Clock", CLOCK_MENU, self._ask_by)
+        self.entrants = pn.Column(**WIDE)
         self.method = select("Add a method", {})
-        self.add = small_button("Add")
-        self.said = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0), sizing_mode="stretch_width")
-        self._watch()
+        self.add = small_button("Add", self._add)
+        self.said = text(margin=(4, 0))
         heading = '<div class="pmdviz-heading">Methods in the race (open one to change its settings)</div>'
-        self.view = pn.Column(
-            self.target,
-            self.data,
-            self.clock,
-            self.budget,
-            self.seed_form,
-            pn.pane.HTML(heading, stylesheets=[css.TEXT], margin=0, sizing_mode="stretch_width"),
-            self.entrants,
-            self.method,
-            self.add,
-            self.said,
-            sizing_mode="stretch_width",
-            margin=(8, 12),
-            css_classes=["pmdviz-race-setup"],
-        )
+        problem = self.target, self.data, self.clock, self.budget, self.seed_form
+        methods = text(heading), self.entrants, self.method, self.add, self.said
+        self.view = pn.Column(*problem, *methods, css_classes=["pmdviz-race-setup"], **ASIDE)
         self.show(recipe)
-
-    def _watch(self) -> None:
-        self.target.param.watch(handed(self._on_target), "value")
-        self.budget.param.watch(handed(lambda event: self._ask(budget=event.new or None)), "value")
-        self.clock.param.watch(handed(lambda event: self._ask_by(event.new)), "value")
-        self.add.on_click(handed(lambda event: self._add()))
 
     def _ask(self, **parts: Any) -> None:
         if not self._busy:
@@ -141,9 +124,14 @@ class RaceSetup(ProblemControls):
         target = self.recipe.target
         self._ask(target=get_target(target.name, {**target.options.as_dict(), name: value}))
 
-    def _on_target(self, event: Any) -> None:
+    def _on_budget(self, budget: int) -> None:
+        self._ask(budget=budget or None)
+
+    def _on_target(self, choice: Any) -> None:
         """Those who cannot run on another target stay out; knobs that were given stay."""
-        target = get_target(event.new, {})
+        if self._busy:
+            return
+        target = get_target(choice, {})
         fitting, recipe = fitting_methods(target).values(), self.recipe
         stay = [one for one in recipe.entrants if one.method in fitting]
         parts: dict[str, Any] = {"target": target}
@@ -157,7 +145,7 @@ class RaceSetup(ProblemControls):
 
     def _add(self) -> None:
         if len(self.recipe.entrants) >= MOST:
-            self._say(f"At most {MOST} methods, so that their lines stay distinguishable.")
+            set_words(self.said, spoken(f"At most {MOST} methods, so that their lines stay distinguishable."))
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 
@@ -193,7 +181,7 @@ class RaceSetup(ProblemControls):
                     options=fitting, value=kept if kept in fitting.values() else next(iter(fitting.values()))
                 )
             self._show_cards(recipe)
-            self._say("" if recipe.entrants else "No methods yet: choose one above and press Add.")
+            set_words(self.said, spoken("" if recipe.entrants else "No methods yet: choose one above and press Add."))
         finally:
             self._busy = False
 
@@ -227,8 +215,3 @@ class RaceSetup(ProblemControls):
         """Whether the cards after k show what the race has one place before: two of one method look alike."""
         pairs = zip(self.cards[k + 1 :], self.recipe.entrants[k:], strict=True)
         return all(card.shown is not None and card.shown.knobs == one.knobs for card, one in pairs)
-
-    def _say(self, words: str) -> None:
-        said = f'<span role="status">{html.escape(words)}</span>' if words else ""
-        if self.said.object != said:
-            self.said.object = said

@@ -10,92 +10,37 @@ from typing import Any
 import panel as pn
 
 from pmdviz.engine.recipe import MAX_SEED, Recipe
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, unknown
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.lab import css
-from pmdviz.lab.controls.knobs import KnobControl, KnobForm
-from pmdviz.lab.controls.playback import small_button
+from pmdviz.lab.controls.widgets import (
+    ASIDE,
+    WIDE,
+    KnobControl,
+    KnobForm,
+    folded,
+    select,
+    set_value,
+    set_words,
+    small_button,
+    text,
+)
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
-from pmdviz.lab.panels.diagnosis import DiagnosisPanel
 from pmdviz.methods import METHODS, Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.scenes.words import marked
-from pmdviz.targets import TARGETS, Target, get_target
+from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import titles
 
-# The recipe of a run that takes the place of another one: what was turned stays, as far as it fits.
-
 PROBLEM = ("target", "target_options", "method")
-MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
-
-
-def _that_fits(method: str, target: Target | str) -> str:
-    """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
-    made = get_target(target)
-    fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
-    if method in fitting:
-        return method
-    return min(fitting, key=lambda name: _rank(METHODS[name]))
-
-
-def _rank(method: Method) -> tuple[bool, bool]:
-    """Which comes first of those that a target has all it takes for."""
-    return not type(method).__module__.startswith(MIRROR_DESCENT), "conditionals" not in method.requires
 
 
 def alike(a: Recipe, b: Recipe, keys: tuple[str, ...] = PROBLEM) -> bool:
     """Whether two recipes have these parts in common."""
     return all(getattr(a, key) == getattr(b, key) for key in keys)
-
-
-def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
-    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError.
-
-    Another method or target has its own default budget, unless the budget is the person's own; a target on which the
-    method cannot run comes with another method.
-    """
-    if "recipe" in parts:
-        return parts["recipe"]
-    if "make" in parts:
-        return parts["make"]()
-    if "content" in parts:
-        return Recipe.from_json(parts["content"])
-    base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
-    parts = dict(parts)
-    if "option" in parts:
-        name, value = parts.pop("option")
-        parts["target_options"] = {**base.target_options, name: value}
-    if "options" in parts:  # several at once, a function of the target as it is now
-        parts["target_options"] = {**base.target_options, **parts.pop("options")(session.target)}
-    target = parts.get("target", base.custom or base.target)
-    method = parts.get("method") or _that_fits(base.method, target)
-    same = target is base.custom or target == base.target
-    usual_options = base.target_options if same and not base.custom else {}
-    made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
-    same_problem = alike(made, base)
-    knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
-    made = Recipe(
-        base.custom if target is base.custom else made.target,
-        method,
-        target_options=None if target is base.custom else made.target_options,
-        seed=parts.get("seed", base.seed),
-        **knobs,
-    )
-    return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
-
-
-def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
-    """What was turned stays, as far as it fits the new target; of another method nothing."""
-    if method != session.recipe.method:
-        return {}
-    way, now = session.recipe.make_method(), session.knobs
-    usual = way.fitted(type(now).defaults(), session.target).as_dict()
-    turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
-    return way.fitted(type(now).checked(turned), made.make_target()).as_dict()
 
 
 # What the controls of a run and of a race have in common: target with its options, budget and seed.
@@ -112,7 +57,13 @@ SEED = Whole(
 
 
 class ProblemControls:
-    """Controls that show what is in force; `option(name, value)` and `seed(name, value)` hear of a person's changes."""
+    """Controls that show what is in force; `option(name, value)` and `seed(name, value)` hear of a person's changes.
+
+    Subclasses have `_on_target` and `_on_budget`.
+    """
+
+    _on_target: Callable[[Any], None]
+    _on_budget: Callable[[int], None]
 
     def __init__(
         self,
@@ -121,13 +72,11 @@ class ProblemControls:
         seed: Callable[[str, Any], None],
     ) -> None:
         self._busy = False  # while it shows what is in force nobody has asked for anything
-        self.target = select("Target", titles())
+        self.target = select("Target", titles(), self._on_target)
         self.options = KnobForm(option)
-        header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
-        look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
-        self.data = pn.Card(self.options, header=header, collapsed=True, **look)
+        self.data = folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
         self._budget_labels = budget_labels
-        self.budget = select(budget_labels["data"], limits.budgets(BUDGETS))
+        self.budget = select(budget_labels["data"], limits.budgets(BUDGETS), self._on_budget)
         self.seed_form = KnobForm(seed)
         self.seed_form.build({SEED.name: SEED}, {SEED.name: 0})
         self.seed = self.seed_form.controls[SEED.name]
@@ -170,18 +119,64 @@ def fitting_methods(target: Target) -> dict[str, str]:
     return {method.title: name for name, method in METHODS.items() if not method.missing_in(target)}
 
 
-def select(label: str, options: dict[str, Any]) -> Any:
-    """A menu of words and what they stand for."""
-    return pn.widgets.Select(
-        label=label, options=options, margin=(4, 0), stylesheets=[css.SELECT], sizing_mode="stretch_width"
-    )
+# The card "Diagnosis of this run", below the question of a preset: one sentence with the numbers of the run.
+
+DIAGNOSIS = "Diagnosis of this run"
+WAITING = "Being computed from the run."
+UNDER_WAY = "The run is under way: pause it, or wait for its end."
 
 
-def set_value(widget: Any, value: Any) -> None:
-    """Have a widget show a value; costs nothing where it does."""
-    if widget.value != value:
-        widget.value = value
+class DiagnosisPanel:
+    """A folded card: whoever wants to think first is not told.
 
+    `look(preset)` has the run diagnose itself by that preset whenever it stands still, or by none.
+    """
+
+    def __init__(self, look: Callable[[str], None]) -> None:
+        self._look, self._preset = look, ""
+        self._said = text(_line(WAITING), margin=(0, 0, 4, 17))
+        look = {"stylesheets": [css.PLAIN_FOLD], "margin": (0, 0, 6, 0), "css_classes": ["pmdviz-diagnosis"]}
+        self.card = folded(DIAGNOSIS, self._said, visible=False, **look)
+        self.card.header.margin = (2, 0)
+        self.card.param.watch(handed(lambda event: self.again()), "collapsed")
+        self.view = pn.Column(self.card, **WIDE)
+
+    @property
+    def words(self) -> str:
+        """HTML of what is said."""
+        return str(self._said.object)
+
+    @property
+    def _wanted(self) -> str:
+        """The preset that somebody wants the run to be diagnosed by."""
+        return "" if self.card.collapsed else self._preset
+
+    def about(self, preset: str) -> None:
+        """Another preset, whose diagnosis nobody has asked for yet; without one there is no card."""
+        if preset != self._preset:
+            self._preset = preset
+            self.card.param.update(visible=bool(preset), collapsed=True)
+
+    def again(self) -> None:
+        """Have it computed of the run as it stands, if somebody looks; else no longer."""
+        self._look(self._wanted)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Follow the run; one that was begun meanwhile does not know yet that the card is open."""
+        if not self._wanted:
+            return
+        if snapshot.diagnosed_by != self._wanted:
+            self._look(self._wanted)
+        else:
+            set_words(self._said, _line(snapshot.diagnosis or UNDER_WAY))
+
+
+def _line(words: str) -> str:
+    """A line that a screen reader says when it changes."""
+    return f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>'
+
+
+# The controls of a lab.
 
 OWN = "Custom"
 BUDGET_OF = {"data": "Budget (observations used)", "evaluations": "Budget (likelihood evaluations)"}
@@ -202,58 +197,35 @@ class Setup(ProblemControls):
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
-        self.preset = select("Preset", titles)
-        words: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width"}
-        self.question = pn.pane.HTML("", margin=(0, 0, 2, 0), **words)
+        self.preset = select("Preset", titles, self._on_preset)
+        self.question = text(margin=(0, 0, 2, 0))
         self.diagnosis = DiagnosisPanel(diagnose)
-        self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
-        self.own_data = pn.Column(margin=0, sizing_mode="stretch_width")  # the page puts its button there
-        self.method = select("Method", {method.title: name for name, method in METHODS.items()})
-        self.moves = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
+        self.about = text(margin=(0, 0, 4, 0))
+        self.own_data = pn.Column(**WIDE)  # the page puts its button there
+        methods = {method.title: name for name, method in METHODS.items()}
+        self.method = select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
+        self.moves = text(margin=(0, 0, 4, 0))
         self.knobs = KnobForm()
         self.new_seed = small_button("New seed")
         self.undo = small_button("Undo: previous run", disabled=True, visible=False)
-        self._watch()
-        self.view = pn.Column(
-            self.preset,
-            self.question,
-            self.diagnosis.view,
-            self.undo,
-            self.target,
-            self.about,
-            self.own_data,
-            self.data,
-            self.method,
-            self.moves,
-            self.knobs,
-            self.budget,
-            self.seed_form,
-            self.new_seed,
-            sizing_mode="stretch_width",
-            margin=(8, 12),
-            css_classes=["pmdviz-setup"],
-        )
-
-    def _watch(self) -> None:
-        self.preset.param.watch(handed(self._on_preset), "value")
-        self.target.param.watch(handed(self._on_target), "value")
-        self.method.param.watch(handed(lambda e: self._ask("new method", method=e.new, changes=())), "value")
-        self.budget.param.watch(handed(self._on_budget), "value")
+        preset = self.preset, self.question, self.diagnosis.view, self.undo
+        target = self.target, self.about, self.own_data, self.data
+        method = self.method, self.moves, self.knobs, self.budget, self.seed_form, self.new_seed
+        self.view = pn.Column(*preset, *target, *method, css_classes=["pmdviz-setup"], **ASIDE)
 
     def _ask(self, what: str, **parts: Any) -> None:
         if not self._busy:
             self._begin(what, **parts)
 
-    def _on_preset(self, event: Any) -> None:
-        if event.new and not self._busy:
-            self._begin("new preset", recipe=self._presets[event.new].recipe, preset=event.new)
+    def _on_preset(self, name: str) -> None:
+        if name:
+            self._ask("new preset", recipe=self._presets[name].recipe, preset=name)
 
-    def _on_target(self, event: Any) -> None:
-        self._ask("new target", target=event.new, target_options={}, changes=())
+    def _on_target(self, target: Any) -> None:
+        self._ask("new target", target=target, target_options={}, changes=())
 
-    def _on_budget(self, event: Any) -> None:
-        if not self._busy:
-            self._begin("budget", budget=event.new or None)
+    def _on_budget(self, budget: int) -> None:
+        self._ask("budget", budget=budget or None)
 
     def _option(self, name: str, value: Any) -> None:
         self._begin("new option", option=(name, value))
@@ -312,8 +284,8 @@ class Setup(ProblemControls):
         self._shown, self._busy = shown, True
         try:
             self.show_problem(target, recipe.target, recipe.seed, recipe.budget, recipe.budget_unit)
-            _say(self.about, getattr(target, "about", ""))
-            _say(self.moves, METHODS[recipe.method].what_moves)
+            set_words(self.about, _about_line(getattr(target, "about", "")))
+            set_words(self.moves, _about_line(METHODS[recipe.method].what_moves))
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
@@ -337,16 +309,12 @@ class Setup(ProblemControls):
         set_value(self.preset, match)
         self.diagnosis.about(match)
         preset = self._presets.get(match)
-        words = _about(preset) if preset else ""
-        if self.question.object != words:
-            self.question.object = words
+        set_words(self.question, _about(preset) if preset else "")
 
 
-def _say(pane: Any, words: str) -> None:
-    """A sentence under a menu; costs nothing where it is there."""
-    said = f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>'
-    if pane.object != said:
-        pane.object = said
+def _about_line(words: str) -> str:
+    """A sentence under a menu."""
+    return f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>'
 
 
 def _about(preset: Any) -> str:

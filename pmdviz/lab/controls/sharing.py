@@ -1,4 +1,4 @@
-"""Links to a run, a race and an experiment, recipes in files, and the clipboard."""
+"""Links to a run, a race and an experiment, what a teacher leaves out of one, recipes in files, and the clipboard."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import panel as pn
+import segno
 from bokeh.models import CustomJS
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET, fold, unfold
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css, links
-from pmdviz.lab.controls.playback import SMALL, small_button
-from pmdviz.lab.css import static
+from pmdviz.lab.controls.widgets import SMALL, WIDE, folded, select, small_button, text
+from pmdviz.lab.css import MAKE, static
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Replay, Runner, Snapshot, replay_to
 from pmdviz.lab.loop.task import Again
-from pmdviz.presets.experiments import find_experiment_preset
+from pmdviz.presets import find_experiment_preset
 from pmdviz.scenes.words import duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
@@ -125,7 +125,7 @@ class Clipboard:
 
     def __init__(self, ack: Acknowledge) -> None:
         self._ack = ack
-        self.said = pn.pane.HTML("", margin=(6, 0), css_classes=["pmdviz-said"], sizing_mode="stretch_width")
+        self.said = text(margin=(6, 0), css_classes=["pmdviz-said"], stylesheets=[])
         ack.on_change("copied", handed(lambda attr, old, new: self.say("Copied to the clipboard.")))
         ack.on_change("refused", handed(lambda attr, old, new: self._by_hand()))
 
@@ -199,66 +199,46 @@ def asked_of(choice: Choice) -> links.Asked:
     return links.Asked(choice.experiment, fold(given) if given else "")
 
 
-class ExperimentSharing:
-    """Share, and the address."""
-
-    def __init__(self, ack: Acknowledge, choice: Choice) -> None:
-        self._ack, self._choice = ack, choice
-        self.clipboard = Clipboard(ack)
-        self.button = small_button("Share")
-        self.button.on_click(handed(lambda event: self._copy()))
-        self.said: pn.pane.HTML = self.clipboard.said
-
-    def follow(self, choice: Choice, address: bool = True) -> None:
-        """Share this one from now on, and bring the address up to date."""
-        self._choice = choice
-        self.clipboard.say("")
-        if address:
-            try:
-                self._ack.link = links.experiment_query(asked_of(choice))
-            except InputError:
-                self._ack.link = "?page=theory"
-
-    def _copy(self) -> None:
-        try:
-            text = links.experiment_query(asked_of(self._choice))
-        except InputError as error:
-            self.clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}.")
-            return
-        self._ack.link = text
-        self.clipboard.put_on_clipboard(text)
+def experiment_query(choice: Choice) -> str:
+    """The query of the link to a choice. Raises InputError where a link cannot hold it."""
+    return links.experiment_query(asked_of(choice))
 
 
-# The link to a race: for its Share button, and in the browser's address bar while the page is seen.
+class PageSharing:
+    """Share, and the address, of what a page shows: an experiment or a race, whose link is `query(shown)`.
 
-PAGE = "?page=race"
+    `bare` is the page's own address, which opens `usual`; `hint` is where to go with what no link can hold.
+    """
 
+    shown: Any = None  # what Share is about
 
-class RaceSharing:
-    """Share, and the address; `usual` is the race that the page's bare address opens."""
-
-    def __init__(self, ack: Acknowledge, usual: RaceRecipe) -> None:
-        self._ack, self._usual, self._race = ack, usual, usual
+    def __init__(
+        self, ack: Acknowledge, query: Callable[[Any], str], bare: str, usual: Any = None, hint: str = ""
+    ) -> None:
+        self._ack, self._query, self._bare, self._usual, self._hint = ack, query, bare, usual, hint
         self._clipboard = Clipboard(ack)
-        share = small_button("Share")
-        share.on_click(handed(lambda event: self._copy()))
-        self.view = pn.Column(share, self._clipboard.said, margin=0, sizing_mode="stretch_width")
+        self.button, self.said = small_button("Share", self.copy), self._clipboard.said
 
-    def follow(self, race: RaceRecipe) -> None:
-        """Bring the address up to date; a race that no link can hold leaves the page's own."""
-        if race is self._race and self._ack.link:
+    def follow(self, shown: Any) -> None:
+        """Share this one from now on, and bring the address up to date."""
+        if shown is self.shown and self._ack.link:
             return
-        self._race = race
+        self.shown = shown
+        self._clipboard.say("")
         try:
-            self._ack.link = PAGE if race == self._usual else links.race_query(race)
+            self._ack.link = self._bare if shown == self._usual else self._query(shown)
         except InputError:
-            self._ack.link = PAGE
+            self._ack.link = self._bare
 
-    def _copy(self) -> None:
+    def copy(self) -> None:
+        """Put the link on the clipboard."""
         try:
-            self._clipboard.put_on_clipboard(links.race_query(self._race))
+            text = self._query(self.shown)
         except InputError as error:
-            self._clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
+            self._clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}{self._hint}.")
+            return
+        self._ack.link = self._ack.link or text
+        self._clipboard.put_on_clipboard(text)
 
 
 # A recipe out of a file: what Export, the command line or Python wrote opens in the lab.
@@ -272,12 +252,9 @@ class RecipeFile:
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
-        self.box = pn.widgets.FileInput(
-            label=LABEL, accept=".json", margin=(8, 0, 4, 0), stylesheets=[css.FILE], **wide
-        )
-        self.said = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT], **wide)
-        self.view = pn.Column(self.box, self.said, margin=0, **wide)
+        look = {"margin": (8, 0, 4, 0), "sizing_mode": "stretch_width", "stylesheets": [css.FILE]}
+        self.box, self.said = pn.widgets.FileInput(label=LABEL, accept=".json", **look), text()
+        self.view = pn.Column(self.box, self.said, **WIDE)
         self.box.param.watch(handed(lambda event: self._take(event.new)), "value")
 
     def _take(self, content: bytes | None) -> None:
@@ -300,13 +277,11 @@ class Actions(Clipboard):
     def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
         super().__init__(ack)
         self._last = last
-        self.copy = small_button("Copy Python")
-        self.copy.on_click(handed(lambda event: self.put_on_clipboard(self._python())))
+        self.copy = small_button("Copy Python", lambda: self.put_on_clipboard(self._python()))
         self.share = small_button("Share")
-        self.save = small_button("Save PNG")
-        self.save.on_click(handed(lambda event: self._save()))
+        self.save = small_button("Save PNG", self._save)
         # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, for ever.
-        ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=static("save_png.js")))
+        ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
@@ -321,10 +296,75 @@ class Actions(Clipboard):
 
     def _python(self) -> str:
         last = self._last()
-        if last is None:
-            return ""
-        return last.run.to_python()
+        return last.run.to_python() if last is not None else ""
 
     def _csv(self) -> io.StringIO:
         last = self._last()
         return io.StringIO(table_csv(last.history) if last else "")
+
+
+# A fold in which a teacher makes a link: where it starts, what it leaves out, how the page looks; its QR code.
+
+STARTS = {"at the start": links.START, "here": links.HERE, "at the end": links.END}
+PARTS = {
+    "preset": "preset",
+    "target": "target",
+    "its data": "data",
+    "method": "method",
+    "its settings": "knobs",
+    "budget": "budget",
+    "seed": "seed",
+}
+NO_CODE = "The link is too long for a QR code: leave out changes on the way, or share the recipe as a file."
+LOOKS = {"presenter mode": "presenter", "embedded (lab only)": "embed"}
+
+
+class LinkBuilder:
+    """The fold; `copy(start, page)` puts the link on the clipboard. What is in it is made when it is first opened.
+
+    Only the browser knows the address of the page: the QR code is drawn when it has said it, by way of `ack`.
+    """
+
+    def __init__(self, copy: Callable[[str, links.Page], None], ack: Acknowledge) -> None:
+        self._copy, self._ack, self._awaited = copy, ack, False
+        ack.on_change("copied", handed(lambda attr, old, new: self._draw_code()))
+        ack.on_change("refused", handed(lambda attr, old, new: self._draw_code()))
+        look = {"margin": (8, 0), "css_classes": ["pmdviz-link-builder"]}
+        self.view = folded("Make a link", build=self._build, **look)
+
+    def _build(self) -> None:
+        boxes: dict[str, Any] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}
+        self.start = select("Opens the run", STARTS, value=links.START, margin=(8, 8))
+        self.hide = pn.widgets.CheckBoxGroup(label="Leaves out", options=PARTS, **boxes)
+        self.looks = pn.widgets.CheckBoxGroup(label="Looks", options=LOOKS, **boxes)
+        copy = small_button("Copy the link", lambda: self._ask(False))
+        code = small_button("Show a QR code", lambda: self._ask(True))
+        self.code = text(margin=8)
+        leave, opens = (text(words, margin=(0, 8), sizing_mode=None) for words in ("Leave out:", "Open in:"))
+        buttons = pn.Row(copy, code, margin=(0, 8), styles={"gap": "8px"})
+        self.view.extend([self.start, leave, self.hide, opens, self.looks, buttons, self.code])
+
+    def _ask(self, with_code: bool) -> None:
+        self.code.object, self._awaited = "", with_code
+        self._copy(self.start.value, self.page)
+
+    def _draw_code(self) -> None:
+        if self._awaited:
+            self._awaited = False
+            self.code.object = qr_code(self._ack.address)
+
+    @property
+    def page(self) -> links.Page:
+        """How the page is to look."""
+        return links.Page(tuple(self.hide.value), "embed" in self.looks.value, "presenter" in self.looks.value)
+
+
+def qr_code(address: str) -> str:
+    """HTML of an address as a QR code, dark on light in both themes; a sentence where none can hold it."""
+    try:
+        code = segno.make_qr(address, error="l")
+    except segno.DataOverflowError:
+        return NO_CODE
+    picture = code.svg_data_uri(border=4, scale=8, light="#fff")
+    saved = f'<a href="{picture}" download="pmdviz-link.svg">Save the QR code</a>'
+    return f'<img class="pmdviz-qr" alt="QR code of the link" src="{picture}"><br>{saved}'

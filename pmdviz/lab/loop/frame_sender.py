@@ -12,7 +12,7 @@ from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
-from pmdviz.lab.css import EXPLAIN, static
+from pmdviz.lab.css import EXPLAIN, MAKE, static
 from pmdviz.scenes.columns import pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
@@ -50,11 +50,11 @@ class Acknowledge(DataModel):
     refused = Int(0)  # the last of `copies` that the browser would not copy
 
 
-HELP = static("help.js")
-ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
-ON_PARCEL = static("glide.js") + static("unpack.js")
-ON_WORDS = EXPLAIN + static("timeline.js") + static("words.js")
-ON_COPIES = static("copy.js")
+HELP = MAKE + static("frames.js", "help")
+ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("frames.js", "ears")
+ON_PARCEL = static("frames.js", "glide", "unpack")
+ON_WORDS = EXPLAIN + static("frames.js", "timeline", "words")
+ON_COPIES = static("frames.js", "copy")
 
 
 def on_sent(ack: Acknowledge) -> CustomJS:
@@ -77,7 +77,7 @@ def make_acknowledge(
     """
     ack = Acknowledge(name=name, keyboard=keyboard)
     ack.js_on_change("sent", on_sent(ack))
-    ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("link.js")))
+    ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("frames.js", "link")))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
@@ -85,7 +85,9 @@ def make_acknowledge(
         ack.js_on_change("words", CustomJS(args=shown, code=ON_WORDS))
     if keyboard:
         for event in ("mousemove", "mouseleave"):
-            figure.js_on_event(event, CustomJS(args={"a": ack, "figure": figure}, code=static("pointer.js")))
+            figure.js_on_event(
+                event, CustomJS(args={"a": ack, "figure": figure}, code=MAKE + static("frames.js", "pointer"))
+            )
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +11,11 @@ import panel as pn
 
 from pmdviz.knobs import real_number
 from pmdviz.lab import css
-from pmdviz.lab.controls.knobs import KnobForm
-from pmdviz.lab.controls.playback import PlaybackBar
+from pmdviz.lab.controls.widgets import ASIDE, WIDE, KnobForm, PlaybackBar, text
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
+from pmdviz.lab.pages.page import Page
 from pmdviz.scenes.geometry import MOST_STEPS, MOVED, Geometry, GeometryKnobs, sentences, start_at
 from pmdviz.scenes.words import typeset
 from pmdviz.views.geometry import DensityView, KLView, TriangleView
@@ -76,14 +76,12 @@ BUTTONS = {"Restart": "restart", "Back": "back", "Play": "toggle", "Step": "step
 EVERY_S = 0.7  # between two steps while it plays
 
 
-class GeometryPage:
+class GeometryPage(Page):
     """Three sliders, and what they do to both paths; a page of the app. All is computed when a value changes."""
 
     keys: ClassVar[Mapping[str, str]] = {"space": "toggle", "right": "step", "left": "back", "R": "restart"}
 
     def __init__(self) -> None:
-        self.on_presenter: Callable[[bool], None] = lambda on: None
-        self.on_note: Callable[[str], None] = lambda words: None
         self.views = {"triangle": TriangleView(), "density": DensityView(), "kl": KLView()}
         self.knobs = GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
@@ -100,22 +98,23 @@ class GeometryPage:
         self._show()
 
     def _make_view(self) -> None:
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        text = {"stylesheets": [css.TEXT, css.static("geometry_words.css")], **wide}
-        self.controls = pn.Column(pn.pane.HTML(explanation(), **text), **{**wide, "margin": (8, 12)})
+        words = {"stylesheets": [css.TEXT, css.static("theory.css", "geometry_words")]}
+        self.controls = pn.Column(text(explanation(), **words), **ASIDE)
         self.form = KnobForm(
-            self._turn, css_classes=["pmdviz-geometry-settings"], stylesheets=[css.static("geometry_form.css")]
+            self._turn,
+            css_classes=["pmdviz-geometry-settings"],
+            stylesheets=[css.static("theory.css", "geometry_form")],
         )
         self.form.rebuild(GeometryKnobs, self._usual)
-        self.found = pn.pane.HTML("", css_classes=["pmdviz-geometry-found"], **text)
+        self.found = text(css_classes=["pmdviz-geometry-found"], **words)
         self.view = pn.Column(
-            pn.pane.HTML(QUESTION, css_classes=["pmdviz-geometry-question"], **text),
+            text(QUESTION, css_classes=["pmdviz-geometry-question"], **words),
             self.form,
-            *(pn.pane.Bokeh(view.figure, **wide) for view in self.views.values()),
+            *(pn.pane.Bokeh(view.figure, **WIDE) for view in self.views.values()),
             self.found,
-            stylesheets=[css.static("geometry.css")],
+            stylesheets=[css.static("theory.css", "geometry")],
             css_classes=["pmdviz-geometry"],
-            **wide,
+            **WIDE,
         )
 
     @property

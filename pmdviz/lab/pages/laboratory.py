@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
@@ -14,9 +15,9 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.controls.commands import Commands
-from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.setup import Setup
-from pmdviz.lab.controls.sharing import OPENING, RecipeFile, Sharing
+from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
+from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S, SLOW
@@ -25,15 +26,12 @@ from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import can_draw, still_png
-from pmdviz.lab.pages.opening import take
+from pmdviz.lab.pages.lists import Opening
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.cards import Notice, Trouble
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
-from pmdviz.lab.panels.export import ExportPanel
-from pmdviz.lab.panels.fit import FitPanel
-from pmdviz.lab.panels.inside import InsidePanel
-from pmdviz.lab.panels.link_builder import LinkBuilder
-from pmdviz.lab.panels.own_data.own_problem import IN_THE_PICTURE, OwnProblem
+from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
+from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.status import BRANCH_BUTTONS
 from pmdviz.lessons.lesson import Lesson
@@ -101,15 +99,16 @@ class Lab(LivePage):
         self.notice = Notice()
         self.compare = ComparePanel(self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python")
         cards = self.trouble, self.busy_card, self.notice, self.compare.card
-        looks = self._look_at, self._look_at_data, self._look_at_traces
+        newest = self._newest
+        looks = self._look_at, newest("look at data", "look_at_data"), newest("look at traces", "look_at_traces")
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
-        self.inside = InsidePanel(self.screen.stage.figure, self._look_inside, self._freeze)
+        self.inside = InsidePanel(self.screen.stage.figure, newest("look inside", "look_inside"), self._freeze)
         self.screen.view.append(self.inside.view)
         self._go_live()
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
-        self.setup = Setup(PRESETS, self.commands.begin, self.live.set, self._diagnose)
+        self.setup = Setup(PRESETS, self.commands.begin, self.live.set, newest("diagnosis", "diagnose"))
         self.exports = ExportPanel(lambda act: self.live.do("export", lambda runner: act(runner.whole())))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.own = OwnProblem(self.commands.begin, self.screen, self._freeze)
@@ -205,9 +204,21 @@ class Lab(LivePage):
         if link.iteration:
             self.live.do("going to the iteration of the link", sharing.arrive)
 
-    def take(self, what: Any) -> None:
-        """Show what another page hands over, as `opening.TAKES` says."""
-        take(self, what)
+    def take(self, what: Lesson | Recipe | Opening) -> None:
+        """Show what another page hands over: a lesson, a recipe, or a method with the part of it that is to be seen."""
+        if isinstance(what, Lesson):
+            self.on_lesson(what)
+            return
+        self.leave_lesson()
+        if isinstance(what, Recipe):
+            self.commands.begin("new run", recipe=what)
+            return
+        self._freeze()
+        self.screen.wish(what.method, what.trace)
+        self.commands.begin("new run", make=what.recipe)
+        if what.inside:
+            self.inside.reveal()
+        self.live.play(True)
 
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""
@@ -279,27 +290,21 @@ class Lab(LivePage):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self.playback.hold(False)
-        self.busy_card.hide()
-        self.screen.dim(False)
+        self._stands()
         self.setup.forget()
         self.own.cancelled()
         self.screen.say(self._last, "Cancelled. The last picture is still shown.", self.live.playing)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
-        self.playback.hold(False)
-        self.busy_card.hide()
+        self._stands()
         if not self.own.failed(error):
             self.trouble.show(error)
-        self.screen.dim(False)
         self.playback.playing(False)
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence stands beside its control, or in the status."""
-        self.playback.hold(False)
-        self.busy_card.hide()
-        self.screen.dim(False)
+        self._stands()
         self.setup.forget()
         if self.own.refused(error):
             return
@@ -348,11 +353,9 @@ class Lab(LivePage):
         self.inside.set_theme(self._dark)
         self.own.set_theme(self._dark)
 
-    def _look_inside(self, on: bool) -> None:
-        self.live.do("look inside", lambda runner: runner.look_inside(on), newest_only=True)
-
-    def _diagnose(self, preset: str) -> None:
-        self.live.do("diagnosis", lambda runner: runner.diagnose(preset), newest_only=True)
+    def _newest(self, what: str, act: str) -> Callable[[Any], None]:
+        """Have the runner do `act(value)`, of several that wait only the newest."""
+        return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
 
     def _freeze(self) -> None:
         if self.live.playing:
@@ -360,12 +363,6 @@ class Lab(LivePage):
 
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
-
-    def _look_at_data(self, on: bool) -> None:
-        self.live.do("look at data", lambda runner: runner.look_at_data(on), newest_only=True)
-
-    def _look_at_traces(self, group: str) -> None:
-        self.live.do("look at traces", lambda runner: runner.look_at_traces(group), newest_only=True)
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)

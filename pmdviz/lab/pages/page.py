@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.lab import css
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.notebook import InNotebook
 from pmdviz.lab.panels.cards import Busy, live_words, words_of_job
-from pmdviz.scenes.words import marked
 
 
-class LivePage(InNotebook):
+class Page:
+    """What a page of the app tells the others, and asks them; who listens sets these on the page."""
+
+    on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)
+    on_note: Callable[[str], None] = staticmethod(lambda words: None)
+    on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
+    on_show: Callable[[Any], None] = staticmethod(lambda shown: None)  # hears of what was drawn
+    gate: Callable[[str], bool] = staticmethod(lambda name: True)  # whether a button or a key may do this now
+
+
+class LivePage(InNotebook, Page):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
     They have `show` and what else the live loop draws on, `_first` (the first picture), `_glance` (a look at the
@@ -34,12 +41,7 @@ class LivePage(InNotebook):
     _doc: Any = None
 
     def __init__(self) -> None:
-        self.on_presenter: Callable[[bool], None] = lambda on: None
-        self.on_note: Callable[[str], None] = lambda words: None
-        self.on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
-        self.gate: Callable[[str], bool] = lambda name: True  # whether a button or a key may do this now
         self.on_refused: Callable[[InputError], bool] = lambda error: False  # whether another control says why
-        self.on_show: Callable[[Any], None] = lambda shown: None  # hears of what was drawn
         self.busy_card = Busy(self.cancel)
 
     def _go_live(self) -> None:
@@ -130,6 +132,12 @@ class LivePage(InNotebook):
         if not (playing or self.live.at_work) and self._last is not None:
             self.live.do("look", self._glance)
 
+    def _stands(self) -> None:
+        """Nothing is waited for any more: what is drawn stays."""
+        self.playback.hold(False)
+        self.busy_card.hide()
+        self.screen.dim(False)
+
     def _press(self, key: str) -> None:
         if key == "P":
             self.present(not self._presenter)
@@ -138,56 +146,3 @@ class LivePage(InNotebook):
         elif key in self.keys and self._last is not None:
             if not (self.live.waits and self.keys[key] in ("toggle", "step")):
                 self._act(self.keys[key])
-
-    def cancel(self) -> None:
-        """Stop what takes long."""
-        raise NotImplementedError
-
-    def _act(self, name: str) -> None:
-        raise NotImplementedError
-
-    def _first(self, runner: Any) -> Any:
-        raise NotImplementedError
-
-    def _glance(self, runner: Any) -> Any:
-        raise NotImplementedError
-
-
-# A page of the app that computes nothing: something to choose from, and an explanation beside it.
-
-HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div>'
-SENTENCE = '<div class="pmdviz-question" role="heading" aria-level="2">{}</div>'
-
-
-class PlainPage:
-    """A page with a sentence above a component and words (HTML) beside it; `name` is its class in style sheets."""
-
-    def __init__(self, sentence: str, component: Any, words: str, name: str) -> None:
-        self.on_presenter: Callable[[bool], None] = lambda on: None
-        self.on_note: Callable[[str], None] = lambda words: None
-        self.on_open: Callable[[str, Any], None] | None = None
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
-        text = pn.pane.HTML(words, stylesheets=[css.TEXT], margin=0, **wide)
-        self.controls = pn.Column(text, margin=(8, 12), **wide)
-        above = pn.pane.HTML(
-            SENTENCE.format(html.escape(sentence)), stylesheets=[css.TEXT], margin=(10, 16, 0, 16), **wide
-        )
-        self.view = pn.Column(above, component, css_classes=[name], margin=0, **wide)
-        self.foot = pn.Row(margin=0)  # nothing plays here
-
-    def start(self, doc: Any = None) -> None:
-        """Begin; everything is there already."""
-
-    def look(self, on: bool) -> None:
-        """The page is to be seen, or no longer."""
-
-    def set_theme(self, dark: bool) -> None:
-        """Its colours are those of the page around it."""
-
-    def stop(self) -> None:
-        """The page is closed."""
-
-
-def headed(title: str, *sentences: str) -> str:
-    """A heading with sentences below it, as HTML."""
-    return HEADING.format(html.escape(title)) + "".join(f"<p>{marked(html.escape(words))}</p>" for words in sentences)

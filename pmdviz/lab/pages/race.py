@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import EllipsisType
@@ -13,20 +14,21 @@ import panel as pn
 from pmdviz.engine.recipe_parts import fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words
-from pmdviz.experiments.race import RaceRecipe, RaceResult
-from pmdviz.lab.controls.playback import PlaybackBar
+from pmdviz.experiments.race import RaceRecipe, RaceResult, race
+from pmdviz.lab import links
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.controls.sharing import RaceSharing
+from pmdviz.lab.controls.sharing import PageSharing
+from pmdviz.lab.controls.widgets import WIDE, PlaybackBar
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import SLOW, Pace
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
+from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import can_draw, race_png
 from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panels.export import RACE, ExportPanel
-from pmdviz.lab.panels.race_bands import Bands
+from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
@@ -37,6 +39,62 @@ from pmdviz.views.race_tiles import MOST
 
 BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
 SETTLE_S = 0.3  # so often a paused race looks who has come back
+
+# Bands over seeds: the whole race again and again in the background, with progress and Cancel.
+
+TELL_S = 0.3
+POINTS = 60  # measured frames of each run
+FINE = 10_000  # parts in which a share is told
+_pool = Slices("pmdviz-bands")
+
+
+class Bands(TaskSlot):
+    """At most one series of races at a time. While `pause(True)` nothing is computed: the page is out of sight."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__(tell, TELL_S)
+        self.words, self._seeds = "", 0
+        self._seen = threading.Event()
+        self._seen.set()
+        self.result: RaceResult | None = None
+
+    def race(self, recipe: RaceRecipe, seeds: int) -> None:
+        """Race `seeds` times with the seeds 0, 1, ..., after letting go of what is under way."""
+        self.forget()
+        self.words, self._seeds = "waiting for a thread", seeds
+        task, many = Task(), replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
+        self.follow(task, self._ended)
+        task.begin(_pool, lambda tell: self._compute(many, task, tell))
+
+    def forget(self) -> None:
+        """Let go of everything: it belongs to another race."""
+        self.let_go()
+        self.result, self.words = None, ""
+
+    def pause(self, on: bool) -> None:
+        """Whether to stand still."""
+        (self._seen.clear if on else self._seen.set)()
+
+    def _ended(self, task: Task) -> None:
+        found = task.outcome("they stopped with {kind}: {error}")
+        self.result = found.result
+        if found.error is None:
+            self.words = f"Bands: the middle 80 % of {self._seeds} seeds"
+        else:
+            self.words = "Cancelled: no bands" if found.cancelled else f"No bands: {found.words}"
+
+    def _compute(self, recipe: RaceRecipe, task: Task, tell: Tell) -> RaceResult:
+        def progress(share: float, words: str) -> None:
+            tell(round(FINE * share), FINE)
+            while not self._seen.wait(0.5):
+                tell(round(FINE * share), FINE)
+            if task is self.task:
+                self.words = words
+
+        return race(recipe, progress=progress)
+
+
+# The page.
 
 
 def usual_race() -> RaceRecipe:
@@ -61,8 +119,10 @@ class RacePage(LivePage):
         self.live.pace = SLOW
         self.setup = RaceSetup(self.recipe, self._begin)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
-        self.sharing = RaceSharing(self.screen.ack, usual_race())
-        self.setup.view.extend([self.sharing.view, self.exports.view])
+        hint = " (Export, recipe as JSON)"
+        self.sharing = PageSharing(self.screen.ack, links.race_query, "?page=race", usual_race(), hint=hint)
+        share = pn.Column(self.sharing.button, self.sharing.said, **WIDE)
+        self.setup.view.extend([share, self.exports.view])
         self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
@@ -152,9 +212,7 @@ class RacePage(LivePage):
         self._say("" if self.setup.refuse(error) else error.on_page)
 
     def _say(self, words: str) -> None:
-        self.playback.hold(False)
-        self.busy_card.hide()
-        self.screen.dim(False)
+        self._stands()
         self.screen.say(self._last, words, self.live.playing)
 
     # What the controls ask for

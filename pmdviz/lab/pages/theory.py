@@ -16,13 +16,13 @@ from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponen
 from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate
 from pmdviz.experiments.theory.theorems import Convergence, Terms, dimension, mean_terms, unrolled
 from pmdviz.lab import css
-from pmdviz.lab.controls.playback import small_button
 from pmdviz.lab.controls.sharing import read
+from pmdviz.lab.controls.widgets import ASIDE, WIDE, select, small_button, text
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import make_acknowledge
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot
 from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement, status
+from pmdviz.lab.pages.page import Page
 from pmdviz.lab.panels.cards import Section, WorkLine, contents
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.scenes.words import number, typeset
@@ -176,7 +176,6 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
 CONVERGENCE = Convergence()
 SEEDS = (4, 8, 20, 50)
 STEPS = 15  # of Theorem 2's table
-MAIN = {"color": "primary", "variant": "solid"}  # what one presses first
 HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
 SECTIONS = {
     "sweep": ("Error against particles, steps or data", ABOUT_SWEEP),
@@ -187,21 +186,17 @@ SECTIONS = {
 Look, End, Stopped = Callable[[], None], Callable[[Any], str], Callable[[BaseException], None]
 
 
-class TheoryPage:
+class TheoryPage(Page):
     """Measured errors and the bounds; a page of the app. `asked`: what its link says of an experiment."""
 
     def __init__(self, asked: Asked = NOTHING) -> None:
-        self.on_presenter: Callable[[bool], None] = lambda on: None
-        self.on_note: Callable[[str], None] = lambda words: None
-        self.gate: Callable[[str], bool] = lambda name: True  # whether an experiment may begin now
-        self.on_show: Callable[[Any], None] = lambda result: None  # hears of an experiment's result
         self.work: Measurement | None = None
         self._slot = TaskSlot(self._look, LOOK_EVERY_S, patience_s=BACK_S)
         self._line: WorkLine | None = None  # of the work under way
         self._draw: Look = lambda: None  # what that work has found so far
         self._rows: list[dict[str, Any]] = []
         self._make_controls()
-        sheets = [css.static("pictures.css")], [css.TEXT, css.static("picture_head.css")]
+        sheets = [css.static("theory.css", "pictures")], [css.TEXT, css.static("theory.css", "picture_head")]
         self.sweep_view, self.recurrence_view = PicturesView(*sheets), PicturesView(*sheets)
         self._show_nothing(EMPTY_WORDS)
         self.recurrence_view.show([recurrence_chart([])])
@@ -213,62 +208,47 @@ class TheoryPage:
         self._make_view(opened="experiments" if any(asked) else "")
 
     def _make_controls(self) -> None:
-        look: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 0)}
-        self.target = pn.widgets.Select(label="Posterior", options=target_titles(), value="gaussian", **look)
-        self.strategy = pn.widgets.Select(label="Particles", options=titles(STRATEGIES), value="particles", **look)
-        self.varied = pn.widgets.Select(
-            label="What is varied", options={each.title: name for name, each in VARIED.items()}, value="mT", **look
-        )
-        self.error = pn.widgets.Select(label="Error", options=titles(ERRORS), value="bounded", **look)
-        self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=20, **look)
-        self.error.param.watch(handed(lambda event: self._redraw()), "value")
-        buttons = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
-        self.buttons = {label: small_button(label, **(MAIN if label == "Measure" else {})) for label in buttons}
-        for label, act in buttons.items():
-            self.buttons[label].on_click(handed(lambda event, act=act: act()))
+        varied = {each.title: name for name, each in VARIED.items()}
+        self.target = select("Posterior", target_titles(), value="gaussian")
+        self.strategy = select("Particles", titles(STRATEGIES), value="particles")
+        self.varied = select("What is varied", varied, value="mT")
+        self.error = select("Error", titles(ERRORS), lambda error: self._redraw(), value="bounded")
+        self.seeds = select("Runs at each value", [*SEEDS], value=20)
+        acts = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
+        main = {"Measure": {"color": "primary", "variant": "solid"}}  # what one presses first
+        self.buttons = {label: small_button(label, act, **main.get(label, {})) for label, act in acts.items()}
         words = ("Nothing has been measured yet.", "", "")
         lines = [WorkLine(*each) for each in zip(words, [self._cancel] * 3, self.buttons.values(), strict=True)]
         self.line, self.recurrence_line, self.cost_line = lines
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
-        seeds_words = pn.pane.HTML(SEEDS_WORDS, stylesheets=[css.TEXT], margin=0)
-        about = pn.pane.HTML(
-            HEADING.format("Theory", "Does the error fall as the theorems say?"), stylesheets=[css.TEXT], margin=0
-        )
-        self.controls = pn.Column(
-            about,
-            *chosen,
-            seeds_words,
-            sizing_mode="stretch_width",
-            margin=(8, 12),
-            css_classes=["pmdviz-theory-setup"],
-        )
+        heading = HEADING.format("Theory", "Does the error fall as the theorems say?")
+        about, seeds_words = (text(words, sizing_mode=None) for words in (heading, SEEDS_WORDS))
+        self.controls = pn.Column(about, *chosen, seeds_words, css_classes=["pmdviz-theory-setup"], **ASIDE)
 
     def _make_view(self, opened: str) -> None:
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        text: dict[str, Any] = {"stylesheets": [css.TEXT, css.static("theory_table.css")], **wide}
+        tables = [css.TEXT, css.static("theory.css", "theory_table")]
         self.foot = pn.Row(margin=0)  # nothing plays here
-        self.found = pn.pane.HTML("", css_classes=["pmdviz-theory-found"], **text)
-        self.recurrence_words = pn.pane.HTML("", **text)
-        self.recurrence_pane = pn.Column(visible=False, **wide)  # a Bokeh pane has no element of its own to hide
-        self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.layout, **wide))
-        self.cost_words = pn.pane.HTML(cost_table([]), **text)
+        self.found = text(css_classes=["pmdviz-theory-found"], stylesheets=tables)
+        self.recurrence_words = text(stylesheets=tables)
+        self.recurrence_pane = pn.Column(visible=False, **WIDE)  # a Bokeh pane has no element of its own to hide
+        self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.layout, **WIDE))
+        self.cost_words = text(cost_table([]), stylesheets=tables)
         parts = {
-            "sweep": (self.line.view, pn.pane.Bokeh(self.sweep_view.layout, **wide), self.found),
+            "sweep": (self.line.view, pn.pane.Bokeh(self.sweep_view.layout, **WIDE), self.found),
             "recurrence": (self.recurrence_line.view, self.recurrence_pane, self.recurrence_words),
             "costs": (self.cost_line.view, self.cost_words),
             "experiments": (self.experiments.view,),
         }
         self.sections = {
-            key: Section(key=key, title=title, opened=key == opened, **wide) for key, (title, _) in SECTIONS.items()
+            key: Section(key=key, title=title, opened=key == opened, **WIDE) for key, (title, _) in SECTIONS.items()
         }
-        about = {key: pn.pane.HTML(words, **text) for key, (_, words) in SECTIONS.items()}
+        about = {key: text(words, stylesheets=tables) for key, (_, words) in SECTIONS.items()}
         self.view = pn.Column(
             contents([*self.sections.values()]),
             *(part for key, own in parts.items() for part in (self.sections[key], about[key], *own)),
-            stylesheets=[css.static("theory.css")],
+            stylesheets=[css.static("theory.css", "theory")],
             css_classes=["pmdviz-theory"],
-            sizing_mode="stretch_width",
-            margin=0,
+            **WIDE,
         )
 
     @property

@@ -12,8 +12,7 @@ from panel.custom import JSComponent
 
 from pmdviz.errors import failed_step_words
 from pmdviz.lab import css
-from pmdviz.lab.controls.playback import small_button
-from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.controls.widgets import WIDE, small_button, text
 from pmdviz.lab.loop.work import status
 from pmdviz.scenes.words import duration
 
@@ -72,9 +71,7 @@ class Busy(Card):
     """A card over the traces, hidden while everything is quick."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
-        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
-        self.button = small_button("Cancel")
-        self.button.on_click(handed(lambda event: cancel()))
+        self.text, self.button = text(stylesheets=[]), small_button("Cancel", cancel)
         super().__init__("pmdviz-busy", css.BUSY, self.text, self.button)
 
     def show(self, what: str, seconds: float, share: float, can_cancel: bool = True) -> None:
@@ -105,10 +102,8 @@ class Notice(Card):
     """One sentence and Close."""
 
     def __init__(self) -> None:
-        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
-        close = small_button("Close")
-        close.on_click(handed(lambda event: self.hide()))
-        super().__init__("pmdviz-notice", css.BUSY, self.text, close)
+        self.text = text(stylesheets=[])
+        super().__init__("pmdviz-notice", css.BUSY, self.text, small_button("Close", self.hide))
 
     def say(self, sentence: str) -> None:
         """Show the sentence; it is text, never markup."""
@@ -123,11 +118,8 @@ class Trouble(Card):
     """A card over the stage, hidden while all is well."""
 
     def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
-        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
-        buttons = pn.Row(
-            *(_button(label, act) for label, act in (("Retry", retry), ("Restart", restart), ("Copy recipe", copy))),
-            margin=0,
-        )
+        self.text, acts = text(stylesheets=[]), {"Retry": retry, "Restart": restart, "Copy recipe": copy}
+        buttons = pn.Row(*(small_button(label, act) for label, act in acts.items()), margin=0)
         super().__init__("pmdviz-trouble", css.TROUBLE, self.text, buttons)
 
     def show(self, error: Exception) -> None:
@@ -137,12 +129,6 @@ class Trouble(Card):
             f'<div role="alert"><b>The run stopped.</b> The last good frame is still shown. {words}</div>'
         )
         self.reveal()
-
-
-def _button(label: str, act: Callable[[], None]) -> pn.widgets.Button:
-    made = small_button(label)
-    made.on_click(handed(lambda event: act()))
-    return made
 
 
 # The headings of a long page, and its contents: links that go to them.
@@ -156,13 +142,13 @@ class Section(JSComponent):
     opened = param.Boolean(default=False, doc="Whether the page is to be opened here.")
     places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
 
-    _esm = css.static("sections.js")
-    _stylesheets = [css.static("text.css"), css.static("sections.css")]
+    _esm = css.MAKE + css.static("page.js", "sections")
+    _stylesheets = [css.static("widgets.css", "text"), css.static("lab.css", "sections")]
 
 
 def contents(sections: list[Section]) -> Section:
     """Links to sections."""
-    return Section(places=[[one.key, one.title] for one in sections], sizing_mode="stretch_width", margin=0)
+    return Section(places=[[one.key, one.title] for one in sections], **WIDE)
 
 
 # Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.
@@ -172,12 +158,9 @@ class WorkLine:
     """A row and a line under it; `cancel` is called by its Cancel."""
 
     def __init__(self, words: str, cancel: Callable[[], None], *buttons: Any) -> None:
-        self.stop_it = small_button("Cancel", visible=False)
-        self.stop_it.on_click(handed(lambda event: cancel()))
-        text: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width", "margin": 0}
-        self.said = pn.pane.HTML(status(words), **text)
+        self.stop_it, self.said = small_button("Cancel", cancel, visible=False), text(status(words))
         row = pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0))
-        self.view = pn.Column(row, self.said, sizing_mode="stretch_width", margin=0)
+        self.view = pn.Column(row, self.said, **WIDE)
 
     def say(self, words: str) -> None:
         """A sentence, which a screen reader says too."""

@@ -16,11 +16,9 @@ from pmdviz.experiments.race.recipe import compared, spent_in, telling
 from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css
-from pmdviz.lab.controls.knobs import KnobForm, in_order
-from pmdviz.lab.controls.playback import small_button
-from pmdviz.lab.controls.setup import fitting_methods, select
+from pmdviz.lab.controls.setup import alike, fitting_methods
+from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.work import LuckWork
 from pmdviz.lab.panels.cards import Card
@@ -49,8 +47,7 @@ class ComparePanel:
         self._last: Snapshot | None = None
         self._busy = False  # while it shows what there is, nobody has chosen anything
         self._value: Any = None  # the other value of a knob
-        self.button = small_button(TITLE)
-        self.button.on_click(handed(lambda event: self._toggle()))
+        self.button = small_button(TITLE, self._toggle)
         self.card = Card("pmdviz-compare", css.BUSY)
 
     def show(self, snapshot: Snapshot) -> None:
@@ -69,23 +66,18 @@ class ComparePanel:
             self.card.reveal()
 
     def _build(self) -> None:
-        text: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width", "margin": 0}
-        self.what = select("What differs", {})
+        self.what = select("What differs", {}, lambda what: self._choose())
         self.form, self.method, self.preset = KnobForm(self._turn), select("Method", {}), select("Preset", {})
-        self.said = pn.pane.HTML("", **text)
-        go, close = small_button(self._go()), small_button("Close")
-        go.on_click(handed(lambda event: self._compare()))
-        close.on_click(handed(lambda event: self.card.hide()))
-        self.what.param.watch(handed(lambda event: self._choose()), "value")
+        self.said = text()
+        go, close = small_button(self._go(), self._compare), small_button("Close", self.card.hide)
         buttons = pn.FlexBox(go, close, gap="6px", margin=(6, 0, 0, 0))
         self._ways: dict[str, tuple[Any, Callable[[], tuple[str, Knobs]]]] = {
             KNOB: (self.form, self._with_knob),
             METHOD: (self.method, self._with_method),
             PRESET: (self.preset, self._with_preset),
         }
-        heading = f"<b>{TITLE}</b><br>{ABOUT}"
-        parts = pn.pane.HTML(heading, **text), self.what, *(way for way, _ in self._ways.values()), self.said, buttons
-        self.card.view.extend(parts)
+        ways = (way for way, _ in self._ways.values())
+        self.card.view.extend([text(f"<b>{TITLE}</b><br>{ABOUT}"), self.what, *ways, self.said, buttons])
 
     def _offer(self, snapshot: Snapshot) -> None:
         """What may differ from the settings of this run."""
@@ -169,12 +161,9 @@ def _settings(snapshot: Snapshot) -> tuple[Any, ...]:
 def _of_target(presets: Mapping[str, Any], recipe: Recipe, now: Knobs) -> list[str]:
     """Names of the presets on the same target with the same options whose settings are others."""
     near = [name for name, one in presets.items() if one.parts.get("target", USUAL_TARGET) == recipe.target]
-    return [name for name in near if _other(presets[name].recipe, recipe, now)]
-
-
-def _other(one: Recipe, recipe: Recipe, now: Knobs) -> bool:
-    same_target = (one.target, one.target_options, one.custom) == (recipe.target, recipe.target_options, recipe.custom)
-    return same_target and (one.method, one.knobs) != (recipe.method, now.as_dict())
+    same = [name for name in near if alike(presets[name].recipe, recipe, ("target", "target_options", "custom"))]
+    mine = recipe.method, now.as_dict()
+    return [name for name in same if (presets[name].recipe.method, presets[name].recipe.knobs) != mine]
 
 
 # What other seeds say of a run, in words.
@@ -234,28 +223,18 @@ def stopped_words(runs: SeedRuns) -> str:
     return f"{name} {seeds} stopped and {'is' if len(runs.stopped) == 1 else 'are'} left out: {runs.stopped[0].stopped}"
 
 
-def alike(one: Recipe, other: Recipe) -> bool:
-    """Whether two recipes differ in nothing but seed and budget."""
-    names = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
-
-
 def progress(seeds: int, share: float) -> tuple[str, str]:
     """HTML of how far the other seeds are, and words for the picture."""
     words = f"Running {seeds} other seeds"
     bar = f'<progress aria-label="other seeds" max="1" value="{share:.3f}"></progress>'
-    return f'{bar} <span role="status">{words}</span>', f"{words}: {share:.0%}".replace("%", "\u00a0%")
-
-
-def line(words: str) -> str:
-    """HTML that a screen reader says when it changes; "" for no words."""
-    return f'<span role="status">{html.escape(words)}</span>' if words else ""
+    return f"{bar} {spoken(words)}", f"{words}: {share:.0%}".replace("%", "\u00a0%")
 
 
 # The run's recipe with other seeds: a band behind the traces, and a sentence.
 
 ASK, CANCEL = "Try other seeds", "Cancel"
 SEEDS = {"8": 8, "16": 16, "32": 32}
+ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Ask again."
 NOTHING = "These traces have no value to compare."
 ALL_STOPPED = "None of the other seeds came to its end."
@@ -268,19 +247,16 @@ class LuckPanel:
         self.work, self._traces = LuckWork(self._tell), traces
         self._last: Snapshot | None = None
         self._notice = ""  # why there is no band
-        self.button = small_button(ASK)
-        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
-        self.seeds = pn.widgets.Select(label="Other seeds", options=SEEDS, value=16, width=100, **look)
-        self.said = pn.pane.HTML("", margin=(2, 0), stylesheets=[css.TEXT], sizing_mode="stretch_width")
-        self.button.on_click(handed(lambda event: self._press()))
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **wide)
-        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **wide)
+        self.button = small_button(ASK, self._press)
+        self.seeds = select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
+        self.said = text(margin=(2, 0))
+        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **WIDE)
+        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
         self._last = snapshot
-        if self.work.recipe is not None and not alike(self.work.recipe, snapshot.recipe):
+        if self.work.recipe is not None and not alike(self.work.recipe, snapshot.recipe, ALL_BUT_SEED):
             self.work.forget()
             self._notice = LET_GO
             self._draw()
@@ -328,9 +304,8 @@ class LuckPanel:
             said, brief = progress(self.work.number, self.work.share)
         else:
             words, brief = self._words()
-            said = line(words)
-        if self.said.object != said:
-            self.said.object = said
+            said = spoken(words)
+        set_words(self.said, said)
         self._traces.say_seeds(brief)
 
     def _words(self) -> tuple[str, str]:

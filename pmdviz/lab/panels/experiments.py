@@ -14,15 +14,13 @@ from pmdviz.experiments.base import Experiment, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Knobs
 from pmdviz.lab import css
-from pmdviz.lab.controls.knobs import KnobForm, as_text
-from pmdviz.lab.controls.playback import SMALL, small_button
-from pmdviz.lab.controls.sharing import Choice, ExperimentSharing, changed, of_preset, read, usual
+from pmdviz.lab.controls.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
+from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, as_text, select, small_button, text
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork
 from pmdviz.lab.panels.cards import WorkLine
-from pmdviz.presets.experiments import EXPERIMENT_PRESETS, find_experiment_preset
+from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
 from pmdviz.views.pictures import PicturesView
 
@@ -36,27 +34,19 @@ class ExperimentResults:
     """Shows one `ExperimentWork`, whatever is chosen meanwhile."""
 
     def __init__(self) -> None:
-        text: dict[str, Any] = {"stylesheets": [css.TEXT, css.static("theory_table.css")], "margin": 0}
-        text["sizing_mode"] = "stretch_width"
         self.work: ExperimentWork | None = None  # whose pictures these are
         self._next: ExperimentWork | None = None  # has nothing to show yet
         self._shown: Any = None
-        self.about, self.summary, self.near = (pn.pane.HTML("", **text) for _ in range(3))
-        sheets = [css.static("pictures.css")], [css.TEXT, css.static("picture_head.css")]
+        tables = [css.TEXT, css.static("theory.css", "theory_table")]
+        self.about, self.summary, self.near = (text(stylesheets=tables) for _ in range(3))
+        sheets = [css.static("theory.css", "pictures")], [css.TEXT, css.static("theory.css", "picture_head")]
         self.pictures, self.examples = PicturesView(*sheets), PicturesView(*sheets)
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-experiment.csv", label="Download CSV", **{**SMALL, "visible": False}
         )
-        self.view = pn.Column(
-            self.about,
-            pn.pane.Bokeh(self.pictures.layout, sizing_mode="stretch_width", margin=0),
-            self.summary,
-            self.near,
-            pn.pane.Bokeh(self.examples.layout, sizing_mode="stretch_width", margin=0),
-            css_classes=["pmdviz-experiment-results"],
-            sizing_mode="stretch_width",
-            margin=0,
-        )
+        pictures, examples = (pn.pane.Bokeh(view.layout, **WIDE) for view in (self.pictures, self.examples))
+        parts = self.about, pictures, self.summary, self.near, examples
+        self.view = pn.Column(*parts, css_classes=["pmdviz-experiment-results"], **WIDE)
         self.about.object = f"<p>{EMPTY}</p>"
 
     def begin(self, work: ExperimentWork) -> None:
@@ -133,18 +123,16 @@ class ExperimentsPanel:
         self._begin, self._busy = begin, False
         titles = {each.title: name for name, each in sorted(EXPERIMENTS.items())}
         starts = {DEFAULTS: "", **{each.title: name for name, each in EXPERIMENT_PRESETS.items()}}
-        look: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 0)}
-        self.chosen = pn.widgets.Select(label="Experiment", options=titles, **look)
-        self.preset = pn.widgets.Select(label="Start from", options=starts, value="", **look)
-        self.about = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0), sizing_mode="stretch_width")
-        self.form = KnobForm(self._turn)
-        self.button = small_button("Run the experiment", color="primary", variant="solid")
-        self.insist = small_button("Run it anyway", visible=False)
+        self.chosen = select("Experiment", titles, lambda name: self.choose(usual(name)))
+        self.preset = select("Start from", starts, self._start_from, value="")
+        self.about, self.form = text(margin=(4, 0)), KnobForm(self._turn)
+        self.button = small_button("Run the experiment", self.run, color="primary", variant="solid")
+        self.insist = small_button("Run it anyway", lambda: self.run(insist=True), visible=False)
         self.choice, trouble = self._opened(asked)
-        self.sharing, self.results = ExperimentSharing(ack, self.choice), ExperimentResults()
+        self.sharing = PageSharing(ack, experiment_query, "?page=theory")
+        self.sharing.shown, self.results = self.choice, ExperimentResults()
         buttons = self.button, self.insist, self.sharing.button, self.results.download
         self.line = WorkLine("", cancel, *buttons)
-        self._watch()
         self._lay_out()
         self._show()
         if trouble:
@@ -158,28 +146,17 @@ class ExperimentsPanel:
         except InputError as error:
             return first, str(error)
 
-    def choose(self, choice: Choice) -> None:
-        """Show this one, not run yet."""
-        self._choose(choice)
-
-    def run(self) -> None:
-        """Run what is chosen, as its button does."""
-        self._run()
-
-    def _watch(self) -> None:
-        self.chosen.param.watch(handed(lambda event: self._choose(usual(event.new))), "value")
-        self.preset.param.watch(handed(lambda event: self._start_from(event.new)), "value")
-        self.button.on_click(handed(lambda event: self._run()))
-        self.insist.on_click(handed(lambda event: self._run(insist=True)))
-
     def _lay_out(self) -> None:
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         said = self.line.view, self.sharing.said
         parts = self.chosen, self.preset, self.about, self.form
-        controls = pn.Column(*parts, css_classes=["pmdviz-experiment-setup"], **wide)
-        right = pn.Column(*said, self.results.view, css_classes=["pmdviz-experiment-run"], **wide)
+        controls = pn.Column(*parts, css_classes=["pmdviz-experiment-setup"], **WIDE)
+        right = pn.Column(*said, self.results.view, css_classes=["pmdviz-experiment-run"], **WIDE)
         self.view = pn.Column(
-            controls, right, stylesheets=[css.static("experiments.css")], css_classes=["pmdviz-experiments"], **wide
+            controls,
+            right,
+            stylesheets=[css.static("theory.css", "experiments")],
+            css_classes=["pmdviz-experiments"],
+            **WIDE,
         )
 
     @property
@@ -194,9 +171,10 @@ class ExperimentsPanel:
     # What a person chooses
 
     def _start_from(self, preset: str) -> None:
-        self._choose(of_preset(preset) if preset else usual(self.choice.experiment))
+        self.choose(of_preset(preset) if preset else usual(self.choice.experiment))
 
-    def _choose(self, choice: Choice) -> None:
+    def choose(self, choice: Choice) -> None:
+        """Show this one, not run yet."""
         if self._busy:
             return
         self.choice = choice
@@ -210,7 +188,7 @@ class ExperimentsPanel:
         except InputError as error:
             self.form.controls[name].refuse(error.on_page)
             return
-        self._choose(self.choice._replace(knobs=knobs))
+        self.choose(self.choice._replace(knobs=knobs))
 
     def _show(self) -> None:
         """The controls say what is chosen."""
@@ -229,7 +207,8 @@ class ExperimentsPanel:
 
     # A run
 
-    def _run(self, insist: bool = False) -> None:
+    def run(self, insist: bool = False) -> None:
+        """Run what is chosen, as its button does; where it is too much only if a person insists."""
         self.insist.visible = False
         self._begin(ExperimentWork(self.choice.experiment, self.knobs.as_dict(), insist))
 

@@ -15,12 +15,11 @@ from panel.custom import JSComponent
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import SHORT, evaluations
 from pmdviz.lab import css
-from pmdviz.lab.controls.playback import PlaybackBar, small_button
 from pmdviz.lab.controls.setup import PictureControls
+from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button, text
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
@@ -50,10 +49,14 @@ NOBODY = "No methods yet: choose one in the drawer and press Add."
 
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
     """What the status panel says, in the fields of the lab's."""
-    high, budget = max(scene.spent), scene.budget
+    high, budget, unit = max(scene.spent), scene.budget, SHORT[scene.recipe.budget_unit]
+    of = "no budget: endless"
+    if budget:
+        within = f"{count(high)} of {count(budget)} {unit}"
+        of = within if high <= budget else f"{count(high)} {unit} (budget {count(budget)})"
     return {
         "share": 100.0 * min(1.0, high / budget) if budget else 0.0,
-        "of": _of(high, budget, scene.recipe.budget_unit) if budget else "no budget: endless",
+        "of": of,
         "pmdviz-status": scene.words if scene.tiles else NOBODY,
         "passes": _passes(scene),
         "step": _step(scene),
@@ -62,20 +65,13 @@ def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> d
     }
 
 
-def _of(spent: int, budget: int, unit: str) -> str:
-    """How far the budget is used up by who is ahead."""
-    if spent <= budget:
-        return f"{count(spent)} of {count(budget)} {SHORT[unit]}"
-    return f"{count(spent)} {SHORT[unit]} (budget {count(budget)})"
-
-
 def _passes(scene: RaceScene) -> str:
     """How often who has seen most went through the data; "" for a target without data."""
     target = scene.recipe.target
     if target.data is None:
         return ""
-    most = max((tile.visited for tile in scene.tiles if not tile.ended), default=None)
-    most = max((tile.visited for tile in scene.tiles), default=0) if most is None else most
+    running = [tile for tile in scene.tiles if not tile.ended] or scene.tiles
+    most = max((tile.visited for tile in running), default=0)
     return f"{most / target.num_data:.1f} passes over {count(target.num_data)} observations"
 
 
@@ -90,7 +86,8 @@ def _row_cost(row: Mapping[str, Any]) -> list[Any]:
 def _step(scene: RaceScene) -> str:
     if not scene.tiles:
         return ""
-    between = _difference_words(scene)
+    found = difference_of(scene)
+    between = f"{found.words}." if found is not None and found.words else ""  # of two methods which one is closer
     if scene.done:
         return " ".join(filter(None, ["Finished.", between, _below(scene)]))
     slow = [tile.title for tile in scene.tiles if tile.slow]
@@ -98,12 +95,6 @@ def _step(scene: RaceScene) -> str:
         return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
     ended = [tile.title for tile in scene.tiles if tile.ended]
     return f"Finished: {', '.join(ended)}" if ended else (between if scene.iteration else START)
-
-
-def _difference_words(scene: RaceScene) -> str:
-    """Of two methods which one is closer, and by how much; "" for more of them."""
-    found = difference_of(scene)
-    return f"{found.words}." if found is not None and found.words else ""
 
 
 def _below(scene: RaceScene) -> str:
@@ -220,8 +211,8 @@ class RaceTable(JSComponent):
     swatches = param.List(default=[])
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
-    _esm = static("make.js") + static("race_table.js")
-    _stylesheets = [static("race_table.css")]
+    _esm = static("lists.js", "make", "race_table")
+    _stylesheets = [static("race.css", "race_table")]
 
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
@@ -242,21 +233,13 @@ class RaceScreen:
         shown: Sequence[Metric],
     ) -> None:
         self.picture = PictureControls(choose)
-        self.tiles, self.traces, self.table = (
-            RaceTiles(),
-            RaceTraces(shown),
-            RaceTable(margin=0, columns=columns(shown)),
-        )
+        self.tiles, self.traces = RaceTiles(), RaceTraces(shown)
+        self.table = RaceTable(margin=0, columns=columns(shown))
         self.playback = playback
-        self.status = Div(
-            text=fields_html(waiting_fields("Making the first picture of the race")),
-            stylesheets=[css.STATUS],
-            margin=0,
-            sizing_mode="stretch_width",
-            css_classes=["pmdviz-statusbar"],
-        )
-        self.legend = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT, css.static("race_legend.css")])
-        self.legend.css_classes = ["pmdviz-race-legend"]
+        making = fields_html(waiting_fields("Making the first picture of the race"))
+        self.status = Div(text=making, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
+        sheets = [css.TEXT, css.static("race.css", "race_legend")]
+        self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
         packed = [*self.tiles.moving, *self.traces.sources]
         self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge")
         self.sender = FrameSender(self.ack, packed, self.status, fields_html)
@@ -264,56 +247,31 @@ class RaceScreen:
         self._pace, self.extra, self.width = Throttle(WORDS_S), "", UNKNOWN_PX
         self._scene: Scene | None = None
         self._last: RaceScene | None = None
-        self.difference: RaceDifference | None = (
-            None  # made when there are first two: every page would have to carry it
-        )
+        self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
         self._differs, self._look = False, (False, False)
         self._dark = False
         self.view = self._layout(cards, self._options(bands))
         self.set_theme(dark=False, presenter=False)
 
     def _options(self, bands: Callable[[int], None]) -> Any:
-        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
-        self.clock = pn.widgets.Select(
-            label="Traces against", options={text: key for key, text in CLOCKS.items()}, width=240, **look
-        )
-        self.clock.param.watch(handed(lambda event: self._against(event.new)), "value")
-        self.second = pn.widgets.Select(label="Lower trace", options={}, width=190, visible=False, **look)
-        self.second.param.watch(handed(lambda event: self._choose_second(event.new)), "value")
-        self.seeds = pn.widgets.Select(label="Bands over", options=SEEDS, value=8, width=120, **look)
-        self.band_button = small_button("Bands")
-        self.band_button.on_click(handed(lambda event: bands(self.seeds.value)))
-        self.band_words = pn.pane.HTML("", margin=(4, 0), stylesheets=[css.TEXT], sizing_mode="stretch_width")
-        row = pn.FlexBox(
-            *self.picture.widgets,
-            self.clock,
-            self.second,
-            self.seeds,
-            self.band_button,
-            gap="8px",
-            margin=0,
-            align_items="end",
-            sizing_mode="stretch_width",
-        )
-        return pn.Column(row, self.band_words, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width")
+        look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
+        clocks = {words: clock for clock, words in CLOCKS.items()}
+        self.clock = select("Traces against", clocks, self._against, width=240, **look)
+        self.second = select("Lower trace", {}, self._choose_second, width=190, visible=False, **look)
+        self.seeds = select("Bands over", SEEDS, value=8, width=120, **look)
+        self.band_button = small_button("Bands", lambda: bands(self.seeds.value))
+        self.band_words = text(margin=(4, 0))
+        menus = *self.picture.widgets, self.clock, self.second, self.seeds
+        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **WIDE)
+        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **WIDE)
 
     def _layout(self, cards: Sequence[Card], options: Any) -> Any:
         self.panes = {slot: _pane(None, f"pmdviz-race-{slot}") for slot in SLOTS}
         self._place_traces()
         panes = [_pane(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
-        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], margin=0, sizing_mode="stretch_width")
-        return pn.Column(
-            *panes,
-            self.legend,
-            options,
-            self.status,
-            table,
-            *(card.view for card in cards),
-            stylesheets=[css.RACE],
-            sizing_mode="stretch_width",
-            margin=0,
-            css_classes=["pmdviz-race"],
-        )
+        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
+        below = self.legend, options, self.status, table, *(card.view for card in cards)
+        return pn.Column(*panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
 
     def _place_traces(self) -> None:
         """Put the figures of the traces in their places; with one metric the other place stays empty."""
@@ -369,9 +327,7 @@ class RaceScreen:
     def _explain(self, scene: Scene | None) -> None:
         """The legend of the tiles."""
         self._scene = scene
-        words = "" if scene is None else legend_html(scene, self._dark)
-        if self.legend.object != words:
-            self.legend.object = words
+        set_words(self.legend, "" if scene is None else legend_html(scene, self._dark))
 
     def _offer(self, scene: RaceScene) -> None:
         """The pictures that there are of the target by every entrant."""
@@ -381,8 +337,9 @@ class RaceScreen:
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
         """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
-            if len(scene.tiles) != self.tiles.tiling.number or self._narrower():
-                self.tiles.arrange(Tiling.fitting(len(scene.tiles), self.width))
+            fitting = Tiling.fitting(len(scene.tiles), self.width)  # another number a row on a phone that was turned
+            if fitting != self.tiles.tiling:
+                self.tiles.arrange(fitting)
             self.tiles.draw(scene)
             self._measure(scene.recipe)
             self._last = scene
@@ -398,18 +355,13 @@ class RaceScreen:
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
         self.playback.enable(True, scene.done, scene.iteration == 0, ended)
 
-    def _narrower(self) -> bool:
-        """Whether the figure has come to have another number of tiles a row, as on a phone that was turned."""
-        return Tiling.fitting(self.tiles.tiling.number, self.width) != self.tiles.tiling
-
     def say_bands(self, words: str, share: float | None) -> None:
         """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
         words = html.escape(words)
         bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
         said = f'<span role="status" class="pmdviz-bands">{bar}{words}</span>'
         label = "Bands" if share is None else "Cancel bands"
-        if self.band_words.object != said:
-            self.band_words.object = said
+        set_words(self.band_words, said)
         if self.band_button.label != label:
             self.band_button.label = label
 
@@ -448,4 +400,4 @@ class RaceScreen:
 def _pane(figure: Any, name: str) -> Any:
     if figure is not None:
         figure.css_classes = [name]
-    return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)
+    return pn.pane.Bokeh(figure, **WIDE)

@@ -12,9 +12,9 @@ from bokeh.models import Div
 from panel.custom import JSComponent
 
 from pmdviz.lab import css
-from pmdviz.lab.controls.playback import PlaybackBar, small_button
 from pmdviz.lab.controls.setup import PictureControls
 from pmdviz.lab.controls.sharing import Actions
+from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, small_button, text
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
@@ -57,11 +57,11 @@ class Heading(JSComponent):
     tour = param.Boolean(default=False)
     essay = param.String(default="", doc="Where the essay is served; nowhere by default.")
 
-    _esm = css.static("heading.js") + css.static("tour.js")
-    _stylesheets = [css.static("heading.css")]
+    _esm = css.MAKE + css.static("page.js", "heading", "tour")
+    _stylesheets = [css.static("lab.css", "heading")]
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(margin=0, sizing_mode="stretch_width", css_classes=["pmdviz-heading"], **params)
+        super().__init__(css_classes=["pmdviz-heading"], **WIDE, **params)
         self._shown: tuple[Any, ...] = ()
 
     def show(self, method: Any, knobs: Any, target: Any, preset: str = "") -> None:
@@ -158,13 +158,8 @@ class Screen:
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.playback, self.floor = playback, floor
-        self.status = Div(
-            text=fields_html(waiting_fields("Starting") | NO_PAST),
-            stylesheets=[css.STATUS],
-            margin=0,
-            sizing_mode="stretch_width",
-            css_classes=["pmdviz-statusbar"],
-        )
+        starting = fields_html(waiting_fields("Starting") | NO_PAST)
+        self.status = Div(text=starting, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
         packed = [*(self.stage.sources[name] for name in ("particles", "approximate", "paths")), self.traces.source]
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
@@ -176,20 +171,9 @@ class Screen:
         self.switches = LayerSwitches(self._toggle)
         self.switches.name(self.stage.words)
         self.heading = Heading(tour=keyboard)
-        self.view = pn.Column(
-            self.heading,
-            self.stage_pane,
-            self.switches.view,
-            self.traces_pane,
-            self._buttons(),
-            self._options(),
-            self.status,
-            *(card.view for card in cards),
-            stylesheets=[css.LAB],
-            sizing_mode="stretch_width",
-            margin=0,
-            css_classes=["pmdviz-lab"],
-        )
+        above = self.heading, self.stage_pane, self.switches.view, self.traces_pane
+        below = self._buttons(), self._options(), self.status, *(card.view for card in cards)
+        self.view = pn.Column(*above, *below, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
         self.extra = ""
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
@@ -200,22 +184,16 @@ class Screen:
         self.set_theme(dark=False, presenter=False)
 
     def _buttons(self) -> Any:
-        fit = small_button("Fit posterior")
-        fit.on_click(handed(lambda event: self.stage.fit()))
-        wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
-        words = pn.pane.HTML(glossary_row(), stylesheets=[css.TEXT], **wide)
-        return pn.Column(self.actions.row(fit), words, css_classes=["pmdviz-layers"], **wide)
+        buttons = self.actions.row(small_button("Fit posterior", self.stage.fit))
+        return pn.Column(buttons, text(glossary_row()), css_classes=["pmdviz-layers"], **WIDE)
 
     def _options(self) -> Any:
-        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
-        group = self.group = pn.widgets.Select(label="Traces", options=_titles(GROUPS), width=150, **look)
-        clock = self.clock = pn.widgets.Select(label="Against", options=_by_words(CLOCKS), width=190, **look)
-        group.param.watch(handed(lambda event: self._choose(event.new)), "value")
-        clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
-        selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
-        self.options = pn.Column(
-            selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
-        )
+        look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
+        self.group = select("Traces", _titles(GROUPS), self._choose, width=150, **look)
+        self.clock = select("Against", _by_words(CLOCKS), lambda new: self.traces.choose(clock=new), width=190, **look)
+        menus = *self.picture.widgets, self.group, self.clock
+        selects = pn.Row(*menus, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
+        self.options = pn.Column(selects, self.actions.said, css_classes=["pmdviz-options"], **WIDE)
         return self.options
 
     def on_visit(self, visit: Callable[[int, bool], None]) -> None:
@@ -405,7 +383,7 @@ def _standing(snapshot: Snapshot) -> Standing:
 
 def _pane(figure: Any, name: str) -> Any:
     figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
-    return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)
+    return pn.pane.Bokeh(figure, **WIDE)
 
 
 def _shown(name: str, on: bool) -> list[str]:

@@ -21,7 +21,7 @@ from pmdviz.scenes.words import (
     state,
 )
 
-# The time line in the status panel, and the buttons of a branch; `timeline.js` brings them up to date.
+# The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
 
 BRANCH_BUTTONS = {  # act -> label, what it does
     "what_if": (WHAT_IF, "Go on with other settings from here, beside the run as it was"),
@@ -148,8 +148,3 @@ def fields_html(fields: Mapping[str, Any]) -> str:
         f'<div class="passes">{f["passes"]}</div><div class="step">{f["step"]}</div>'
         f'<div class="more">{f["more"]}</div>{time_line_html(f) if timed else ""}</div>'
     )
-
-
-def panel_html(snapshot: Snapshot, extra: str = "", playing: bool = False) -> str:
-    """The status panel of a snapshot as HTML."""
-    return fields_html(status_fields(snapshot, extra, playing))

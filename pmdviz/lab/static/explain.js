@@ -6,13 +6,7 @@ const explanations = (window.pmdvizExplanations ??= (() => {
   const pattern = new RegExp(`\\b(${Object.keys(keys).sort((a, b) => b.length - a.length).join("|")})\\b`)
   let box = null, anchor = null
 
-  function element(tag, attributes, ...children) {
-    const made = document.createElement(tag)
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-    made.append(...children)
-    return made
-  }
-  const button = (words) => element("button",
+  const button = (words) => make("button",
     { type: "button", class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
 
   // Write a text whose words of the glossary are buttons; while they stay the same, only what is between them changes.
@@ -44,10 +38,10 @@ const explanations = (window.pmdvizExplanations ??= (() => {
     anchor = from
     anchor.setAttribute("aria-expanded", "true")
     const dark = Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128  // light words: a page's theme, or a notebook's
-    box = element("div", { class: `pmdviz-explain${dark ? " dark" : ""}`, role: "dialog", "aria-label": title, tabindex: -1,
-      popover: "manual", "data-title": title }, element("style", {}, STYLE), element("b", {}, title))
-    for (const line of lines.filter(Boolean)) box.append(write(element("p", {}), line))
-    if (last) box.append(element("p", { class: "last" }, last))
+    box = make("div", { class: `pmdviz-explain${dark ? " dark" : ""}`, role: "dialog", "aria-label": title, tabindex: -1,
+      popover: "manual", "data-title": title }, make("style", {}, STYLE), make("b", {}, title))
+    for (const line of lines.filter(Boolean)) box.append(write(make("p", {}), line))
+    if (last) box.append(make("p", { class: "last" }, last))
     document.body.append(box)
     box.showPopover?.()  // over the drawer of a phone, which lies above all else
     place()

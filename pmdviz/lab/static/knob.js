@@ -13,50 +13,43 @@ function scale(s) {
   }
 }
 
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.append(...children)
-  return made
-}
-
 // Whether a knob is chosen from a list; data may come from a file besides, which joins the list when it is in force.
 const chosen = (s) => s.kind === "choice" || s.kind === "source"
 
 function build(s) {
   const id = "knob-" + s.name
-  const unit = element("span", { class: "unit" })
-  const label = element("button", { type: "button", class: "name", "aria-haspopup": "dialog" },
-    element("span", { class: "word" }, s.label), unit)
-  const mark = element("span", { class: "mark", title: "differs from the default" }, "●")
-  const reset = element("button", { type: "button", class: "reset" }, "↺")
-  const message = element("div", { class: "message", role: "alert", id: id + "-message" })
-  const note = element("div", { class: "note" })
+  const unit = make("span", { class: "unit" })
+  const label = make("button", { type: "button", class: "name", "aria-haspopup": "dialog" },
+    make("span", { class: "word" }, s.label), unit)
+  const mark = make("span", { class: "mark", title: "differs from the default" }, "●")
+  const reset = make("button", { type: "button", class: "reset" }, "↺")
+  const message = make("div", { class: "message", role: "alert", id: id + "-message" })
+  const note = make("div", { class: "note" })
   const common = { id, name: s.name, "aria-label": s.label, "aria-describedby": id + "-message" }
   let box, slider = null, menu = null
   if (chosen(s)) {
-    box = element("select", common)
-    for (const [choice, words] of s.choices) box.append(element("option", { value: choice }, words))
+    box = make("select", common)
+    for (const [choice, words] of s.choices) box.append(make("option", { value: choice }, words))
   } else if (s.kind === "flag") {
-    box = element("input", { ...common, type: "checkbox" })
+    box = make("input", { ...common, type: "checkbox" })
   } else {
-    box = element("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off" })
+    box = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off" })
     if (s.kind === "formula") menu = examples(s)
     else box.setAttribute("inputmode", "decimal")
-    if (s.low !== null) slider = element("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label })
+    if (s.low !== null) slider = make("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label })
   }
-  const row = element("div", { class: "row" })
+  const row = make("div", { class: "row" })
   if (slider) row.append(slider)
   row.append(box)
-  const root = element("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) },
+  const root = make("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) },
     mark, label, ...(menu ? [menu] : []), row, reset, note, message)
   return { root, label, unit, mark, reset, message, note, box, slider, menu }
 }
 
 // The menu beside a formula: examples to begin with, and what is there once one of them was changed.
 function examples(s) {
-  const menu = element("select", { "aria-label": `${s.label}: examples` })
-  for (const [choice, words] of [...s.choices, ["", "your own"]]) menu.append(element("option", { value: choice }, words))
+  const menu = make("select", { "aria-label": `${s.label}: examples` })
+  for (const [choice, words] of [...s.choices, ["", "your own"]]) menu.append(make("option", { value: choice }, words))
   menu.querySelector('[value=""]').disabled = true
   return menu
 }
@@ -71,7 +64,7 @@ function knob(s, give) {
 
   function join(file) {
     const known = [...part.box.options].some((option) => option.value === file)
-    if (!known) part.box.append(element("option", { value: file }, file.replace(/#[0-9a-f]+$/, "")))
+    if (!known) part.box.append(make("option", { value: file }, file.replace(/#[0-9a-f]+$/, "")))
   }
   function write() {
     if (s.kind === "flag") part.box.checked = state.value === "true"
@@ -134,8 +127,8 @@ const remembered = () => { try { return localStorage.getItem(MORE) === "open" } 
 const remember = (open) => { try { localStorage.setItem(MORE, open ? "open" : "folded") } catch {} }
 
 export function render({ model }) {
-  const more = element("button", { type: "button", class: "more" })
-  const form = element("div", { class: "form" })
+  const more = make("button", { type: "button", class: "more" })
+  const form = make("div", { class: "form" })
   let made = {}
   const fold = (open) => {
     form.classList.toggle("folded", !open)

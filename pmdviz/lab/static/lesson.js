@@ -1,3 +1,193 @@
+// The parts of a lesson's card. Each has `root` and `show(told)`; only what differs is touched, so that nothing jumps.
+// Elements that the server has made of Markdown: texts, and lists of tag, attributes and what is in them.
+const TAGS = new Set(("a b blockquote br button code em h1 h2 h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul").split(" "))
+const ATTRIBUTES = new Set(["href", "type", "class", "data-term", "aria-haspopup", "start"])
+const elements = (nodes) => nodes.map((node) => {
+  if (typeof node === "string") return document.createTextNode(node)
+  const [tag, attributes, inside] = node, made = document.createElement(TAGS.has(tag) ? tag : "span")
+  for (const [name, value] of Object.entries(attributes))
+    if (ATTRIBUTES.has(name) && (name !== "href" || /^(https?:|mailto:|#)/.test(value))) made.setAttribute(name, value)
+  made.append(...elements(inside))
+  return made
+})
+const write = (at, nodes) => {
+  const written = JSON.stringify(nodes)
+  if (at.written !== written) at.replaceChildren(...elements(nodes))
+  at.written = written
+  at.hidden = !nodes.length
+}
+const say = (at, words) => {
+  if (at.textContent !== words) at.textContent = words
+  at.hidden = !words
+}
+const button = (label, act, kind = "") => {
+  const made = make("button", { type: "button", class: kind }, label)
+  made.addEventListener("click", act)
+  return made
+}
+
+// A question: radio buttons with letters, or a number; how sure one is; what became of it.
+function question_part(part, send, after, beside = []) {
+  const form = make("form", { class: "ask" }), verdict = make("div", { class: "verdict", role: "status" })
+  const root = make("section", { "data-part": part }, form, verdict)
+  let made = "", choices = [], box = null, sure = [], store = null, state = null, stored = ""
+  const radios = (name, entries) => entries.map(([value, nodes, letter]) => {
+    const input = make("input", { type: "radio", name: `${part}-${name}`, value })
+    const words = make("span", { class: "say" })
+    words.append(...elements(nodes))
+    const mark = make("span", { class: "mark" })
+    return { input, mark, row: make("label", {}, input, ...(letter ? [make("b", { "aria-hidden": "true" }, letter)] : []), words, mark) }
+  })
+  function build(ask) {
+    const legend = make("legend")
+    legend.append(...elements(ask.text))
+    choices = radios("option", ask.options.map(([letter, nodes]) => [letter, nodes, letter]))
+    box = ask.options.length ? null : make("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
+    sure = radios("sure", ask.confidences.map((words) => [words, [words], ""]))
+    store = make("button", { type: "submit", class: "main" }, "Store answer")
+    state = make("span", { class: "stored", role: "status" })
+    form.replaceChildren(
+      make("fieldset", { class: "options" }, legend, ...choices.map((one) => one.row), ...(box ? [make("div", { class: "number" }, box, make("span", {}, ask.unit))] : [])),
+      ...(sure.length ? [make("fieldset", { class: "sure" }, make("legend", {}, "How sure?"), ...sure.map((one) => one.row))] : []),
+      make("div", { class: "row" }, store, ...beside, state))
+  }
+  const value = () => box ? box.value.trim() : choices.find((one) => one.input.checked)?.input.value ?? ""
+  const confidence = () => sure.find((one) => one.input.checked)?.input.value ?? ""
+  form.addEventListener("submit", (e) => {
+    e.preventDefault()
+    if (value() === "") { say(state, box ? "Type a number first." : "Choose an answer first."); return }
+    send({ act: "answer", part, value: value(), confidence: confidence() })
+  })
+  function show(ask) {
+    root.hidden = !ask
+    if (!ask) return
+    const name = JSON.stringify([ask.text, ask.options.map((one) => one.slice(0, 2)), ask.confidences, ask.unit])
+    const fresh = name !== made
+    if (fresh) { made = name; stored = ""; build(ask) }
+    const now = ask.stored ? JSON.stringify(ask.stored) : ""
+    if (now !== stored || fresh) {
+      const here = form.contains(form.getRootNode().activeElement)
+      for (const one of choices) one.input.checked = ask.stored?.[0] === one.input.value
+      if (box && ask.stored) box.value = ask.stored[0]
+      for (const one of sure) one.input.checked = ask.stored?.[1] === one.input.value
+      if (!fresh && here && now) after()
+      stored = now
+    }
+    for (const one of [...choices, ...sure]) one.input.disabled = ask.locked
+    if (box) box.disabled = ask.locked
+    store.hidden = ask.locked
+    store.textContent = ask.stored ? "Store another answer" : "Store answer"
+    say(state, ask.locked ? "" : ask.stored ? "Stored. You may change it until you reveal." : "")
+    if (part === "after" && ask.stored && !ask.locked) say(state, "Stored.")
+    ask.options.forEach(([, , right], k) => {
+      say(choices[k].mark, right ? "✓ right" : "")
+      choices[k].row.classList.toggle("right", right)
+    })
+    write(verdict, ask.verdict ? [["b", {}, [ask.verdict[0] ? "Right." : "Not quite."]], " ", ...ask.verdict[1]] : [])
+    verdict.classList.toggle("good", Boolean(ask.verdict?.[0]))
+  }
+  // A letter chooses an option; whether it did.
+  const choose = (letter) => {
+    const one = root.hidden ? null : choices.find(({ input }) => input.value === letter && !input.disabled)
+    if (one) { one.input.checked = true; one.input.focus() }
+    return Boolean(one)
+  }
+  // A digit begins the number; whether one is asked for.
+  const begin = () => {
+    const open = !root.hidden && box && !box.disabled
+    if (open) box.select()
+    return Boolean(open)
+  }
+  return { root, show, choose, begin }
+}
+
+// Hints: one at a time, forward and back; the next one is opened by the server.
+function hints_part(send) {
+  const words = make("p", { role: "status" }), count = make("b")
+  const back = button("Previous hint", () => { at -= 1; draw() }), next = button("Hint", () => {
+    if (at + 1 < told.hints.length) { at += 1; draw() } else { waits = true; send({ act: "hint" }) }
+  })
+  const root = make("section", { class: "hints", "data-part": "found" }, words, make("div", { class: "row" }, back, next, count))
+  let told = { hints: [], num_hints: 0 }, at = -1, waits = false
+  const draw = () => {
+    write(words, told.hints[at] ?? [])
+    say(count, at >= 0 ? `Hint ${at + 1} of ${told.num_hints}` : "")
+    back.hidden = at < 1
+    next.hidden = at + 1 >= told.num_hints
+    next.textContent = at < 0 ? "Hint" : "Next hint"
+  }
+  const show = (all, fresh) => {
+    if (fresh) { at = -1; waits = false }
+    told = all
+    if (waits && told.hints.length > at + 1) { at += 1; waits = false }
+    root.hidden = !told.num_hints
+    draw()
+  }
+  return { root, show }
+}
+
+// What the browser keeps of lessons: the progress in each, and the run that the lesson took the place of.
+const KEPT = (lesson) => `pmdviz-lesson-${lesson}`, BEFORE = "pmdviz-lesson-before"
+const from = (store, key) => { try { return window[store].getItem(key) ?? "" } catch { return "" } }
+const into = (store, key, text) => {
+  try { if (text) window[store].setItem(key, text); else window[store].removeItem(key) } catch { /* a browser that keeps nothing */ }
+}
+function remember(model, send) {
+  const keep = () => { if (model.kept.lesson) into("localStorage", KEPT(model.kept.lesson), model.kept.text) }
+  const answer = () => {
+    const { lesson } = model.asked
+    if (lesson) send({ act: "resume", lesson, text: from("localStorage", KEPT(lesson)), before: from("sessionStorage", BEFORE) })
+  }
+  model.on("kept", keep)
+  model.on("asked", answer)
+  model.on("before", () => into("sessionStorage", BEFORE, model.before))
+  // The card may be drawn while its document still takes it in: until then it cannot send.
+  const when_known = (tries) => { try { answer() } catch (error) { if (tries) setTimeout(() => when_known(tries - 1), 50); else throw error } }
+  setTimeout(() => when_known(100), 0)
+}
+// The address says which lesson is open, beside whatever else it says; links and tabs ask for it.
+function follow_address(model) {
+  window.pmdvizAddress = (address) => {
+    const url = new URL(address, location.href)
+    for (const name of ["lesson", "step", "skip"]) url.searchParams.delete(name)
+    if (model.told.lesson) url.searchParams.set("lesson", model.told.lesson)
+    if (model.told.lesson && model.told.skip) url.searchParams.set("skip", "1")
+    return url.pathname + url.search
+  }
+  let seen = ""
+  return () => {
+    const now = `${model.told.lesson ?? ""} ${model.told.skip ?? ""}`
+    if (now === seen) return
+    seen = now
+    history.replaceState(history.state, "", window.pmdvizAddress(location.href))
+  }
+}
+
+// The keys of a lesson: letters choose an option while the card, or nothing, has the focus; a clicker goes part by part.
+const TYPING = "input:not([type=radio]), select, textarea, [contenteditable], [role=slider]"
+function listen(root, model, send, asks) {
+  const letter = (e) => {
+    const at = e.composedPath()[0], mine = at === document.body || root.contains(at)
+    if (!mine || at.matches?.(TYPING)) return false
+    if (/^[-.\d]$/.test(e.key)) return asks.some((ask) => ask.begin()) // the box has the focus when the digit comes
+    if (!/^[a-h]$/i.test(e.key) || !asks.some((ask) => ask.choose(e.key.toLowerCase()))) return false
+    e.preventDefault()
+    return true
+  }
+  const paged = { PageDown: "forward", PageUp: "backward" }
+  document.addEventListener("keydown", (e) => {
+    if (!model.told.lesson || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
+    if (letter(e)) return
+    if (model.told.part && paged[e.key]) {
+      e.preventDefault()
+      send({ act: paged[e.key] })
+    } else if (e.key.toLowerCase() === "l" && !e.composedPath()[0].matches?.(`${TYPING}, input`)) {
+      e.preventDefault()
+      send({ act: "leave" })
+    }
+  })
+}
+
 // The card of a lesson: a step's text, its question, what it shows, its goal; the server says all of it in `told`.
 export function render({ model }) {
   const send = (message) => model.send_msg(message)

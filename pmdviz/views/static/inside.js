@@ -1,3 +1,494 @@
+// One step from the inside: its arrays, its formula, and its numbers as words.
+function made(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...children)
+  return element
+}
+
+function floats_of(text) {
+  return new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)
+}
+
+// What was sent with its arrays as arrays: `f4` is base64 of 32-bit floats, `at` a place that `read` knows.
+function opened(tree, read) {
+  if (Array.isArray(tree)) return tree.map((part) => opened(part, read))
+  if (tree === null || typeof tree !== "object") return tree
+  if (typeof tree.f4 === "string") return floats_of(tree.f4)
+  if (tree.at) return read(tree.at)
+  return Object.fromEntries(Object.entries(tree).map(([name, part]) => [name, opened(part, read)]))
+}
+
+// "q_{t+1}^2" with what is below and above the line set so.
+function typeset(text) {
+  const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
+  return parts.map((part, k) => k % 2 ? made(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
+}
+
+// Decimals with which terms and sum are written: as many as give the sum three digits, if its terms are not far larger.
+function decimals(total, terms) {
+  const size = (value) => Number.isFinite(value) && value ? Math.floor(Math.log10(Math.abs(value))) : -9
+  const largest = Math.max(size(total), ...terms.map(size))
+  if (largest === -9) return 2
+  const wanted = size(total) === -9 ? 2 - largest : 2 - size(total)
+  return Math.min(Math.max(wanted, 0), Math.max(5 - largest, 0))
+}
+
+function written(value, places) {
+  if (Number.isNaN(value)) return "unknown"
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞"
+  const text = Math.abs(value).toLocaleString("en", {minimumFractionDigits: places, maximumFractionDigits: places})
+  return value < 0 && /[1-9]/.test(text) ? `−${text}` : text
+}
+
+// Three significant digits, without an exponent.
+function number(value) {
+  if (!Number.isFinite(value)) return written(value, 0)
+  if (value !== 0 && Math.abs(value) < 1e-6) return "below 0.000001"
+  return Number(value.toPrecision(3)).toLocaleString("en", {maximumFractionDigits: 9}).replace("-", "−")
+}
+
+// The numbers of one row: of each term and of the sum, each as text, with one number of decimals a component.
+function row_words(step, k) {
+  const places = step.total.map((column, c) => decimals(column[k], step.terms.map((term) => term.values[c][k])))
+  const text = (columns) => {
+    const parts = columns.map((column, c) => written(column[k], places[c]))
+    return parts.length > 1 ? `(${parts.join(", ")})` : parts[0]
+  }
+  return {terms: step.terms.map((term) => text(term.values)), total: text(step.total)}
+}
+
+// A term behind another one: "+ 1.2", "− 3.4".
+function signed(text) {
+  return text.startsWith("−") ? `− ${text.slice(1)}` : `+ ${text}`
+}
+
+// The pictures of a step on canvases: where its dots lie, and what each term does to them.
+const LONGEST = 0.16, MOST_ARROWS = 90, DEAD = 8  // an arrow's share of the side; arrows drawn; nats below that nobody sees
+
+function sharp(canvas) {
+  const {clientWidth: width, clientHeight: height} = canvas, ratio = window.devicePixelRatio || 1
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio)
+    canvas.height = Math.round(height * ratio)
+  }
+  const ink = canvas.getContext("2d")
+  ink.setTransform(ratio, 0, 0, ratio, 0, 0)
+  ink.clearRect(0, 0, width, height)
+  return {ink, width, height}
+}
+
+// Pixels of coordinates: a square in the middle for a plane, all of the canvas for a curve.
+function mapping(size, x, y, equal) {
+  const side = Math.min(size.width, size.height)
+  const [w, h] = equal ? [side, side] : [size.width, size.height]
+  const left = (size.width - w) / 2, top = (size.height - h) / 2
+  return {
+    X: (value) => left + w * (value - x[0]) / (x[1] - x[0]),
+    Y: (value) => top + h * (y[1] - value) / (y[1] - y[0]),
+    box: [left, top, w, h],
+  }
+}
+
+function framed({ink}, map, colours) {
+  ink.strokeStyle = colours.grid
+  ink.lineWidth = 1
+  ink.strokeRect(map.box[0] + 0.5, map.box[1] + 0.5, map.box[2] - 1, map.box[3] - 1)
+  ink.save()
+  ink.beginPath()
+  ink.rect(...map.box)
+  ink.clip()
+}
+
+// Lines with gaps (NaN) between them.
+function draw_lines({ink}, map, line, colour, {width = 1.5, dash = [], opacity = 1} = {}) {
+  if (!line?.x) return
+  ink.save()
+  ink.globalAlpha = opacity
+  ink.strokeStyle = colour
+  ink.lineWidth = width
+  ink.setLineDash(dash)
+  ink.beginPath()
+  let down = false
+  for (let i = 0; i < line.x.length; i++) {
+    if (Number.isNaN(line.x[i]) || Number.isNaN(line.y[i])) { down = false; continue }
+    down ? ink.lineTo(map.X(line.x[i]), map.Y(line.y[i])) : ink.moveTo(map.X(line.x[i]), map.Y(line.y[i]))
+    down = true
+  }
+  ink.stroke()
+  ink.restore()
+}
+
+function draw_dot(ink, x, y, radius, colour, opacity = 1) {
+  ink.globalAlpha = opacity
+  ink.fillStyle = colour
+  ink.beginPath()
+  ink.arc(x, y, radius, 0, 7)
+  ink.fill()
+  ink.globalAlpha = 1
+}
+
+function draw_ring(ink, x, y, colours) {
+  for (const [width, colour] of [[4, colours.paper], [2, colours.text]]) {
+    ink.strokeStyle = colour
+    ink.lineWidth = width
+    ink.beginPath()
+    ink.arc(x, y, 7, 0, 7)
+    ink.stroke()
+  }
+}
+
+function draw_arrow(ink, x0, y0, x1, y1, colour, width = 1.5) {
+  const length = Math.hypot(x1 - x0, y1 - y0), angle = Math.atan2(y1 - y0, x1 - x0), head = Math.min(7, 0.45 * length)
+  ink.strokeStyle = colour
+  ink.lineWidth = width
+  ink.beginPath()
+  ink.moveTo(x0, y0)
+  ink.lineTo(x1, y1)
+  for (const turn of [0.5, -0.5]) {
+    ink.moveTo(x1, y1)
+    ink.lineTo(x1 - head * Math.cos(angle + turn), y1 - head * Math.sin(angle + turn))
+  }
+  ink.stroke()
+}
+
+function mixed(one, other, share) {
+  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16))
+  const [a, b] = [parts(one), parts(other)]
+  return `rgb(${a.map((value, k) => Math.round(value + (b[k] - value) * share)).join(",")})`
+}
+
+// Blue below the middle, orange above: their difference is seen by colour-blind people too.
+function diverging(value, most, colours) {
+  const share = Math.max(-1, Math.min(1, value / (most || 1)))
+  return mixed(colours.middle, share < 0 ? colours.loss : colours.gain, Math.abs(share))
+}
+
+function quantile(values, share) {
+  const finite = Float64Array.from(values).filter(Number.isFinite).sort()
+  return finite.length ? finite[Math.min(finite.length - 1, Math.floor(share * finite.length))] : 0
+}
+
+// The number that is taken off each term, so that what is left can be seen and still adds up: the mean under the new weights.
+function centre(step, values) {
+  const {weight} = step.dots
+  let sum = 0, mass = 0
+  values.forEach((value, i) => {
+    if (!Number.isFinite(value) || (weight && !(weight[i] > 0))) return
+    sum += value * (weight ? weight[i] : 1)
+    mass += weight ? weight[i] : 1
+  })
+  return mass ? sum / mass : 0
+}
+
+// All that the small pictures share, worked out once a step: what is drawn of each term, and one scale for all.
+function prepared(step) {
+  const all = [...step.terms.map((term) => term.values), step.total]
+  const by = !step.placed || step.kind === "ratio" ? "bars" : step.flat ? "curve" : step.kind === "move" ? "arrows" : "dots"
+  const off = step.kind === "weights"
+  const middle = (columns) => by === "dots" || by === "bars" ? quantile(columns[0], 0.5) : centre(step, columns[0])
+  const shown = all.map((columns) => off ? [columns[0].map((value) => value - middle(columns))] : columns)
+  const lengths = shown.flatMap((columns) => [...columns[0]].map((value, i) => Math.hypot(...columns.map((c) => c[i]))))
+  const most = by === "arrows" ? Math.max(...lengths, 0) : quantile(lengths, 0.95) || Math.max(...lengths.filter(Number.isFinite), 0)
+  const order = [...step.total[0].keys()].sort((a, b) => step.total[0][b] - step.total[0][a])
+  const seen = order.filter((i) => !off || shown.at(-1)[0][i] > -DEAD)
+  const heights = seen.flatMap((i) => shown.map((columns) => columns[0][i])).filter(Number.isFinite)
+  const span = [Math.min(0, ...heights), Math.max(0, ...heights)], pad = 0.06 * (span[1] - span[0] || 1)
+  const across = [...(step.dots.x ?? [])].keys()
+  const along = [...across].sort((a, b) => step.dots.x[a] - step.dots.x[b])
+  return {by, shown, most, order, along, span: [span[0] - pad, span[1] + pad], rank: ranks(order)}
+}
+
+function ranks(order) {
+  const rank = new Array(order.length)
+  order.forEach((row, k) => { rank[row] = k })
+  return rank
+}
+
+// How many times as long as the moves the arrows are drawn; never shorter than they are but for one that would not fit.
+function stretch(step, look) {
+  const side = step.axes.x[1] - step.axes.x[0]
+  const wanted = look.most > 0 ? LONGEST * side / look.most : 1
+  return wanted > 1.5 ? Math.max(1, Math.floor(wanted)) : Math.min(1, 2.5 * wanted)
+}
+
+function every(n, most) {
+  const step = Math.max(1, Math.ceil(n / most))
+  return Array.from({length: Math.ceil(n / step)}, (_, k) => k * step)
+}
+
+// One small picture. `which` is the place of a term, or of the sum, which comes last; returns where each dot is.
+function paint_term(canvas, step, look, which, colours, picked) {
+  const size = sharp(canvas), colour = which < step.terms.length ? colours.terms[which % colours.terms.length] : colours.text
+  return {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}[look.by](
+    size, step, look, [[look.shown[which], colour]], colours, picked)
+}
+
+function paint_bars(size, step, look, [[[values], colour, below = colour]], colours, picked) {
+  const n = values.length, top = Math.max(look.most, 1e-9)
+  const map = mapping(size, [-0.5, n - 0.5], [-1.1 * top, 1.1 * top], false), width = Math.max(1, 0.8 * map.box[2] / n)
+  framed(size, map, colours)
+  look.order.forEach((row, k) => {
+    const value = Math.max(-1.1 * top, Math.min(1.1 * top, Number.isNaN(values[row]) ? 0 : values[row]))
+    size.ink.fillStyle = value < 0 ? below : colour
+    size.ink.fillRect(map.X(k) - Math.min(width, 40) / 2, Math.min(map.Y(0), map.Y(value)), Math.min(width, 40), Math.max(1, Math.abs(map.Y(value) - map.Y(0))))
+  })
+  draw_lines(size, map, {x: [-0.5, n - 0.5], y: [0, 0]}, colours.muted, {width: 1})
+  const x = (row) => map.X(look.rank[row]), y = () => map.Y(0)
+  if (n > 1) draw_ring(size.ink, x(picked), y(), colours)
+  size.ink.restore()
+  return {x, y, across: true}
+}
+
+function paint_curve(size, step, look, lines, colours, picked) {
+  const map = mapping(size, step.axes.x, look.span, false)
+  framed(size, map, colours)
+  draw_lines(size, map, {x: step.axes.x, y: [0, 0]}, colours.grid, {width: 1})
+  for (const [[values], colour] of lines) {
+    const line = {x: look.along.map((i) => step.dots.x[i]), y: look.along.map((i) => Math.max(-1e6, values[i]))}
+    if (line.x.length > 9) draw_lines(size, map, line, colour, {width: 2})
+    else line.x.forEach((x, i) => draw_arrow(size.ink, map.X(x), map.Y(0), map.X(x), map.Y(line.y[i]), colour, 2))
+  }
+  const values = lines.at(-1)[0][0], x = (row) => map.X(step.dots.x[row])
+  draw_ring(size.ink, x(picked), map.Y(Math.max(look.span[0], Math.min(look.span[1], values[picked]))), colours)
+  size.ink.restore()
+  return {x, y: () => 0, across: true}
+}
+
+function paint_dots(size, step, look, [[[values]]], colours, picked) {
+  const map = mapping(size, step.axes.x, step.axes.y, true), {x, y} = step.dots
+  framed(size, map, colours)
+  draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
+  const order = [...values.keys()].sort((a, b) => Math.abs(values[a]) - Math.abs(values[b]))
+  for (const i of order) draw_dot(size.ink, map.X(x[i]), map.Y(y[i]), 2.6, diverging(values[i], look.most, colours), 0.9)
+  const at = {x: (row) => map.X(x[row]), y: (row) => map.Y(y[row])}
+  draw_ring(size.ink, at.x(picked), at.y(picked), colours)
+  size.ink.restore()
+  return at
+}
+
+function paint_arrows(size, step, look, [[columns, colour]], colours, picked) {
+  const map = mapping(size, step.axes.x, step.axes.y, true), {x0, y0} = step.dots, scale = stretch(step, look)
+  framed(size, map, colours)
+  draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
+  for (const i of new Set([...every(x0.length, MOST_ARROWS), picked]))
+    draw_arrow(size.ink, map.X(x0[i]), map.Y(y0[i]), map.X(x0[i] + scale * columns[0][i]), map.Y(y0[i] + scale * columns[1][i]), colour)
+  const at = {x: (row) => map.X(x0[row]), y: (row) => map.Y(y0[row])}
+  draw_ring(size.ink, at.x(picked), at.y(picked), colours)
+  size.ink.restore()
+  return at
+}
+
+// The nearest of n dots to a place on a canvas; of a curve or bars the nearest along it.
+function nearest(at, n, x, y) {
+  let best = 0, least = Infinity
+  for (let i = 0; i < n; i++) {
+    const away = (at.x(i) - x) ** 2 + (at.across ? 0 : (at.y(i) - y) ** 2)
+    if (away < least) { least = away; best = i }
+  }
+  return best
+}
+
+// The batch of a step among all data, and the density that it alone implies.
+function paint_batch(canvas, batch, colours) {
+  const size = sharp(canvas), map = mapping(size, batch.x, batch.y, false), {ink} = size
+  framed(size, map, colours)
+  ink.fillStyle = colours.bars
+  batch.bars.left?.forEach((left, i) => {
+    const [x0, x1, y] = [map.X(left), map.X(batch.bars.right[i]), map.Y(batch.bars.top[i])]
+    ink.fillRect(x0, y, Math.max(1, x1 - x0 - 0.5), map.Y(0) - y)
+  })
+  batch.dots.x?.forEach((x, i) => draw_dot(ink, map.X(x), map.Y(batch.dots.y[i]), 1.6, colours.muted, 0.6))
+  draw_lines(size, map, batch.exact, colours.exact, {width: 1.5})
+  draw_lines(size, map, batch.curve, colours.approximate, {width: 2, dash: [7, 3]})
+  if (batch.flat) {
+    ink.strokeStyle = colours.text
+    ink.lineWidth = 1.2
+    ink.beginPath()
+    batch.batch.x.forEach((x) => { ink.moveTo(map.X(x), map.box[1] + map.box[3]); ink.lineTo(map.X(x), map.box[1] + map.box[3] - 11) })
+    ink.stroke()
+  } else batch.batch.x.forEach((x, i) => draw_dot(ink, map.X(x), map.Y(batch.batch.y[i]), 4, colours.particles))
+  ink.restore()
+}
+
+// The step played slowly in four pictures, in the order of the algorithm.
+const INK = 20000, LARGEST = 20, PICTURE_MS = 3200, TWEEN_MS = 1300
+
+function diameters(weights, size, share) {
+  return Array.from(weights, (w) => Math.min(LARGEST, Math.sqrt(w * INK * size / weights.length)) * share)
+}
+
+const between = (a, b, p) => a + (b - a) * p
+const eased = (p) => p < 0.5 ? 4 * p ** 3 : 1 - (2 - 2 * p) ** 3 / 2
+
+function paint_picture(canvas, step, look, at, p, colours, picked) {
+  const size = sharp(canvas)
+  if (!step.placed) return paint_ranks(size, step, look, at, colours, picked)
+  const map = mapping(size, step.axes.x, step.axes.y, !step.flat)
+  framed(size, map, colours)
+  draw_lines(size, map, step.lines.exact, colours.exact, {width: 1.5, opacity: 0.8})
+  const now = at === 3 ? p : 0, line = {width: 2, dash: [7, 3]}
+  if (now < 1) draw_lines(size, map, step.lines.before, colours.approximate, {...line, opacity: 1 - now})
+  if (now > 0) draw_lines(size, map, step.lines.after, colours.approximate, {...line, opacity: now})
+  const show = step.kind === "ratio" && at >= 2
+  if (show) paint_paths(size, map, step.paths, colours)
+  const found = at === 0 && step.old.x ? paint_old(size, map, step, colours) : paint_particles(size, map, step, look, at, p, colours)
+  if (at === 2 && step.kind === "move") paint_chains(size, map, step, look, p, colours)
+  if (!(at === 0 && step.old.x)) draw_ring(size.ink, found.x(picked), found.y(picked), colours)
+  size.ink.restore()
+  name_axes(size, map, step, colours)
+  return found
+}
+
+// In one dimension dots are a rug below the curves.
+function height(step, i, column) {
+  if (!step.flat) return column[i]
+  return step.axes.y[0] * (0.25 + 0.55 * ((i * 0.6180339887) % 1))
+}
+
+function paint_old(size, map, step, colours) {
+  const {x, y, weight} = step.old, wide = weight ? diameters(weight, step.size, 1) : null
+  x.forEach((value, i) => draw_dot(size.ink, map.X(value), map.Y(height(step, i, y)), wide ? wide[i] / 2 : 3, colours.particles, 0.55))
+  return {x: (i) => map.X(x[i]), y: (i) => map.Y(height(step, i, y))}
+}
+
+function paint_particles(size, map, step, look, at, p, colours) {
+  const {x, y, x0, y0, weight, weight0} = step.dots, n = x.length, few = n < 10
+  const begun = !step.redrawn ? (at < 3 ? 0 : p) : at === 1 ? p : at < 1 ? 0 : 1
+  const X = (i) => map.X(x0 ? between(x0[i], x[i], begun) : x[i])
+  const Y = (i) => map.Y(y0 && !step.flat ? between(y0[i], y[i], begun) : height(step, i, y))
+  const redrawn = step.redrawn, even = new Float32Array(n).fill(1 / step.size)
+  const then = weight && diameters(redrawn ? even : weight0 ?? even, step.size, 1), now = weight && diameters(weight, step.size, 1)
+  const first = weight0 && diameters(weight0, step.size, 1)
+  const fading = redrawn && !x0 && at === 1 ? p : 1
+  const most = step.gain ? Math.max(quantile(step.gain.map(Math.abs), 0.95), 1e-9) : 1
+  for (let i = 0; i < n; i++) {
+    const wide = !weight ? (few ? 10 : 6) : at === 3 ? between(then[i], now[i], p) : at === 1 && redrawn && first ? between(first[i], then[i], p) : then[i]
+    const lit = !step.gain || at < 2 ? 0 : at === 2 ? p : 1 - p
+    const plain = few && !weight ? colours.text : colours.particles
+    const colour = lit ? mixed(plain, hex(diverging(step.gain[i], most, colours)), lit) : plain
+    draw_dot(size.ink, X(i), Y(i), Math.max(at === 2 && weight ? 4 : 1, wide) / 2, colour, (lit ? 0.9 : 0.6) * fading)
+  }
+  return {x: X, y: Y}
+}
+
+function hex(colour) {
+  return `#${colour.match(/\d+/g).map((value) => Number(value).toString(16).padStart(2, "0")).join("")}`
+}
+
+// The terms of a move, one behind the other: each in its colour.
+function paint_chains(size, map, step, look, p, colours) {
+  const {x0, y0} = step.dots, scale = stretch(step, look)
+  for (const i of every(x0.length, MOST_ARROWS)) {
+    let x = x0[i], y = step.flat ? 0 : y0[i]
+    const shift = step.flat ? step.axes.y[1] * 0.04 : 0
+    step.terms.forEach((term, k) => {
+      const [dx, dy] = [scale * p * term.values[0][i], step.flat ? 0 : scale * p * term.values[1][i]]
+      draw_arrow(size.ink, map.X(x), map.Y(y + k * shift), map.X(x + dx), map.Y(y + dy + k * shift), colours.terms[k % colours.terms.length], 2)
+      x += dx
+      y += dy
+    })
+  }
+}
+
+function paint_paths({ink}, map, paths, colours) {
+  paths.x0?.forEach((x, i) => {
+    ink.globalAlpha = paths.alpha[i]
+    ink.strokeStyle = colours.paths[Math.round(paths.kind[i])] ?? colours.text
+    ink.lineWidth = 1.6
+    ink.beginPath()
+    ink.moveTo(map.X(x), map.Y(paths.y0[i]))
+    ink.lineTo(map.X(paths.x1[i]), map.Y(paths.y1[i]))
+    ink.stroke()
+  })
+  ink.globalAlpha = 1
+}
+
+// Where a state has no place in a plane: bars by rank, of the weights before, of the gains, of the weights after.
+function paint_ranks(size, step, look, at, colours, picked) {
+  const {weight, weight0} = step.dots
+  const values = at === 2 ? step.gain ?? step.total[0] : at === 3 ? weight ?? step.total[0] : weight0 ?? new Float32Array(look.order.length).fill(1 / step.size)
+  const colour = at === 2 ? colours.gain : colours.particles
+  const most = Math.max(...Array.from(values, Math.abs).filter(Number.isFinite), 1e-12)
+  return paint_bars(size, step, {...look, most}, [[[values], colour, at === 2 ? colours.loss : colour]], colours, picked)
+}
+
+function name_axes({ink}, map, step, colours) {
+  const [left, top, width, high] = map.box
+  ink.fillStyle = colours.muted
+  ink.font = "12px Roboto, system-ui, sans-serif"
+  ink.textAlign = "right"
+  ink.fillText(step.axes.labels[0], left + width - 6, top + high - 6)
+  ink.textAlign = "left"
+  ink.fillText(step.axes.labels[1], left + 6, top + 15)
+}
+
+// What the panel is made of.
+function shape_of(step) {
+  return JSON.stringify([step.kind, step.noun, step.placed, step.flat, step.sum, step.terms.map((term) => [term.title, term.formula])])
+}
+
+function panel_parts() {
+  const canvas = (name, label) => made("canvas", {class: name, role: "img", "aria-label": label})
+  const press = (words, attributes = {}) => made("button", {type: "button", ...attributes}, words)
+  const parts = {
+    note: made("p", {class: "note", role: "status"}), title: made("p", {class: "title"}),
+    formula: made("div", {class: "formula", role: "group", "aria-label": "The update as a sum"}),
+    about: made("p", {class: "about"}), terms: made("div", {class: "terms"}),
+    number: made("input", {type: "number", min: 0, step: 1, id: "inside-particle"}), noun: made("span"),
+    heavier: press("↑", {"aria-label": "One heavier"}), lighter: press("↓", {"aria-label": "One lighter"}), card: made("dl"),
+    together: canvas("together", "All terms and their sum, as curves"),
+    batch_canvas: canvas("batch", "The batch among all data"), batch_title: made("h4"), batch_words: made("p"),
+    freeze: press("Freeze and play this step", {class: "freeze"}), again: press("Play again"),
+    large: canvas("large", "One picture of the step"), picture_title: made("h4"), sentence: made("p", {role: "status"}),
+    numbers: [1, 2, 3, 4].map((k) => press(String(k), {"aria-label": `Picture ${k}`})),
+  }
+  parts.common = made("div", {class: "common"}, made("h4", {}, "All terms and their sum (in ink)"), parts.together)
+  parts.batch = made("div", {class: "of-batch"}, parts.batch_title, parts.batch_canvas, parts.batch_words)
+  const label = made("label", {for: "inside-particle"}, parts.noun)
+  const chosen = made("div", {class: "chosen"}, made("div", {class: "choose"}, label, parts.number, parts.heavier, parts.lighter), parts.card, parts.freeze)
+  const buttons = made("div", {class: "buttons", role: "group", "aria-label": "Pictures of the step"}, ...parts.numbers, parts.again)
+  parts.theatre = made("div", {class: "theatre", hidden: ""}, parts.large, made("div", {class: "beside"}, parts.picture_title, parts.sentence, buttons))
+  parts.body = made("div", {class: "body", hidden: ""}, parts.title, parts.formula, parts.about, parts.terms,
+    made("div", {class: "below"}, chosen, parts.common, parts.batch), parts.theatre)
+  parts.root = made("div", {class: "inside"}, parts.note, parts.body)
+  return parts
+}
+
+// A term in the formula and as a card; the sum has no name.
+function term_cell(term, k, step) {
+  const sum = term.name === "", key = sum ? "=" : term.name
+  const number = made("span", {class: "number"}), value = made("span", {class: "value"}), filled = made("span", {class: "filled"})
+  const part = made("span", {class: "part", "data-term": key}, made("span", {class: "symbols"}, ...typeset(term.formula)), filled, number)
+  const canvas = made("canvas", {role: "img", "aria-label": `${term.title}: ${term.about}`})
+  const button = made("button", {type: "button", class: "name"}, made("i", {"aria-hidden": "true"}), term.title)
+  const card = made("section", {class: "term", "data-term": key}, button, made("span", {class: "symbols"}, ...typeset(term.formula)), value, canvas)
+  return {key, title: term.title, about: term.about, part, card, canvas, button, number, value, filled, at: null}
+}
+
+// What the colours and lengths in the small pictures mean.
+function key_words(step, look) {
+  const unit = step.sum.unit ? ` ${step.sum.unit}` : ""
+  const told = step.dots.row.length < step.size ? ` ${step.dots.row.length} of ${step.size.toLocaleString("en")} particles are drawn.` : ""
+  if (look.by === "dots") return `Orange is above the middle particle, blue below: by ${number(look.most)}${unit} where the colour is full.${told}`
+  if (look.by === "curve" && step.kind === "weights") return `Each curve less its mean under the new weights: they add up to the one in ink.${told}`
+  if (look.by === "arrows") return `Arrows are drawn ${number(stretch(step, look))} times as long as the moves.${told}`
+  if (look.by === "bars" && step.size > 1) return `One bar for each, in the order of the sum; the largest bar is ${number(look.most)}${unit}.${told}`
+  return `The terms add up to: ${step.sum.title}.${told}`
+}
+
+// What is known of the picked particle.
+function card_of(step, k) {
+  const {dots, size, axes} = step, rows = []
+  const share = (weight) => `${number(weight)} (${number(weight * size)} × the mean)`
+  if (step.placed) rows.push(["Place", step.flat ? number(dots.x[k]) : `(${number(dots.x[k])}, ${number(dots.y[k])})`])
+  if (dots.parent) rows.push(["Parent", `number ${dots.parent[k].toLocaleString("en")}, which has ${dots.children[k]} ${dots.children[k] === 1 ? "child" : "children"}`])
+  if (dots.weight0) rows.push([dots.parent ? "Weight of the parent" : "Weight before", share(dots.weight0[k])])
+  if (dots.weight) rows.push(["Weight after", share(dots.weight[k])])
+  if (step.kind === "weights" && !step.redrawn) rows.push(["Children", "none: nothing was redrawn"])
+  return rows.flatMap(([name, words]) => [made("dt", {}, name), made("dd", {}, words)])
+}
+
 // The panel: formula, terms, the picked particle, the batch, and the step in four pictures.
 // `host` has `dark` and `freeze()`, which stops what plays.
 function inside_view(host) {

@@ -1,0 +1,382 @@
+"""The playback bar, always in sight; small parts of panels: buttons, menus, texts, folds; and the form of knobs."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab import css
+from pmdviz.lab.loop.limits import capped
+from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
+from pmdviz.lab.loop.locked import handed, soon
+from pmdviz.scenes.words import short
+
+BUTTONS = {  # label -> act; Play is also Pause, and at the end of the budget Replay
+    "Restart": "restart",
+    "Back": "back",
+    "Play": "toggle",
+    "Step": "step",
+    "Continue": "proceed",
+    "Replay": "replay",
+}
+STEPS = ("Play", "Step", "Continue", "Replay")  # those that make steps of the run
+
+
+def iterations(number: int) -> str:
+    """So many iterations."""
+    return f"{number:,} iteration{'s' * (number > 1)}"
+
+
+class PlaybackBar:
+    """Buttons and speed; `act(name)` is called for a button, `pace(pace)` for another speed.
+
+    The large button says what comes next: Play, Pause, or Replay once the budget is used up; then Continue stands in
+    the place of Step. Before the end Replay is a button of its own: with knobs changed on the way it is not Restart.
+    """
+
+    def __init__(
+        self,
+        act: Callable[[str], None],
+        pace: Callable[[Pace], None],
+        count: Callable[[int], str] = iterations,
+        buttons: Mapping[str, str] = BUTTONS,
+    ) -> None:
+        self._playing = self._over = self._closed = self._held = False
+        self._standing = (False, False, True, False)  # what `enable` was told last
+        self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
+        look = {"value": SLOW.name, "width": 150, "margin": 0, "css_classes": ["pmdviz-speed"], "sizing_mode": None}
+        self.speed = select("Speed", menu(count), lambda name: pace(PACES[name]), **look)
+        self.view = pn.Row(
+            *self.buttons.values(),
+            self.speed,
+            css_classes=["pmdviz-transport"],
+            stylesheets=[css.TRANSPORT],
+            **WIDE,
+        )
+        self.enable(ready=False, done=False)
+
+    def _button(self, label: str, name: str, act: Callable[[str], None]) -> Any:
+        main = label == "Play"
+        look = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
+        look |= {"stylesheets": [css.BUTTON], "css_classes": _classes(label, True), **WIDE}
+        return small_button(label, lambda: act(name), **look)
+
+    def set_large(self, on: bool) -> None:
+        """For a lecture hall Play alone; the keys do what the other buttons do."""
+        classes = ["pmdviz-transport"] + (["pmdviz-large"] if on else [])
+        if self.view.css_classes != classes:
+            self.view.css_classes = classes
+
+    def playing(self, on: bool) -> None:
+        """The large button says what a press would do."""
+        self._playing = on
+        label = "Pause" if on and not self._held else "Replay" if self._over else "Play"
+        if self.buttons["Play"].label != label:
+            self.buttons["Play"].label = label
+
+    def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
+        """Which buttons make sense now: Continue only when the budget is used up and the method could go on."""
+        self._standing = ready, done, at_start, ended
+        self._over = done and not at_start
+        self.playing(self._playing)
+        goes_on = self._over and not ended
+        shown = {"Step": not goes_on, "Continue": goes_on, "Replay": not self._over}
+        dead = {"Step": done, "Back": at_start, "Play": done and at_start}
+        for label, button in self.buttons.items():
+            closed = not ready or ((self._closed or self._held) and label in STEPS)
+            classes, disabled = _classes(label, shown.get(label, True)), closed or dead.get(label, False)
+            if button.css_classes != classes:
+                button.css_classes = classes
+            if button.disabled != disabled:
+                button.disabled = disabled
+
+    def close(self, on: bool) -> None:
+        """Whether no step is to be made for now: a lesson asks first."""
+        if on != self._closed:
+            self._closed = on
+            self.enable(*self._standing)
+
+    def hold(self, on: bool) -> None:
+        """Whether the run waits for its kernels: until they are there Play says Play, and no step can be made."""
+        if on != self._held:
+            self._held = on
+            self.enable(*self._standing)
+
+    def offers(self, label: str) -> bool:
+        """Whether the button of that label is to be seen and pressed."""
+        button = self.buttons[label]
+        return css.HIDDEN not in button.css_classes and not button.disabled
+
+
+def _classes(label: str, shown: bool) -> list[str]:
+    return ["pmdviz-button", f"pmdviz-{label.lower()}", *([] if shown else [css.HIDDEN])]
+
+
+# Small parts of which panels are made. Buttons are at least 40 px high in the playback bar, 32 px elsewhere.
+
+SMALL_CSS = css.BUTTON + ".bk-btn { min-height: 32px; font-size: 13px !important; }"
+SMALL: dict[str, Any] = {"variant": "outline", "margin": 0, "stylesheets": [SMALL_CSS]}
+WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+ASIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (8, 12)}  # what stands beside the pictures
+
+
+def small_button(label: str, act: Callable[[], Any] | None = None, **look: Any) -> pn.widgets.Button:
+    """A plain button that calls `act`."""
+    made = pn.widgets.Button(label=label, **{**SMALL, **look})
+    if act is not None:
+        made.on_click(handed(lambda event: act()))
+    return made
+
+
+def select(label: str, options: Any, choose: Callable[[Any], Any] | None = None, **look: Any) -> pn.widgets.Select:
+    """A menu of words and what they stand for; `choose(value)` hears of another one."""
+    usual = {"margin": (4, 0), "sizing_mode": "stretch_width", "stylesheets": [css.SELECT]}
+    made = pn.widgets.Select(label=label, options=options, **{**usual, **look})
+    if choose is not None:
+        made.param.watch(handed(lambda event: choose(event.new)), "value")
+    return made
+
+
+def text(words: str = "", **look: Any) -> pn.pane.HTML:
+    """Words as HTML, as wide as there is room."""
+    return pn.pane.HTML(words, **{"stylesheets": [css.TEXT], **WIDE, **look})
+
+
+def folded(title: str, *parts: Any, build: Callable[[], Any] | None = None, **look: Any) -> pn.Card:
+    """A folded card; `build` is called when it is first opened, to put something into it."""
+    header = text(title, margin=(4, 0), sizing_mode=None)
+    usual = {"stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
+    made = pn.Card(*parts, header=header, collapsed=True, **{**usual, **look})
+
+    def opened(event: Any) -> None:
+        if build is not None and not (event.new or len(made)):
+            build()
+
+    made.param.watch(handed(opened), "collapsed")
+    return made
+
+
+def set_value(widget: Any, value: Any) -> None:
+    """Have a widget show a value; costs nothing where it does."""
+    if widget.value != value:
+        widget.value = value
+
+
+def set_words(pane: Any, words: str) -> None:
+    """Have a pane show HTML; costs nothing where it does."""
+    if pane.object != words:
+        pane.object = words
+
+
+def spoken(words: str) -> str:
+    """HTML that a screen reader says when it changes; "" for no words."""
+    return f'<span role="status">{html.escape(words)}</span>' if words else ""
+
+
+class Component(JSComponent):
+    """A component with a script of its own; `hear(message)` is called with the mappings that the browser sends."""
+
+    def __init__(self, hear: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
+        self._hear = hear
+        super().__init__(**{**WIDE, **params})
+
+    def _handle_msg(self, data: Any) -> None:
+        """Input from the browser: anything at all."""
+        if isinstance(data, Mapping):
+            soon(self._hear, data)
+
+
+# Controls generated from knob declarations: one form, in it a knob for each of them.
+
+ACTS = {  # when a knob takes effect, in its explanation
+    "at once": "immediately",
+    "next step": "at the next step",
+    "rejuvenation": "at the next step, with new particles",
+    "restart": "on restart",
+}
+
+
+def as_text(value: Any) -> str:
+    """A knob's value as its box shows it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return short(value).replace(",", "") if 1e-4 <= abs(value) < 1e15 or value == 0 else repr(value)
+    return str(value)
+
+
+class KnobControl:
+    """One knob of a form; what is typed goes through `KnobSpec.parse` and is refused beside the box if need be."""
+
+    def __init__(self, knob: KnobSpec, default: Any, turn: Callable[[str, Any], None], publish: Callable[[], None]):
+        self.name, self._knob, self._default = knob.name, knob, default
+        self._turn, self._publish = turn, publish
+        self.value, self.message, self.note, self.unit = as_text(default), "", "", knob.unit
+        self.changed, self.visible, self.serial = False, True, 0  # serial: raised to have `value` shown again
+        self.folds = not knob.basic  # away under More, as things are
+
+    @property
+    def usual(self) -> str:
+        """The default, as a person reads it."""
+        if isinstance(self._default, bool):
+            return "on" if self._default else "off"
+        return self._knob.said(as_text(self._default))
+
+    def state(self) -> dict[str, Any]:
+        """What the browser shows, in plain values."""
+        names = ("value", "message", "note", "unit", "changed", "visible", "serial", "usual", "folds")
+        return {name: getattr(self, name) for name in names}
+
+    def receive(self, data: Mapping[str, Any]) -> None:
+        """Input from the browser, {"value": text} or {"reset": true}: set the knob, or say why not and keep the text.
+
+        This is the one check of the value; from here on it goes its way as it is.
+        """
+        try:
+            value = self._knob.parse(self._default if data.get("reset") else data.get("value"))
+        except InputError as error:
+            self.refuse(error.on_page)
+            return
+        self.message, self.value = "", as_text(value)
+        self.serial += 1
+        self._publish()
+        self._turn(self.name, value)
+
+    def show(
+        self,
+        value: Any,
+        default: Any,
+        note: str = "",
+        unit: str | None = None,
+        visible: bool = True,
+        asked_for: bool = False,
+    ) -> None:
+        """The value in force, what its default is now, and when a new value will act.
+
+        A knob that was changed, or is `asked_for` by another one that was, is not folded away.
+        """
+        self._default, self.changed, self.note, self.visible = default, value != default, note, visible
+        self.folds = not (self._knob.basic or self.changed or asked_for)
+        self.unit = self.unit if unit is None else unit
+        text = as_text(value)
+        if text != self.value:
+            self.value, self.message = text, ""
+            self.serial += 1
+        self._publish()
+
+    def refuse(self, sentence: str) -> None:
+        """Say beside the box why a value could not be used."""
+        self.message = sentence
+        self.serial += 1
+        self._publish()
+
+
+def _plain(knob: KnobSpec) -> dict[str, Any]:
+    low, high = knob.soft_bounds or (None, None)
+    if (
+        low is None
+        and knob.kind in ("whole", "real")
+        and knob.bounds
+        and None not in knob.bounds
+        and all(knob.inclusive)
+    ):
+        low, high = knob.bounds
+    if low is not None and high - low > 1e7 and not knob.log:
+        low = high = None  # a seed: a slider over billions is no help
+    return {
+        "name": knob.name,
+        "label": knob.label or knob.name,
+        "acts": ACTS[knob.acts],
+        "help": knob.help,
+        "kind": knob.kind,
+        "basic": knob.basic,
+        "choices": [[choice, knob.said(choice)] for choice in knob.choices],
+        "examples": dict(knob.examples),
+        "low": low,
+        "high": high,
+        "log": bool(knob.log and low and low > 0),
+        "whole": knob.kind == "whole",
+    }
+
+
+def unit_given(unit: str, values: Mapping[str, Any]) -> str:
+    """The part of a unit like "units of θ (isotropic) or factor c (local)" that holds for the choices in force."""
+    parts = dict((choice, text) for text, choice in re.findall(r"(?:^|or )([^()]+) \((\w+)\)", unit))
+    return next((text for choice, text in parts.items() if choice in values.values()), unit)
+
+
+def in_order(specs: Mapping[str, KnobSpec]) -> list[str]:
+    """The basic knobs first."""
+    return sorted(specs, key=lambda name: not specs[name].basic)
+
+
+class KnobForm(Component):
+    """All knobs of a method (or options of a target) as one element of the page: a model for each would be slow."""
+
+    specs = param.List(default=[], doc="The declarations, in plain values and in the order of display.")
+    states = param.Dict(default={}, doc="What each knob shows now.")
+
+    _esm = css.EXPLAIN + css.static("knob.js")
+    _stylesheets = [css.static("widgets.css", "knob")]
+
+    def __init__(self, turn: Callable[[str, Any], None] | None = None, **params: Any) -> None:
+        self.controls: dict[str, KnobControl] = {}
+        self._turn, self._made, self._quiet = turn, None, False
+        self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
+        super().__init__(self._receive, **params)
+
+    def _receive(self, data: Mapping[str, Any]) -> None:
+        """Input from the browser, with the name of the knob."""
+        if data.get("name") in [*self.controls]:
+            self.controls[data["name"]].receive(data)
+
+    def rebuild(
+        self, knobs: type[Any], defaults: Mapping[str, Any], turn: Callable[[str, Any], None] | None = None
+    ) -> None:
+        """Show another set of knobs, from now on turned by `turn` if it is given; the same set stays as it is."""
+        if self._made is not knobs:
+            self._made, self._turn = knobs, turn or self._turn
+            self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults)
+
+    def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Any]) -> None:
+        """Make a control for each declaration."""
+        self.controls = {
+            name: KnobControl(spec, defaults[name], self._turn, self._publish) for name, spec in specs.items()
+        }
+        states = {name: control.state() for name, control in self.controls.items()}
+        self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=states)
+
+    def show(
+        self,
+        values: Any,
+        defaults: Mapping[str, Any],
+        pending: Mapping[str, str],
+        idle: frozenset[str] = frozenset(),
+    ) -> None:
+        """Show the knobs in force; those that do nothing, with these values or here (`idle`), are not shown at all."""
+        plain, specs = values.as_dict(), values.specs()
+        self._quiet = True
+        for name, control in self.controls.items():
+            spec = specs[name]
+            default = spec.default_beside(plain, defaults)
+            unit, seen = unit_given(spec.unit, plain), name not in idle and self._seen(name, values, plain)
+            asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
+            control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
+        self._quiet = False
+        self._publish()
+
+    def _seen(self, name: str, values: Any, plain: Mapping[str, Any]) -> bool:
+        return name not in self.hidden and values.matters(name, plain)
+
+    def _publish(self) -> None:
+        states = {name: control.state() for name, control in self.controls.items()}
+        if not self._quiet and states != self.states:
+            self.states = states

@@ -1,0 +1,199 @@
+"""Pages that compute nothing: the lessons, and the methods; what is chosen there opens in the lab."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import panel as pn
+import param
+
+from pmdviz.engine.recipe import Recipe
+from pmdviz.lab import css
+from pmdviz.lab.controls.widgets import ASIDE, WIDE, Component, text
+from pmdviz.lab.loop import limits
+from pmdviz.lab.pages.page import Page
+from pmdviz.lessons.lesson import Lesson
+from pmdviz.lessons.progress import FORMAT
+from pmdviz.lessons.reading import LESSONS
+from pmdviz.methods import METHODS, Method, by_family, usual_target
+from pmdviz.methods.grammar import COLUMNS
+from pmdviz.scenes.trace_columns import GROUPS
+from pmdviz.scenes.words import marked
+
+HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div>'
+SENTENCE = '<div class="pmdviz-question" role="heading" aria-level="2">{}</div>'
+
+
+class PlainPage(Page):
+    """A page with a sentence above a component and words (HTML) beside it; `name` is its class in style sheets."""
+
+    def __init__(self, sentence: str, component: Any, words: str, name: str) -> None:
+        self.controls = pn.Column(text(words), **ASIDE)
+        above = text(SENTENCE.format(html.escape(sentence)), margin=(10, 16, 0, 16))
+        self.view = pn.Column(above, component, css_classes=[name], **WIDE)
+        self.foot = pn.Row(margin=0)  # nothing plays here
+
+    def start(self, doc: Any = None) -> None:
+        """Begin; everything is there already."""
+
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer."""
+
+    def set_theme(self, dark: bool) -> None:
+        """Its colours are those of the page around it."""
+
+    def stop(self) -> None:
+        """The page is closed."""
+
+
+def headed(title: str, *sentences: str) -> str:
+    """A heading with sentences below it, as HTML."""
+    return HEADING.format(html.escape(title)) + "".join(f"<p>{marked(html.escape(words))}</p>" for words in sentences)
+
+
+# The lessons in the order of a course, and the tuning challenges; one is begun or gone on with.
+
+LESSONS_FIRST = "A lesson asks first: say what you expect, then see the run."
+HOW = (
+    "You decide when to reveal what happens. A wrong guess is as good a start as a right one.",
+    "The lab shows the steps, and leaving a lesson brings your own run back. How far you are is kept in this browser "
+    "alone.",
+)
+CHALLENGES = "A challenge sets a goal and a budget. Your score compares the run with independent draws."
+
+
+class LessonsList(Component):
+    """The list. How far somebody is the browser reads from what it keeps; the server is not told."""
+
+    lessons = param.List(default=[], doc="Name, title, question, minutes and names of the steps of each.")
+    challenges = param.List(default=[], doc="The same of each tuning challenge.")
+    format = param.Integer(default=FORMAT, doc="Of what the browser keeps.")
+    looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
+
+    _esm = css.static("lists.js", "make", "lessons")
+    _stylesheets = [css.static("lessons.css", "lessons")]
+
+
+class LessonsPage(PlainPage):
+    """The list of `lessons`, name -> Lesson; a page of the app."""
+
+    def __init__(self, lessons: Mapping[str, Lesson] = LESSONS) -> None:
+        self._lessons = lessons
+        parts = {
+            part: [_lesson_row(each) for each in lessons.values() if each.is_challenge == challenge]
+            for part, challenge in {"lessons": False, "challenges": True}.items()
+        }
+        self.list = LessonsList(lambda message: self.choose(message.get("lesson")), **parts)
+        words = headed("Lessons", *HOW) + (headed("Challenges", CHALLENGES) if parts["challenges"] else "")
+        super().__init__(LESSONS_FIRST, self.list, words, "pmdviz-lessons")
+
+    def choose(self, name: Any) -> None:
+        """Open a lesson in the lab; a name that is none is what a browser made up."""
+        if isinstance(name, str) and name in self._lessons and self.on_open is not None:
+            self.on_open("lab", self._lessons[name])
+
+    def look(self, on: bool) -> None:
+        """In sight again the browser reads anew how far somebody is."""
+        if on:
+            self.list.looks += 1
+
+
+def _lesson_row(lesson: Lesson) -> list[Any]:
+    return [lesson.name, lesson.title, lesson.question, lesson.minutes, [*lesson.places]]
+
+
+# What a method hands to the lab: itself, with the part of it that is to be seen.
+
+UPDATES = {"weights": "reweight", "move": "move", "ratio": "move"}  # kind of an update -> the column that it shows
+WEIGHTS = ("reweight", "resample")  # columns that the ESS and the ancestors show
+TOLD = {  # term of "adapt" -> the number of a step that shows it
+    "step size": "step_size",
+    "kernel width": "length_scale",
+    "temperatures": "temperature",
+    "proposal": "components",
+    "surrogate": "surrogate_ess",
+    "stopping": "moving_ess",
+    "pace": "typical_move",
+}
+
+
+class Opening(NamedTuple):
+    """A method that is to be run on the target that it is usually shown on."""
+
+    method: str
+    trace: str = ""  # key of the traces that show what is asked for; "" for the usual ones
+    inside: bool = False  # whether the card "Inside this step" shows it
+
+    def recipe(self) -> Recipe:
+        """All at the defaults; for a worker thread, as some targets take a second."""
+        return limits.fitted(Recipe(usual_target(self.method), self.method))
+
+
+def opening(method: Method, column: str = "") -> Opening:
+    """The run of a method with what shows a column of its grammar; "" for the method alone."""
+    inside = method.update is not None and UPDATES[method.update.kind] == column
+    return Opening(method.name, _trace(method, column), inside)
+
+
+def _trace(method: Method, column: str) -> str:
+    if column in WEIGHTS:
+        return _showing("ess")
+    if column != "adapt":
+        return ""
+    names = {scalar.name for scalar in method.scalars}
+    return _showing(next((TOLD[term] for term in method.grammar.adapt.terms if TOLD[term] in names), ""))
+
+
+def _showing(name: str) -> str:
+    """The key of the traces with the column `name` of a history."""
+    return next((key for key, group in GROUPS.items() if name in group.metrics), "")
+
+
+# What every method does in a step, in terms that they share; a cell runs its method in the lab.
+
+METHODS_FIRST = "What does a step do? Press a cell: the lab runs that method and shows that part of it."
+READ_IT = (
+    "Read a row from left to right as one step of a method at its default settings; — means that it does nothing of "
+    "the kind. The menus leave the methods that have what you choose."
+)
+TAU_M = "τ\N{NO-BREAK SPACE}m"
+
+
+class MethodsTable(Component):
+    """The table; filters are the browser's own affair, and it says which cell was pressed."""
+
+    columns = param.List(default=[], doc="Name, title and terms of each column; a term with its meaning.")
+    families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
+
+    _esm = css.static("lists.js", "make", "methods")
+    _stylesheets = [css.static("lessons.css", "methods")]
+
+
+class MethodsPage(PlainPage):
+    """The table of all methods; a page of the app."""
+
+    def __init__(self) -> None:
+        columns = [[name, column.title, [*map(list, column.terms.items())]] for name, column in COLUMNS.items()]
+        families = [[title, [_method_row(method) for method in methods]] for title, methods in by_family().items()]
+        self.table = MethodsTable(self._hear, columns=columns, families=families)
+        about = "".join(headed(column.title, column.about) for column in COLUMNS.values())
+        super().__init__(METHODS_FIRST, self.table, headed("Methods", READ_IT) + about, "pmdviz-methods")
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        """A method's name and a column's, "" for the method itself; anything else is what a browser made up."""
+        method, column = message.get("method"), message.get("column")
+        if isinstance(method, str) and isinstance(column, str) and method in METHODS and column in ("", *COLUMNS):
+            self.pick(method, column)
+
+    def pick(self, method: str, column: str) -> None:
+        """Run a method, with what shows a column of its grammar."""
+        if self.on_open is not None:
+            self.on_open("lab", opening(METHODS[method], column))
+
+
+def _method_row(method: Method) -> list[Any]:
+    """Name, title, and of each cell the terms and the remark."""
+    cells = [[list(cell.terms), cell.remark.replace("τ m", TAU_M)] for _, cell in method.grammar]
+    return [method.name, method.title, cells]

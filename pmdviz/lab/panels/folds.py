@@ -1,0 +1,404 @@
+"""Folded cards beside a lab: "Inside this step", "Is this a sample from the target?" and Export.
+
+What is in a card is made when it is first opened, and follows the run by `show`.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.run import Run
+from pmdviz.errors import InputError
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+from pmdviz.experiments.race import RaceResult
+from pmdviz.export import WRITERS, check
+from pmdviz.export.options import SIZES, Look, RaceLook
+from pmdviz.export.writers import install_command
+from pmdviz.lab import css
+from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, folded, select, set_value, set_words, small_button, text
+from pmdviz.lab.loop.locked import handed, in_a_while
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.task import Task, TaskSlot
+from pmdviz.lab.loop.work import ALPHA, ExportTask, FitOutcome, FitWork
+from pmdviz.lab.panel_internals import LabelledSelect
+from pmdviz.targets import Target
+from pmdviz.views import figures
+
+# "Inside this step": what each term of the update did to each particle.
+
+INSIDE, INSIDE_OPEN = "pmdviz-inside", "pmdviz-inside-open"  # open it is there in presenter mode too
+
+
+class InsideView(JSComponent):
+    """What is in the card; drawn by the script that an exported player has too."""
+
+    told = param.String(default="", doc="JSON of `scenes.inside`.")
+    dark = param.Boolean(default=False)
+    stage = param.String(default="", doc="Id of the figure whose particles a tap picks.")
+    freezes = param.Integer(default=0, doc="Raised by the browser: the run is to pause.")
+    seen = param.Integer(default=0, doc="Raised by the server: the card was opened by a key and is to be seen.")
+
+    _esm = figures.inside_script() + css.static("page.js", "inside")
+    _stylesheets = [figures.inside_stylesheet()]
+
+
+class InsidePanel:
+    """A folded card; what is in it is made when it is first opened, and follows the run by `show`.
+
+    `look(on)` has the run compute it, or no longer; `freeze` pauses the run.
+    """
+
+    def __init__(self, stage: Any, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
+        self._stage, self._look, self._freeze = stage, look, freeze
+        self._dark, self._wished, self._awaited = False, False, False
+        self.inside: InsideView | None = None
+        self.view = folded("Inside this step (key I)", margin=(4, 0), css_classes=[INSIDE])
+        self.view.param.watch(handed(self._on_open), "collapsed")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is to be seen."""
+        return not self.view.collapsed
+
+    def toggle(self) -> None:
+        """Open or close it, as its key does; opened so it comes into sight."""
+        self._wished = self.view.collapsed
+        self.view.collapsed = not self.view.collapsed
+
+    def reveal(self) -> None:
+        """Have it open, and in sight once there is a step to be seen: before the first one it is a line."""
+        self._awaited = True
+        if not self.is_open:
+            self.toggle()
+
+    def _on_open(self, event: Any) -> None:
+        self.view.css_classes = [INSIDE, *([INSIDE_OPEN] if self.is_open else [])]
+        if self.is_open and self.inside is None:
+            self._build()
+        if self.is_open and self._wished:
+            self.inside.seen += 1
+        self._wished = False
+        self._look(self.is_open)
+
+    def _build(self) -> None:
+        self.inside = InsideView(stage=self._stage.id, dark=self._dark, **WIDE)
+        self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
+        figures.pick_by_tap(self._stage)
+        self.view.append(self.inside)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Follow the run; a run that was begun meanwhile does not know yet that the card is open."""
+        if not self.is_open or self.inside is None:
+            return
+        if not snapshot.watched:
+            self._look(True)
+        elif snapshot.inside and snapshot.inside != self.inside.told:
+            self.inside.told = snapshot.inside
+            if self._awaited and snapshot.frame.info is not None:
+                self._awaited = False
+                self.inside.seen += 1
+
+    def set_theme(self, dark: bool) -> None:
+        """Colours of the light or the dark theme."""
+        self._dark = dark
+        if self.inside is not None:
+            self.inside.dark = dark
+
+
+# "Is this a sample from the target?": a goodness-of-fit test of what the run has at this moment.
+
+NO_TEST = "No test applies to this target."
+CANCELLED = "Cancelled: nothing was tested."
+
+
+class FitPanel:
+    """A folded card; what is in it is made when it is first opened, and follows the run by `show`."""
+
+    def __init__(self) -> None:
+        self.work = FitWork(self._tell)
+        self._last: Snapshot | None = None
+        look = {"margin": (8, 0), "css_classes": ["pmdviz-fit"]}
+        self.view = folded("Is this a sample from the target?", build=self._build, **look)
+
+    def _build(self) -> None:
+        self.test = select("Test", {}, margin=(4, 8))
+        self.button = small_button("Test this sample", self._begin)
+        self.stop_it = small_button("Cancel", self.work.cancel, visible=False)
+        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("widgets.css", "fit")])
+        self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
+        if self._last is not None:
+            self._offer(self._last.frame.target)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Follow the run: another one has other tests and no result; of an earlier moment the result says so."""
+        before, self._last = self._last, snapshot
+        if not len(self.view):
+            return
+        if before is None or _run_of(before) != _run_of(snapshot):
+            self.work.forget()
+            self._offer(snapshot.frame.target)
+            self._tell()
+        elif self.work.outcome is not None:
+            set_words(self.said, words_of(self.work.outcome, self._moved_on))
+
+    def stop(self) -> None:
+        """Let go of what is under way: nobody looks any more."""
+        self.work.forget()
+
+    @property
+    def _moved_on(self) -> bool:
+        """Whether what is shown is no longer what was tested."""
+        return self._last is None or self.work.frame is None or not _alike(self.work.frame, self._last.frame)
+
+    def _offer(self, target: Target) -> None:
+        """The tests that apply to a target. Its reference is there: the run has been measured by it."""
+        found = {test.title: name for name, test in FIT_TESTS.items() if test.applies(target)}
+        if self.test.options != found:
+            self.test.options = found
+            set_value(self.test, next(iter(found.values()), None))
+        self.test.visible = bool(found)
+        self.button.disabled = not found
+        set_words(self.said, "" if found else _line(NO_TEST))
+
+    def _begin(self) -> None:
+        if self._last is not None and self.test.value:
+            self.work.ask(self._last.frame, self.test.value)
+            self._tell()
+
+    def _tell(self) -> None:
+        """How far it is, or what came out."""
+        running = self.work.running
+        self.button.disabled, self.stop_it.visible = running or not self.test.options, running
+        if running:
+            set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
+        elif self.work.outcome is not None:
+            set_words(self.said, words_of(self.work.outcome, self._moved_on))
+        elif self.work.frame is not None:
+            set_words(self.said, _line(CANCELLED))
+
+
+def words_of(outcome: FitOutcome, moved_on: bool) -> str:
+    """HTML of what came out, and of which moment it is where the run has moved on."""
+    if outcome.result is None:
+        return _line(outcome.refusal, old=moved_on)
+    result, at = outcome.result, f"Iteration {outcome.frame.iteration:,}"
+    verdict = f"rejected at {100 * ALPHA:g}\u00a0%" if result.rejected else "no evidence against it"
+    first = f"{at}: statistic {result.statistic:.3g}, p = {result.p_value:.2g}: {verdict}."
+    then = f"{at[0].lower() + at[1:]} is no longer what is shown" if moved_on else ""
+    note = "; ".join(filter(None, [result.note, then]))
+    beside = f"{note[0].upper()}{note[1:]}." if note else ""
+    return _line(first, moved_on) + (f'<div class="pmdviz-fit-note">{html.escape(beside)}</div>' if note else "")
+
+
+def _line(words: str, old: bool = False) -> str:
+    """A line that a screen reader says when it changes."""
+    name = "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said"
+    return f'<div role="status" class="{name}">{html.escape(words)}</div>'
+
+
+def _alike(one: Frame, other: Frame) -> bool:
+    """Whether two frames hold the same sample; a run that was begun again comes to the same iterations."""
+    if one.iteration != other.iteration:
+        return False
+    pairs = (one.particles, other.particles), (one.weights, other.weights)
+    return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+
+def _run_of(snapshot: Snapshot) -> tuple[Any, ...]:
+    """What stays the same within a run."""
+    frame: Frame = snapshot.frame
+    return frame.target.key, frame.method.name, snapshot.recipe.seed
+
+
+# Export: what kind of file, how it looks, how far it is, and the file itself.
+
+LOOK_EVERY_S = 0.25
+FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
+OWN = "own size"
+
+
+class Subject(NamedTuple):
+    """What a page exports."""
+
+    name: str  # of the file
+    looks: type[Look]
+    of: Callable[[Any], Run | RaceResult]  # as the runner has it between two steps; may raise InputError
+
+
+RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
+RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
+
+
+class ExportPanel:
+    """A folded card; what is in it is made when it is first opened.
+
+    Parameters
+    ----------
+    ask : function
+        Takes an act on the runner and has it done between two steps.
+    subject : Subject
+        What is exported.
+    """
+
+    def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
+        self._ask, self.subject = ask, subject
+        self._usual = subject.looks.defaults()
+        self.work: ExportTask | None = None
+        self._slot = TaskSlot(self._look, LOOK_EVERY_S)
+        self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
+        self.look = self._usual
+        look = {"margin": (12, 0, 8, 0), "name": f"{subject.name}-exports"}
+        self.view = folded("Export: film, page, picture, table", build=self._build, **look)
+
+    def _build(self) -> None:
+        wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
+        kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
+        lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
+        first = next(suffix for suffix in WRITERS if suffix not in lost)
+        self.kind = LabelledSelect(
+            label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
+        )
+        self.lost = text(lost_words(lost), margin=(0, 8))
+        self.size = select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
+        self.form = KnobForm(self._turn)
+        self.make = small_button("Export", self._begin)
+        self.stop_it = small_button("Cancel", self._cancel, visible=False)
+        self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **SMALL)
+        self.said = text(margin=(6, 8))
+        self.kind.param.watch(handed(lambda event: self._show_form()), "value")
+        self._show_form()
+        buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
+        self.view.extend([self.kind, self.lost, buttons, self.said, self.size, self.form])  # the form is long
+
+    # Options
+
+    def _show_form(self) -> None:
+        """The options that mean something to the chosen kind of file."""
+        names = WRITERS[self.kind.value].options
+        usual, specs = self._usual.as_dict(), self.subject.looks.specs()
+        self.form.build({name: specs[name] for name in Look.specs() if name in names}, usual)
+        self.size.visible = "width" in names
+        self.form.show(self.look, usual, {})
+
+    def _turn(self, name: str, value: Any) -> None:
+        try:
+            self.look = self.look.replaced(**{name: value})
+        except InputError as error:
+            self.form.controls[name].refuse(error.on_page)
+            return
+        self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
+        self.form.show(self.look, self._usual.as_dict(), {})
+
+    def _resize(self, size: str) -> None:
+        if size in SIZES:
+            width, height = SIZES[size]
+            self.look = self.look.replaced(width=width, height=height)
+            self.form.show(self.look, self._usual.as_dict(), {})
+
+    def options(self) -> dict[str, Any]:
+        """What differs from the usual, of what means something to the chosen kind."""
+        usual, values = self._usual.as_dict(), self.look.as_dict()
+        return {k: values[k] for k in WRITERS[self.kind.value].options if values[k] != usual[k]}
+
+    # The work
+
+    def _begin(self) -> None:
+        if self.work is not None and not self.work.over:
+            return
+        work = ExportTask(f"{self.subject.name}{self.kind.value}", self.options())
+        try:
+            check(work.path, self.options(), self.subject.looks)
+        except InputError as error:
+            work.clear()
+            self._withdraw()
+            self._say(error.on_page)
+            return
+        self.work, self._slot.doc = work, pn.state.curdoc
+        self.make.disabled, self.stop_it.visible = True, True
+        self._say(work.words())
+        self._ask(lambda runner: self._take(runner, work))
+        self._slot.follow(work, self._show_end)
+
+    def _take(self, runner: Any, work: ExportTask) -> Any:
+        """Runs between two steps: the run or race as it stands goes to the export's own thread."""
+        try:
+            work.make(self.subject.of(runner))
+        except InputError as error:
+            work.fail(error)
+        return runner.snapshot()
+
+    def _look(self) -> None:
+        """Say how far it is."""
+        if self._slot.running:
+            self._say(self.work.words())
+
+    def _show_end(self, task: Task) -> None:
+        self.make.disabled, self.stop_it.visible = False, False
+        work, found = self.work, task.outcome()
+        if found.cancelled:
+            self._say("Cancelled: no file was made.")
+        elif found.error is None:
+            self._offer(work)
+            self._say(f"{found.result.name} is ready.")
+        else:
+            work.clear()
+            self._withdraw()
+            self._say(found.words)
+
+    def _offer(self, work: ExportTask) -> None:
+        """The new file in place of the one before."""
+        if self._ready is not None:
+            self._ready.clear()
+        self._ready = work
+        words = f"Download {work.name} ({_size(work.path)})"
+        self.download.param.update(data="", filename=work.name, label=words, visible=True)
+
+    def _withdraw(self) -> None:
+        """Offer no file beside an error: it would be taken for the one that was asked for."""
+        self.download.visible = False
+
+    def _cancel(self) -> None:
+        if self.work is not None and not self.work.over:  # a click may come when the file is just ready
+            self.work.cancel()
+
+    def _file(self) -> Path:
+        """The file for the browser; the copy that the widget holds is let go when it has gone out."""
+        in_a_while(FREE_AFTER_S, self._slot.doc, self._free)
+        return self._ready.path
+
+    def _free(self) -> None:
+        self.download.data = ""
+
+    def stop(self) -> None:
+        """The page is closed: end the work and delete the files."""
+        for work in (self.work, self._ready):
+            if work is not None:
+                work.cancel()
+
+    def _say(self, words: str) -> None:
+        self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
+
+
+def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
+    """What cannot be made here, suffix -> missing modules, and the command that helps; as HTML."""
+    if not lost:
+        return ""
+    kinds = " and ".join(suffix[1:].upper() for suffix in lost)
+    command = install_command(dict.fromkeys(module for modules in lost.values() for module in modules))
+    return (
+        f'<div class="pmdviz-export-lost">{kinds} cannot be chosen here: a library is not installed. In a terminal of '
+        f"the computer that serves this page: <code>{html.escape(command)}</code> Then reload the page.</div>"
+    )
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.2f} MB"

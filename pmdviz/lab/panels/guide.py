@@ -1,0 +1,495 @@
+"""A lesson drives the app: it opens pages, closes Play until an answer is stored, judges, gives the run back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from functools import partial
+from operator import methodcaller
+from typing import Any
+from urllib.parse import parse_qs
+
+from pmdviz.errors import InputError
+from pmdviz.lab import links
+from pmdviz.lab.links import NO_LESSON, LessonLink
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.live import Throttle
+from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.lab.panels.lesson_card import NEXT_CLOSED, LessonCard, Standing, StepControls, is_closed, parts_of, told
+from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, PagePlace, RacePlace
+from pmdviz.lessons.lesson import Lesson, Step, differences
+from pmdviz.lessons.playing import Judgement, judged
+from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.reading import LESSONS
+
+# What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
+
+TRY_FIRST = "Try once more, or open a hint. Ask again to see a solution."
+SOLVED = "This is one solution; it plays now."
+COPIED = "The link to this attempt is on the clipboard."
+Message = Mapping[str, Any]
+
+
+def resume(guide: Any, message: Message) -> None:
+    """The browser says what it kept of the lesson that it was asked for."""
+    lesson, text, before = (message.get(name) for name in ("lesson", "text", "before"))
+    if isinstance(lesson, str) and lesson in LESSONS and lesson == guide.card.asked.get("lesson"):
+        guide.resume(LESSONS[lesson], *(each if isinstance(each, str) else "" for each in (text, before)))
+
+
+def answer(guide: Any, message: Message) -> None:
+    """Store an answer."""
+    part, confidence = (str(message.get(name, "")) for name in ("part", "confidence"))
+    guide.progress = guide.progress.answer(part, message.get("value"), confidence)
+    guide.publish("")
+    guide.watch.look()
+
+
+def reveal(guide: Any) -> None:
+    """Reveal the step, and play its run."""
+    guide.reveal()
+    guide.place.play()
+
+
+def hint(guide: Any) -> None:
+    """Open the next hint."""
+    guide.progress = guide.progress.hint()
+    guide.publish("")
+
+
+def solution(guide: Any) -> None:
+    """Play the solution, for who has asked twice or has revealed the step."""
+    step = guide.step
+    if not step.solution:
+        return
+    if step.name not in guide.wanted and not guide.progress.is_revealed:
+        guide.wanted.add(step.name)
+        guide.publish(TRY_FIRST)
+        return
+    guide.places["lab"].solve(guide.progress.lesson, step)
+    guide.publish(SOLVED)
+
+
+def link(guide: Any) -> None:
+    """Copy the link to this attempt."""
+    last = guide.lab.last
+    if last is not None and guide.step.score is not None:
+        query = links.attempt_query(guide.progress.lesson.name, guide.step.name, last.recipe)
+        guide.lab.screen.actions.put_on_clipboard(query)
+        guide.publish(COPIED)
+
+
+def go_on(guide: Any) -> None:
+    """To the next step."""
+    if guide.progress.may_go_on(guide.may_pass):
+        guide.go_on()
+    else:
+        guide.publish(NEXT_CLOSED)
+
+
+ACTS: dict[str, Callable[[Any], Any]] = {
+    "reveal": reveal,
+    "hint": hint,
+    "solution": solution,
+    "link": link,
+    "next": go_on,
+    "back": methodcaller("go_back"),
+    "again": methodcaller("begin_again"),
+    "leave": methodcaller("leave"),
+    "following": methodcaller("open_following"),
+    "list": methodcaller("leave", "lessons"),
+    "forward": lambda guide: guide.script.forward(),
+    "backward": lambda guide: guide.script.backward(),
+}
+
+
+def do(guide: Any, message: Message) -> None:
+    """Do what a message says; what is none of ACTS, or comes without a lesson, is what a browser made up."""
+    act = message.get("act")
+    if act == "resume":
+        resume(guide, message)
+    elif guide.is_open and act in ("answer", *ACTS):
+        try:
+            if act == "answer":
+                answer(guide, message)
+            else:
+                ACTS[act](guide)
+        except InputError as error:
+            words = str(error)
+            guide.publish(f"{words[0].upper()}{words[1:]}.")
+
+
+# What the pages ask of a lesson and tell it: whether Play is open, and what the run says of the step.
+
+FAILED = "this run could not be judged; the server's log says why"
+STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
+FIXED = ("reseed", "undo")  # acts that take another run than the step's
+FIXED_WORDS = "This step keeps its seed and its run."
+FIRST_ANSWER = "Store your answer first: then Play is open."
+LOOK_EVERY_S = 0.4  # at a goal, while the run plays
+BESIDE = ("lab", "race", "theory")  # pages beside which a lesson is seen
+
+
+class Watch:
+    """The gate of the pages and the judge of what they show, for a `guide` that has the progress."""
+
+    def __init__(self, guide: Any) -> None:
+        self._guide, self._pace = guide, Throttle(LOOK_EVERY_S)
+        self._work = TaskSlot(queues=True)
+        self._asked: Hashable = None  # what was judged last
+
+    def forget(self) -> None:
+        """Nothing that was asked is of interest any more."""
+        self._work.let_go()
+        self._asked = None
+
+    def hook(self, name: str, page: Any) -> None:
+        """Listen to a page that was built."""
+        if name in BESIDE:
+            page.gate = self.may
+            page.on_show = lambda shown: self.follow(name, shown)
+
+    def may(self, act: str) -> bool:
+        """Whether a page may do this now; stepping on with an answer stored reveals the step."""
+        if not self._guide.is_open or self._guide.progress.done:
+            return True
+        if act in FIXED and "seed" not in self._guide.step.controls:
+            self._guide.publish(FIXED_WORDS)
+            return False
+        if act not in STEPPING:
+            return True
+        if self._guide.progress.is_revealed:
+            return self._may_replay(act)
+        if is_closed(self._guide.progress, self._guide.standing):
+            self._guide.publish(FIRST_ANSWER)
+            return False
+        if self._guide.step.question is not None:
+            self._guide.reveal()
+        return self._may_replay(act)
+
+    def _may_replay(self, act: str) -> bool:
+        """A replay has all that was turned on the way come again; a step with settings begins with these instead."""
+        if not self._guide.step.controls or act not in ("toggle", "replay"):
+            return True
+        return not self._guide.place.play_again(only_if_over=act == "toggle")
+
+    def follow(self, name: str, shown: Any) -> None:
+        """A page has drawn something."""
+        if name == "theory":
+            self._guide.places["theory"].found(shown)
+        if self._guide.is_open and name == self._guide.place.tab:
+            self._guide.close()
+            self._guide.show_controls()
+            self.look()
+
+    def look(self) -> None:
+        """Have what is shown judged, where there is something to judge."""
+        moment = self._guide.place.moment()
+        if moment is None or self._guide.progress.done:
+            return
+        now = self._guide.standing
+        replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
+        seen = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
+        standing = replace(now, foreign=self._foreign(), **seen)
+        if standing != self._guide.standing:
+            self._guide.standing = standing
+            self._guide.publish()
+        wanted = self._guide.step.goal is not None and moment.at_rest
+        if moment.at_end or (wanted and self._pace.is_due(time.monotonic(), moment.playing)):
+            progress = self._guide.progress
+            asked = moment.key, progress.to_json()
+            if asked != self._asked:
+                self._asked = asked
+                self._work.compute(
+                    pool_for(0.0),
+                    lambda: judged(progress, moment.scope(), moment.at_end),
+                    partial(self._accept, of=progress),
+                    lambda words: self._accept(Judgement(trouble=FAILED)),
+                )
+
+    def _foreign(self) -> tuple[str, ...]:
+        """What the run changes that a challenge keeps fixed."""
+        if self._guide.step.score is None or self._guide.lab.last is None:
+            return ()
+        return tuple(differences(self._guide.progress.lesson, self._guide.step, self._guide.lab.last.recipe))
+
+    def _accept(self, found: Judgement, of: Progress | None = None) -> None:
+        """Store what was found of the present step."""
+        if not self._guide.is_open:
+            return
+        if of is not None and of != self._guide.progress:  # another answer meanwhile
+            self.look()
+            return
+        progress, fair = self._guide.progress, not self._guide.standing.foreign
+        for part, verdict in found.verdicts.items():
+            progress = progress.judged(part, verdict)
+        if found.reached and fair:
+            progress = progress.reach()
+        if found.score is not None and fair and not self._guide.standing.replayed:
+            progress = progress.score(found.score)
+        self._guide.progress, self._guide.standing = progress, replace(self._guide.standing, found=found)
+        self._guide.publish()
+
+
+# A lesson as a script for a lecture hall: its steps part by part, the gates open.
+
+
+class Script:
+    """Where a presenter is within a step; `guide` is asked to show it."""
+
+    def __init__(self, guide: Any) -> None:
+        self._guide, self.on, self._at = guide, False, 0
+
+    @property
+    def part(self) -> str:
+        """The part of the step that is shown; "" for all of them."""
+        return parts_of(self._guide.progress)[self._at] if self.on and self._guide.is_open else ""
+
+    def present(self, on: bool) -> None:
+        """One part at a time, or all of them again."""
+        self.on, self._at = on, 0
+        self._guide.show_part()
+
+    def begin(self) -> None:
+        """Another step: at its first part."""
+        self._at = 0
+
+    def forward(self) -> None:
+        """The next part, where to reveal plays the run; after the last part the next step."""
+        guide = self._guide
+        if not self.on or guide.progress.done:
+            return
+        if self._at + 1 >= len(parts_of(guide.progress)):
+            guide.go_on()
+            return
+        self._at += 1
+        if self.part == "reveal" and not guide.progress.is_revealed:
+            guide.reveal()
+            guide.place.play()
+        guide.show_part()
+
+    def backward(self) -> None:
+        """The part before; before the first one the last of the step before."""
+        guide = self._guide
+        if not self.on:
+            return
+        if self._at > 0 and not guide.progress.done:
+            self._at -= 1
+        elif guide.go_back():
+            self._at = len(parts_of(guide.progress)) - 1
+        guide.show_part()
+
+
+# The lesson of one browser session.
+
+BROKEN = "What this browser kept of the lesson cannot be used: {}. The lesson begins anew."
+
+
+class Guide:
+    """One browser session's lesson; `pages` are its tabs, `lab` the first of them.
+
+    `on_open(on)` hears whether a lesson is open, and `on_card(card)` of the card when it is first made.
+    """
+
+    def __init__(self, pages: Any, lab: Any) -> None:
+        self.pages, self.lab = pages, lab
+        self.on_open: Callable[[bool], None] = lambda on: None
+        self.on_card: Callable[[LessonCard], None] = lambda card: None
+        self.progress: Progress | None = None
+        self.standing, self.script = Standing(), Script(self)
+        self.wanted: set[str] = set()  # steps whose solution was asked for once
+        own = LabPlace(lab)
+        self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
+        self.controls = StepControls(own.turn_knob, own.turn_option, own.turn_part)
+        self.card: LessonCard | None = None
+        self.watch = Watch(self)
+        self._skip, self._came_by = False, NO_LESSON
+        lab.on_refused = lambda error: self.is_open and self.controls.refuse(error)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a lesson is open."""
+        return self.progress is not None
+
+    @property
+    def step(self) -> Step:
+        """The present one."""
+        return self.progress.step
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether steps may be left without an answer: by the teacher's link, or by a presenter."""
+        return self._skip or self.script.on
+
+    # Opening and leaving
+
+    def open(self, lesson: Lesson, link: LessonLink = NO_LESSON) -> None:
+        """Open a lesson: the browser is asked for what it keeps of it, and answers by `resume`."""
+        self._came_by, self._skip = link, link.skip or self._skip
+        if self.card is None:
+            self.card = LessonCard(partial(do, self), form=self.controls.form, css_classes=["pmdviz-lesson"])
+            self.on_card(self.card)
+        self.card.ask(lesson.name)
+
+    def resume(self, lesson: Lesson, text: str = "", before: str = "") -> None:
+        """Begin, or go on with what a browser kept; what the pages show is kept, to come back to."""
+        link, self._came_by = self._came_by, NO_LESSON
+        progress, said = _kept(lesson, "" if link.attempt else text)
+        challenge = next((step.name for step in lesson.steps if step.score is not None), "")
+        name = link.step or (challenge if link.attempt else "")
+        if name and name != progress.step.name:
+            progress = progress.jump(name)
+        if not self.is_open:
+            self._keep(before if link.name else "")
+        self.progress = progress
+        self.script.begin()
+        self.enter(shown=link.has_run, begins=not link.has_run, said=said, replayed=link.attempt)
+
+    def _keep(self, before: str) -> None:
+        """What is there before the lesson; of a page that was reloaded since, the browser knows it."""
+        for place in self.places.values():
+            place.keep()
+        self.places["lab"].before = _read(before)
+        self.card.before = before or self._query()
+
+    def _query(self) -> str:
+        try:
+            return self.lab.sharing.query(self.lab.last) if self.lab.last is not None else ""
+        except InputError:  # no link can hold it
+            return ""
+
+    def leave(self, to: str = "lab") -> None:
+        """Close the lesson, if one is open; what the pages showed before it is there again."""
+        if not self.is_open:
+            return
+        self.progress = None
+        self.watch.forget()
+        self.close()
+        for place in self.places.values():
+            place.give_back()
+        self.card.param.update(told={}, before="")
+        self.on_open(False)
+        self.pages.show(to)
+
+    # From step to step
+
+    @property
+    def showing(self) -> Step | None:
+        """The last step up to the present one that shows something of its own."""
+        lesson = self.progress.lesson
+        before = lesson.steps[: lesson.places[self.step.name] + 1]
+        return next((step for step in reversed(before) if step.shows), None)
+
+    @property
+    def place(self) -> LabPlace | PagePlace:
+        """Where the present step shows what it is about."""
+        showing = self.showing
+        tab = "race" if showing and showing.race else "theory" if showing and showing.experiment else "lab"
+        return self.places[tab]
+
+    def enter(self, shown: bool = False, begins: bool = True, said: str = "", replayed: bool = False) -> None:
+        """Show the present step; `shown`: the page shows what it is about, which with `begins` may begin again."""
+        self.watch.forget()
+        self.standing = Standing(
+            may_skip=self.may_pass,
+            part=self.script.part,
+            replayed=replayed,
+            following=_following(self.progress.lesson),
+            listed="lessons" in self.pages.names,
+            said=said,
+        )
+        place, showing = self.place, self.showing
+        self.pages.show(place.tab)
+        if shown or showing is None:
+            place.go_on(self.step, begins)
+        elif not self.progress.done:
+            place.begin(showing)
+        self.publish()
+        self.on_open(True)
+        self.watch.look()
+
+    def go_on(self) -> None:
+        """To the next step, or the end."""
+        self.progress = self.progress.go_on(self.may_pass)
+        self.script.begin()
+        self.enter(shown=self.progress.done or not self.step.shows)
+
+    def go_back(self) -> bool:
+        """To the step before; False at the first one."""
+        before, self.progress = self.progress, self.progress.go_back()
+        if self.progress is not before:
+            self.script.begin()
+            self.enter(shown=before.done, begins=False)
+        return self.progress is not before
+
+    def begin_again(self) -> None:
+        """From the first step, without the answers; scores stay."""
+        self.progress = replace(Progress.begin(self.progress.lesson), scores=self.progress.scores)
+        self.script.begin()
+        self.enter()
+
+    def open_following(self) -> None:
+        """The next lesson of the list."""
+        if self.standing.following:
+            self.open(LESSONS[self.standing.following[0]])
+
+    def reveal(self) -> None:
+        """From now on the answer stays, and what the step shows may be seen."""
+        self.progress = self.progress.reveal(self.may_pass)
+        self.publish("")
+        self.watch.look()
+
+    def show_part(self) -> None:
+        """The part of the step that a presenter is at, or all of it."""
+        if self.is_open:
+            self.standing = replace(self.standing, part=self.script.part, may_skip=self.may_pass)
+            self.publish("")
+
+    def publish(self, said: str | None = None) -> None:
+        """Bring card, controls and Play up to date, and have the browser keep the progress."""
+        if said is not None:
+            self.standing = replace(self.standing, said=said)
+        kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
+        self.card.param.update(told=told(self.progress, self.standing), kept=kept)
+        self.close()
+        self.show_controls()
+
+    def close(self) -> None:
+        """Close Play on the pages, or open it."""
+        on = self.is_open and is_closed(self.progress, self.standing)
+        for name in ("lab", "race"):
+            if name in self.pages.built:
+                self.pages.built[name].playback.close(on)
+
+    def show_controls(self) -> None:
+        """The step's settings as the run has them."""
+        last, step = self.lab.last, self.step
+        start = self.progress.lesson.recipe_at(step)
+        if step.controls and last is not None and start is not None and self.place.moment() is not None:
+            self.controls.show(step.controls, start, last)
+
+
+def _kept(lesson: Lesson, text: str) -> tuple[Progress, str]:
+    """What a browser kept, and what must be said of it."""
+    if not text:
+        return Progress.begin(lesson), ""
+    try:
+        return Progress.from_json(lesson, text), ""
+    except InputError as error:
+        return Progress.begin(lesson), BROKEN.format(error)
+
+
+def _read(before: str) -> links.Link | None:
+    """The run of a query that the browser kept, if it is one that this server allows."""
+    try:
+        link = links.read(parse_qs(before.removeprefix("?")))
+        return link if link.recipe is not None and limits.check(link.recipe) else None
+    except InputError:
+        return None
+
+
+def _following(lesson: Lesson) -> tuple[str, ...]:
+    """Name and title of the lesson after this one in the list; () for none."""
+    after = [*LESSONS].index(lesson.name) + 1 if lesson.name in LESSONS else len(LESSONS)
+    return next(((one.name, one.title) for one in [*LESSONS.values()][after:]), ())

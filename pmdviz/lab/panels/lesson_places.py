@@ -1,0 +1,249 @@
+"""What the steps of a lesson drive: the run of the Lab, the race of the Race page, an experiment of the Theory page.
+
+A place may `keep` what is there before the lesson and `give_back` that; `begin` with what a step shows, or `go_on`;
+`play` it to its end, or `play_again` with the settings as they are; and say what there is to judge, a `moment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, NamedTuple
+
+from pmdviz.engine.recipe import Recipe
+from pmdviz.expressions import Scope
+from pmdviz.lab.controls.sharing import of_preset
+from pmdviz.lab.links import Asked, Link
+from pmdviz.lab.loop.live import FAST
+from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lessons.lesson import Lesson, Step
+from pmdviz.lessons.playing import begun_with
+from pmdviz.presets.measures import NoScope, RaceScope, RunScope
+
+
+class Moment(NamedTuple):
+    """Something to judge: `key` tells it from others, `scope` is called in the worker."""
+
+    key: Hashable
+    at_end: bool
+    playing: bool
+    scope: Callable[[], Scope]
+    at_rest: bool = True  # whether it may be judged before the end too
+
+
+class LabPlace:
+    """The run of the Lab as the steps of a lesson drive it, and the run that was there before."""
+
+    tab = "lab"
+
+    def __init__(self, lab: Any) -> None:
+        self.lab, self._kept, self._there, self._trace = lab, None, False, ""
+        self.before: Link | None = None  # of what the lesson took the place of, if the page was reloaded since
+        self._turned: dict[str, Any] = {}  # settings that the worker has not been given yet
+
+    def keep(self) -> None:
+        """The run as it stands, its traces and its speed."""
+        self._look = self.lab.screen.group.value, self.lab.playback.speed.value
+        self.lab.commands.keep(self._put)
+        self.lab.playback.speed.value = FAST.name  # there is a word to wait for
+
+    def _put(self, kept: Any) -> None:
+        self._kept = kept
+
+    def begin(self, showing: Step) -> None:
+        """Its recipe, from the start."""
+        self._trace = showing.trace
+        self.lay(showing.recipe)
+
+    def go_on(self, step: Step, begins: bool = True) -> None:
+        """A run that is over begins again where the step has something to turn."""
+        self._trace = step.trace
+        self._there = not (begins and step.controls and self.lab.last is not None and self.lab.last.done)
+        if not self._there:
+            self.lab.live.do("restart", self._restart)
+
+    def _restart(self, runner: Runner) -> Snapshot:
+        """Runs in the worker."""
+        snapshot = runner.restart()
+        self._begun()
+        return snapshot
+
+    def lay(self, recipe: Recipe) -> None:
+        """Another run, from its start."""
+        self._there = False
+        self.lab.commands.lay(recipe, self._begun)
+
+    def solve(self, lesson: Lesson, step: Step) -> None:
+        """The step's solution laid over its run, which begins."""
+        start = lesson.recipe_at(step) or self.lab.recipe
+        later = dict(step.solution)
+        begun = begun_with(start, later.pop(0, {}))
+        self.lay(begun.replaced(changes=[(at, dict(values)) for at, values in sorted(later.items())]))
+        self.lab.live.play(True)
+
+    def _begun(self) -> None:
+        self._there = True
+
+    def play(self) -> None:
+        """To the end of the budget; a run that is over stays."""
+        if self.lab.last is None or not (self._there and self.lab.last.done):
+            self.lab.live.play(True)
+
+    def play_again(self, only_if_over: bool) -> bool:
+        """Instead of a replay, in which settings change where they were turned."""
+        over = self.lab.last is not None and self.lab.last.done and not self.lab.live.playing
+        if over or not only_if_over:
+            self.lab.live.do("restart", self._restart)
+            self.lab.live.play(True)
+        return over or not only_if_over
+
+    def moment(self) -> Moment | None:
+        """The frame that is drawn."""
+        last = self.lab.last
+        if last is None or not self._there:
+            return None
+        group, wanted, self._trace = self.lab.screen.group, self._trace, ""
+        if wanted in group.options.values():
+            group.value = wanted
+        key = id(last.frame), tuple(last.frame.floors.values()), last.recipe.budget
+        return Moment(key, last.done, self.lab.live.playing, lambda: RunScope(last.run))
+
+    def give_back(self) -> None:
+        """That run, at that iteration."""
+        if self._kept is None:
+            return
+        if self.before is not None:
+            self.lab.open(self.before)
+        else:
+            self.lab.commands.give_back(self._kept)
+        self.lab.screen.group.value, self.lab.playback.speed.value = self._look
+        self._kept = self.before = None
+
+    def turn_knob(self, name: str, value: Any) -> None:
+        """As the Lab's own controls do; of a run that is over another one begins with it."""
+        self._turned[name] = value
+        self.lab.live.do("set", self._set, newest_only=True)
+
+    def _set(self, runner: Runner) -> Snapshot:
+        """Runs in the worker."""
+        values, self._turned = self._turned, {}
+        over = runner.session.done
+        snapshot = runner.set(values)
+        return runner.restart() if over else snapshot
+
+    def turn_option(self, name: str, value: Any) -> None:
+        """A run on the target with this option."""
+        self.lab.commands.begin("new option", option=(name, value))
+
+    def turn_part(self, name: str, value: Any) -> None:
+        """A run with this seed or budget."""
+        session = self.lab.session
+        recipe = session.recipe.replaced(changes=(), knobs=session.knobs.as_dict())
+        self.lay(recipe.limited(value) if name == "budget" else recipe.replaced(**{name: value}))
+
+
+class PagePlace:
+    """Something on a page that may have to be built first; it has no settings in a lesson."""
+
+    tab: ClassVar[str]
+
+    def __init__(self, pages: Any) -> None:
+        self._pages, self._kept, self._step = pages, None, None
+
+    @property
+    def page(self) -> Any:
+        """The page; None before it is built."""
+        return self._pages.built.get(self.tab)
+
+    def go_on(self, step: Step, begins: bool = True) -> None:
+        """What is shown stays as it is."""
+
+    def play_again(self, only_if_over: bool) -> bool:
+        """It does not."""
+        return False
+
+
+class RacePlace(PagePlace):
+    """The race of the Race page."""
+
+    tab = "race"
+    _wished = _begun = False
+
+    def keep(self) -> None:
+        """The race, not where it stood: others step it."""
+        self._kept = self.page.recipe if self.page is not None else None
+
+    def begin(self, showing: Step) -> None:
+        """Its race, from the start."""
+        self._step, self._wished, self._begun = showing, False, False
+        self._pages.open(self.tab, showing.race.recipe)
+
+    def play(self) -> None:
+        """To its end, as soon as it is there."""
+        self._wished = not self._ready
+        if self._ready and not self.page.last.done:
+            self.page.playback.speed.value = FAST.name
+            self.page.live.play(True)
+
+    @property
+    def _ready(self) -> bool:
+        last = self.page.last if self.page is not None else None
+        if last is not None and last.recipe == self._step.race.recipe and not last.done:
+            self._begun = True  # a race like it that was over before is another one
+        return last is not None and self._begun and last.recipe == self._step.race.recipe
+
+    def moment(self) -> Moment | None:
+        """The race at rest; while it plays others step it."""
+        if not self._ready:
+            return None
+        if self._wished:
+            self.play()
+        last, race, names = self.page.last, self.page.live.runner.race, [*self._step.race.entrants]
+
+        def scope() -> RaceScope:
+            return RaceScope({name: one.run for name, one in zip(names, race.sessions, strict=True)})
+
+        return Moment((id(race), last.iteration, last.done), last.done, self.page.live.playing, scope, at_rest=False)
+
+    def give_back(self) -> None:
+        """The race that was there, from its start."""
+        if self._kept is not None and self._step is not None:
+            self.page.take(self._kept)
+        self._step = None
+
+
+class ExperimentPlace(PagePlace):
+    """An experiment of the Theory page."""
+
+    tab = "theory"
+    _result: Any = None
+
+    def keep(self) -> None:
+        """What is chosen."""
+        self._kept = self.page.experiments.choice if self.page is not None else None
+
+    def begin(self, showing: Step) -> None:
+        """Its preset, not run yet."""
+        self._step, self._result = showing, None
+        self._pages.open(self.tab, Asked(settings=showing.experiment))
+
+    def play(self) -> None:
+        """Run it, unless it was."""
+        if self.page is not None and self._result is None:
+            self.page.experiments.run()
+
+    def found(self, result: Any) -> None:
+        """An experiment is over."""
+        step = self._step
+        if step is not None and result.experiment == of_preset(step.experiment).experiment:
+            self._result = result
+
+    def moment(self) -> Moment | None:
+        """What it found; before the end nothing."""
+        result = self._result
+        return None if result is None else Moment(id(result), True, False, NoScope)
+
+    def give_back(self) -> None:
+        """What was chosen."""
+        if self._kept is not None and self._step is not None:
+            self.page.experiments.choose(self._kept)
+        self._step = None

@@ -1,0 +1,294 @@
+"""The dialog "Your own data": a table is brought, its columns are given roles, and a new run takes it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import param
+
+from pmdviz.data.cells import MOST_BYTES, Cells, Limits, cut, read_cells
+from pmdviz.data.tables import Table, hold
+from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab import css
+from pmdviz.lab.controls.widgets import Component
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.targets import TARGETS, Target
+from pmdviz.targets.table_form import (
+    INPUT,
+    LEAVE_OUT,
+    OUTCOME,
+    Chosen,
+    TableForm,
+    chosen,
+    settled,
+    should_scale,
+    usual_roles,
+)
+
+USING = "your own data"  # what the live loop calls it
+SEEN_ROWS = 8
+READ_S = 1.0  # CPU seconds that a large table may take: it is read where it is in nobody's way
+PASTED = "pasted"
+SCALING = "Each column less its mean, divided by its sd: what priors of sd 1 around 0 expect."
+HELD_OUT = 5  # one row of so many, where a target holds some out
+NOTHING: dict[str, Any] = {"columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False}
+
+
+class Brought(NamedTuple):
+    """A table while the dialog is open."""
+
+    name: str
+    cells: Cells
+    roles: tuple[str, ...]
+    scale: bool
+
+
+class OwnDataView(Component):
+    """Button and dialog; what is chosen there comes as messages."""
+
+    form = param.Dict(default={}, doc="What the target takes: words, and the roles that a column may have.")
+    told = param.Dict(default=NOTHING, doc="The table, and what does not fit.")
+    busy = param.Boolean(default=False, doc="Whether the server is at work on what was last sent.")
+    closes = param.Integer(default=0, doc="Raised by the server: a run with the data is being made.")
+    opens = param.Integer(default=0, doc="Raised by the server: the run was refused, and the dialog says why.")
+    upload = param.String(
+        default="", doc="From the browser: a number, a file's name (of pasted rows none), a table in base64."
+    )
+    most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
+
+    _esm = css.MAKE + css.static("own_data.js", "own_data")
+    _stylesheets = [css.static("own_data.css", "own_data")]
+
+
+class OwnDataDialog:
+    """The button beside a target's options; `begin(USING, options=...)` starts the run that takes the table."""
+
+    def __init__(self, begin: Callable[..., None]) -> None:
+        self._begin = begin
+        self._form: TableForm | None = None
+        self._brought: Brought | None = None
+        self._chosen: Chosen | None = None
+        self._used: Table | None = None  # keeps the table held until the run does
+        self._work = TaskSlot(queues=True)
+        most = min(limits.upload_bytes(), MOST_BYTES)
+        self.view = OwnDataView(self._hear, most=most, visible=False, margin=(0, 0, 4, 0))
+        self.view.param.watch(handed(lambda event: self._arrived(event.new)), "upload")
+
+    def start(self, doc: Any) -> None:
+        """The page's document."""
+        self._work.doc = doc
+
+    def stop(self) -> None:
+        """The page is closed."""
+        self._work.let_go()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Follow the run: what its target takes, and that it has the table that was brought."""
+        target = snapshot.frame.target
+        self.show_form(target.table)
+        if self._used is not None and any(table.pin == self._used.pin for table in target.tables):
+            self._used = None
+            self._clear()
+
+    def show_form(self, form: TableForm | None) -> None:
+        """Offer it where a target takes a table."""
+        if form is self._form:
+            return
+        self._form, told = form, {}
+        if form is not None:
+            told = {"words": form.words, "roles": role_names(form), "scales": not form.as_given}
+        self.view.param.update(visible=form is not None, form=told)
+
+    def refuse(self, sentence: str) -> bool:
+        """Say why a run could not take the table; False where none was asked for."""
+        if self._used is None:
+            return False
+        self._used = None
+        self._misfit(sentence)
+        self.view.opens += 1
+        return True
+
+    def cancelled(self) -> None:
+        """The run that was to take the table was cancelled."""
+        self.refuse("Cancelled. The data before are still in use.")
+
+    # What the browser says
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        if "closed" in message:
+            self._clear()
+        if "use" in message:
+            self._use()
+        if "roles" in message:
+            self._roles(message["roles"])
+        if "scale" in message:
+            self._scale(message["scale"])
+
+    def _arrived(self, upload: str) -> None:
+        """A file or pasted rows, in base64: a message would be refused where it is large."""
+        if not upload or self._form is None:
+            return
+        self.view.upload = ""
+        _, _, rest = upload.partition("\n")
+        name, _, content = rest.partition("\n")
+        self._read(name or PASTED, partial(_bytes_of, content))
+
+    def _read(self, name: str, content: Callable[[], bytes]) -> None:
+        form, most = self._form, self.view.most
+
+        def act() -> tuple[Brought, Chosen | str]:
+            cells = read_cells(content(), Limits(most))
+            roles = usual_roles(cells, form)
+            brought = Brought(name, cells, roles, should_scale(cells, roles, form))
+            return brought, _tried(brought, form)
+
+        self._ask(act)
+
+    def _roles(self, value: Any) -> None:
+        brought, form = self._brought, self._form
+        if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.cells.columns):
+            return
+        if all(role in role_names(form) for role in value):
+            self._try(brought._replace(roles=settled(value, brought.roles, form)))
+
+    def _scale(self, value: Any) -> None:
+        if self._brought is not None and self._form is not None:
+            self._try(self._brought._replace(scale=value is True and not self._form.as_given))
+
+    def _try(self, brought: Brought) -> None:
+        self._brought, form = brought, self._form  # what is chosen next adds to it
+        self._ask(lambda: (brought, _tried(brought, form)))
+
+    def _ask(self, act: Callable[[], Any]) -> None:
+        self._chosen = None
+        self.view.busy = True
+        self._work.compute(pool_for(READ_S), act, self._told, self._misfit)
+
+    # What came out
+
+    def _told(self, made: tuple[Brought, Chosen | str]) -> None:
+        self._brought, found = made
+        misfit = found if isinstance(found, str) else ""
+        self._chosen = None if isinstance(found, str) else found
+        said = [] if isinstance(found, str) else [_count(found), *found.said, *held_out_words(found, self._form)]
+        self.view.param.update(told=_plain(self._brought, said, misfit), busy=False)
+
+    def _misfit(self, sentence: str) -> None:
+        """The sentence beside what is shown; of a table that cannot be read nothing is shown."""
+        self._chosen = None
+        shown = self.view.told if self._brought is not None else NOTHING
+        self.view.param.update(told={**shown, "said": [], "misfit": _sentence(sentence)}, busy=False)
+
+    def _use(self) -> None:
+        found, form, brought = self._chosen, self._form, self._brought
+        if found is None or form is None or brought is None or self._used is not None:
+            return
+        self.view.busy = True
+        self._work.compute(
+            pool_for(READ_S),
+            lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form)),
+            lambda table: self._start_run(table, form),
+            self._misfit,
+        )
+
+    def _start_run(self, table: Table, form: TableForm) -> None:
+        self._used, held_out = table, held_out_of(len(table.rows), form)
+        self.view.param.update(closes=self.view.closes + 1, busy=False)
+        self._begin(USING, options=lambda target: _options(target, table, form, held_out), keep=True)
+
+    def _clear(self) -> None:
+        """Let go of a table that nobody looks at."""
+        self._work.let_go()
+        self._brought = self._chosen = None
+        self.view.param.update(told=NOTHING, busy=False)
+
+
+def _bytes_of(content: str) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        raise InputError("the file did not arrive whole: choose it again") from None
+
+
+def _origin(brought: Brought, form: TableForm) -> str:
+    """The Python that makes the same table of the same file; "" where the rows were pasted."""
+    if brought.name == PASTED:
+        return ""
+    target = next(name for name, made in TARGETS.items() if made.table is form)
+    named = [*zip(brought.cells.names, brought.roles, strict=True)]
+    roles = f", inputs={[name for name, role in named if role == INPUT]!r}"
+    roles += "".join(f", outcome={name!r}" for name, role in named if role == OUTCOME)
+    roles = "" if brought.roles == usual_roles(brought.cells, form) else roles
+    return f"pmdviz.read_table({brought.name!r}, {target!r}{roles}{', scale=True' * brought.scale})"
+
+
+def _tried(brought: Brought, form: TableForm) -> Chosen | str:
+    """What is taken of the table, or why it does not fit."""
+    try:
+        return chosen(brought.cells, brought.roles, form, brought.scale)
+    except InputError as error:
+        return _sentence(error.on_page)
+
+
+def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Any]:
+    if target.table is not form:
+        raise InputError("the target has changed meanwhile: choose the data again")
+    return table_options(table, form, type(target.options).specs(), held_out)
+
+
+def role_names(form: TableForm) -> list[str]:
+    """The roles that a column may have."""
+    return [INPUT, OUTCOME, LEAVE_OUT] if form.outcome else [INPUT, LEAVE_OUT]
+
+
+def held_out_of(n: int, form: TableForm) -> int:
+    """How many of n rows are held out."""
+    return max(form.held_out, n // HELD_OUT) if form.held_out else 0
+
+
+def held_out_words(found: Chosen, form: TableForm | None) -> list[str]:
+    """How many of the rows are held out, where some are."""
+    n = len(found.rows)
+    some = held_out_of(n, form) if form else 0
+    return [f"{some:,} of the {n:,} rows are held out, to judge predictions."] if some else []
+
+
+def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], held_out: int = 0) -> dict[str, Any]:
+    """The options of a target with such `specs` with which it takes a table, all but `held_out` rows.
+
+    Raises InputError where the rows are too few.
+    """
+    n = len(table.rows)
+    if n <= form.held_out:
+        raise InputError(f"at least {form.held_out + 1} rows are needed: some are held out, to judge predictions")
+    return {"data": table.pin, **form.options(specs, n, len(table.columns), held_out)}
+
+
+def _count(found: Chosen) -> str:
+    n, k = found.rows.shape
+    return f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
+def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Any]:
+    columns = zip(brought.cells.columns, brought.roles, strict=True)
+    return {
+        "columns": [{"name": column.name, "kind": column.said, "role": role} for column, role in columns],
+        "rows": [[*map(cut, row)] for row in brought.cells.first[:SEEN_ROWS]],
+        "count": len(brought.cells),
+        "scale": brought.scale,
+        "scaling": SCALING,
+        "said": [*said],
+        "misfit": misfit,
+    }

@@ -1,0 +1,291 @@
+// == ears
+const s = a.sent
+requestAnimationFrame(() => setTimeout(() => { if (s > a.drawn) a.drawn = s }, 0))
+if (a.has_ears) return
+a.has_ears = true
+a.silence = new AbortController() // a notebook's cell may go while the page stays
+const {signal} = a.silence
+const look = () => { a.hidden = document.hidden }
+document.addEventListener("visibilitychange", look, {signal})
+look()
+const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", i: "I", t: "T", "?": "?", Escape: "Esc"}
+document.addEventListener("keydown", (e) => {
+  if (!a.keyboard || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
+  const at = e.composedPath()[0]
+  const key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
+  const on_time_line = at?.matches?.(".pmdviz-time") && !e.key.startsWith("Arrow")
+  if (!key || !on_time_line && at?.closest?.("input, select, textarea, [contenteditable], [role=slider], [role=option], [role=combobox]")) return
+  if (key == "space" && at?.closest?.("button, a")) return
+  if (e.repeat && key != "right" && key != "left") return
+  e.preventDefault()
+  if (key == "?") { help(); return }
+  if (key == "T") { a.setv({pointer: !a.pointer}, {sync: false}); return }
+  a.setv({key: key, presses: a.presses + 1})
+}, {signal})
+// == help
+let box = document.querySelector("dialog.pmdviz-help-dialog")
+if (!box) {
+  box = make("dialog", { class: "pmdviz-help-dialog", "aria-label": "Help" })
+  box.innerHTML = `<h2>Keys</h2><table>
+    <tr><td><kbd>space</kbd></td><td>play or pause; at the end play again</td></tr>
+    <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
+    <tr><td><kbd>R</kbd></td><td>restart with the current settings</td></tr>
+    <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
+    <tr><td><kbd>I</kbd></td><td>inside this step: what each term of the update does</td></tr>
+    <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
+    <tr><td><kbd>P</kbd></td><td>presenter mode: large labels, no sidebar</td></tr>
+    <tr><td><kbd>T</kbd></td><td>say the coordinates of θ at the mouse, in large letters</td></tr>
+    <tr><td><kbd>a</kbd> to <kbd>h</kbd></td><td>in a lesson: choose an answer; a digit begins a number</td></tr>
+    <tr><td><kbd>L</kbd></td><td>leave the lesson; the earlier run is shown again</td></tr>
+    <tr><td><kbd>PgDn</kbd> <kbd>PgUp</kbd></td><td>in presenter mode: the next and the last part of a lesson's step</td></tr>
+    <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
+    <h2>What is drawn</h2>
+    <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
+    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
+    Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
+    <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Independent draws": the TV you would get with the same
+    number of draws from the exact posterior, drawn the same way as the method's own particles.</p>
+    <h2>Back in time</h2>
+    <p>Drag the bar under the pictures, or click on the traces, to go to any iteration of the run. A setting changed there
+    begins a branch, and the run as it was stays in grey: keep the branch, swap the two, or drop it.</p>
+    <form method="dialog"><button autofocus>Close</button></form>`
+  const dark = Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128 // light words: a page's theme, or a notebook's
+  box.style.cssText = `max-width:min(560px,90vw);font:15px/1.5 Roboto,system-ui,sans-serif;border:1px solid #888;border-radius:8px;
+    padding:8px 24px 20px;color:${dark ? "#f2f2f2" : "#1a1a1a"};background:${dark ? "#1e1e1e" : "#fff"};color-scheme:${dark ? "dark" : "light"}`
+  document.body.appendChild(box)
+  box.addEventListener("close", () => box.remove())
+}
+if (!box.open) box.showModal()
+// == glide: Move the dots of a source from where they stand to where the frame that has come has them: row k comes from row
+// origin[k], or from nowhere (-1) and grows. In the end, and at once on Pause, the picture is the frame's own.
+const put = (source, data) => source.move ? source.move(data) : source.setv({data}, {sync: false, check_eq: false})
+const land = (source, data) => { source.flight = null; put(source, data) }
+const glide = (source, data, origin) => {
+  if (a.glide <= 0 || document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches) return land(source, data)
+  const from = source.now ?? source.data, n = data.x.length, began = performance.now(), flight = source.flight = {}
+  const start = {x: new Float32Array(n), y: new Float32Array(n), size: new Float32Array(n)}
+  for (let k = 0; k < n; k++) {
+    const o = origin[k] < from.x.length ? origin[k] : -1
+    for (const name of ["x", "y"]) start[name][k] = o < 0 ? data[name][k] : from[name][o]
+    start.size[k] = o < 0 ? 0 : from.size[o]
+  }
+  const move = () => {
+    if (source.flight !== flight) return
+    const t = a.glide > 0 ? Math.min(1, (performance.now() - began) / a.glide) : 1
+    if (t >= 1) return land(source, data)
+    const share = t * t * (3 - 2 * t), now = {...data}
+    for (const name of ["x", "y", "size"]) {
+      const one = start[name], two = data[name]
+      now[name] = one.map((value, k) => value + share * (two[k] - value))
+    }
+    put(source, now)
+    requestAnimationFrame(move)
+  }
+  move()
+}
+// == unpack: Take the columns of a frame out of one run of bytes; nothing of it goes back to the server.
+if (a.parcel > 0) {
+  const p = a.packed
+  const bytes = ArrayBuffer.isView(p) ? p.buffer.slice(p.byteOffset, p.byteOffset + p.byteLength) : p
+  for (const [k, columns] of JSON.parse(a.layout)) {
+    const data = {}
+    for (const [name, start, length] of columns) data[name] = new Float32Array(bytes, 4 * start, length)
+    const {origin, ...own} = data
+    if (origin) glide(sources[k], own, origin); else land(sources[k], own)
+  }
+}
+// == timeline: The time line: a range over the bar of the budget. It goes to any iteration of the run so far, by pointer, finger and
+// keyboard; the marks of the traces stand above it, and are read out where they are.
+const THUMB = 8, MARK_Y = 4, NEAR = 5, PATIENCE_MS = 2000
+const time = a.time ??= {asked: null, held: false, until: 0, width: 0, w: {}}
+const SHAPES = {
+  triangle: "m0 -3.5l3.5 7h-7z", inverted_triangle: "m0 3.5l3.5 -7h-7z", diamond: "m0 -4l3 4l-3 4l-3 -4z",
+  asterisk: "m-0.7 -4h1.4v8h-1.4z m-3.3 3.3h8v1.4h-8z", circle: "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z",
+}
+const said = (n) => {
+  const {iteration, text} = marks.data, there = [...iteration].flatMap((at, k) => at === n ? [text[k]] : [])
+  return there.map((words) => words.replace(/^iteration [\d,]+: /, "")).join("; ")
+}
+const place_at = (n) => `iteration ${n.toLocaleString("en")} of ${time.w.last.toLocaleString("en")}`
+const tell = (input, n, place) => {
+  const words = [place, said(n)].filter(Boolean).join(": ")
+  if (input.getAttribute("aria-valuetext") !== words) input.setAttribute("aria-valuetext", words)
+}
+
+// What a person asks for stays under their finger until it is shown, or is given up.
+function go(input, exactly) {
+  const n = Math.min(input.valueAsNumber, time.w.last)
+  input.value = n
+  Object.assign(time, {asked: n, until: performance.now() + PATIENCE_MS})
+  tell(input, n, place_at(n))
+  a.setv({place: n, exactly, places: a.places + 1})
+}
+
+function name_under(input, e) {
+  const x = e.offsetX, span = (time.width - THUMB) / time.w.end, n = Math.round((x - THUMB / 2) / span)
+  const near = [...marks.data.iteration].filter((at) => Math.abs(THUMB / 2 + at * span - x) < NEAR)
+  const found = near.length ? near.reduce((one, two) => Math.abs(two - n) < Math.abs(one - n) ? two : one) : n
+  const at = Math.max(0, Math.min(found, time.w.last))
+  input.title = [`iteration ${at.toLocaleString("en")}`, said(at)].filter(Boolean).join(": ")
+}
+
+function listen(root, input) {
+  input.pmdviz = true
+  input.addEventListener("input", () => go(input, false))
+  input.addEventListener("change", () => go(input, true))
+  input.addEventListener("pointerdown", () => { time.held = true })
+  for (const name of ["pointerup", "pointercancel", "blur"]) input.addEventListener(name, () => { time.held = false })
+  input.addEventListener("pointermove", (e) => name_under(input, e))
+  new ResizeObserver(() => { time.width = input.clientWidth; draw_marks(root) }).observe(input)
+  for (const button of root.querySelectorAll(".past button"))
+    button.addEventListener("click", () => a.setv({key: button.dataset.act, presses: a.presses + 1}))
+}
+
+function draw_marks(root) {
+  const {iteration, marker} = marks.data, path = root.querySelector(".time path")
+  if (!path || !(time.width > THUMB)) return
+  const at = (k) => (THUMB / 2 + iteration[k] * (time.width - THUMB) / time.w.end).toFixed(1)
+  const drawn = [...marker].map((name, k) => `M${at(k)} ${MARK_Y}${SHAPES[name] ?? SHAPES.circle}`).join("")
+  if (path.getAttribute("d") !== drawn) path.setAttribute("d", drawn)
+  time.drawn = [marks.data, time.w.end, time.width, path]
+}
+
+function show_time(root, w) {
+  const input = root.querySelector(".pmdviz-time")
+  if (!input || !marks) return
+  time.w = w
+  if (!input.pmdviz) listen(root, input)
+  if (time.asked === w.at || performance.now() > time.until) time.asked = null
+  if (input.getAttribute("max") !== String(w.end)) input.setAttribute("max", w.end)
+  if (!time.held && time.asked === null) {
+    input.value = w.at
+    input.setAttribute("value", w.at)  // what the panel is rendered again from
+    tell(input, w.at, w.place)
+  }
+  root.querySelector(".ran").style.backgroundSize = (100 * w.last / w.end).toFixed(2) + "% 100%"
+  const now = [marks.data, w.end, time.width, root.querySelector(".time path")]
+  if (!time.drawn || now.some((one, k) => one !== time.drawn[k])) draw_marks(root)
+  for (const button of root.querySelectorAll(".past button")) button.hidden = w.branch === (button.dataset.act === "what_if")
+}
+// == words: Write the state into the status panel; only what differs is touched, so that nothing is laid out anew. The model of
+// this side takes the words too, in silence: a new class or stylesheet has the panel rendered again from its text.
+const seen = a.seen ??= {}  // a search through all views costs more than the words
+if (!seen.root?.isConnected) {
+  seen.root = Bokeh.index.find_one(status)?.shadow_el
+  seen.picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
+}
+const root = seen.root
+if (root && a.words) {
+  const w = JSON.parse(a.words)
+  // While it plays the words are plain: a button among numbers that change would move at every frame.
+  const put = (name, text) => {
+    const e = root.querySelector(name)
+    if (e && w.live !== "off") explanations.write(e, text)
+    else if (e && e.textContent !== text) Object.assign(e, { textContent: text, pmdvizWords: undefined })
+  }
+  for (const name of ["pmdviz-status", "passes", "step", "more"]) put("." + name, w[name])
+  root.querySelector(".pmdviz-status").setAttribute("aria-live", w.live)
+  const bar = root.querySelector(".bar")
+  bar.setAttribute("aria-valuenow", Math.round(w.share))
+  bar.setAttribute("aria-valuetext", w.of)
+  const picture = seen.picture ??= Bokeh.index.find_one(figure)?.canvas_view.events_el
+  if (picture) {  // its text alternative follows the run
+    picture.dataset.now = w["pmdviz-status"]
+    picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
+  }
+  const filled = w.last === undefined ? w.share : 100 * w.at / w.end
+  root.querySelector(".fill").style.width = filled.toFixed(2) + "%"
+  if (w.last !== undefined) show_time(root, w)
+  status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
+}
+// == copy
+const mine = a.copies, text = a.text.startsWith("?") ? new URL(a.text, window.location.href).href : a.text
+if (a.text.startsWith("?")) a.address = text
+const by_hand = () => {
+  const box = document.createElement("textarea")
+  box.value = text
+  box.style.position = "fixed"
+  box.style.opacity = "0"
+  document.body.appendChild(box)
+  box.select()
+  let good = false
+  try { good = document.execCommand("copy") } catch (e) {}
+  box.remove()
+  if (good) a.copied = mine; else a.refused = mine
+}
+if (navigator.clipboard && window.isSecureContext)
+  navigator.clipboard.writeText(text).then(() => { a.copied = mine }, by_hand)
+else by_hand()
+// == link: A reload, or a bookmark, brings back what is seen. In a notebook the address is not ours.
+if (a.keyboard) {
+  const address = a.link || window.location.pathname
+  history.replaceState(history.state, "", window.pmdvizAddress?.(address) ?? address)
+}
+// == pointer: Where the mouse is over the stage, in large letters beside it and in the names of its axes: for a lecture hall, or by T.
+const box = figure.pmdvizPointer ??= (() => {
+  const made = make("div", { class: "pmdviz-pointer", "aria-hidden": "true" })
+  made.style.cssText = "position:fixed;z-index:1300;pointer-events:none;padding:4px 12px;border-radius:6px;white-space:nowrap;" +
+    "font:600 clamp(20px,2vw,32px)/1.3 Roboto,system-ui,sans-serif;font-variant-numeric:tabular-nums;border:1px solid #8a8a8a"
+  document.body.append(made)
+  return made
+})()
+const on = a.presenter !== a.pointer && cb_obj.event_name === "mousemove" && a.keyboard
+box.hidden = !on
+box.style.display = on ? "block" : "none"
+if (on) {
+  const name = (axis) => axis[0]?.axis_label || ""
+  const digits = (range) => Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(range.end - range.start) || 1))))
+  const words = [[figure.below, figure.x_range, cb_obj.x], [figure.left, figure.y_range, cb_obj.y]]
+    .filter(([axis]) => name(axis))
+    .map(([axis, range, at]) => `${name(axis)} = ${at.toFixed(digits(range)).replace("-", "−")}`)
+  box.textContent = words.join(", ")
+  box.hidden = !words.length
+  const dark = document.documentElement.dataset.pmdviz === "dark"
+  box.style.color = dark ? "#f2f2f2" : "#1a1a1a"
+  box.style.background = dark ? "#1e1e1e" : "#ffffff"
+  const at = Bokeh.index.find_one(figure)?.canvas_view.events_el.getBoundingClientRect()
+  if (at) {
+    const left = at.left + cb_obj.sx + 18, top = at.top + cb_obj.sy - 48
+    box.style.left = `${Math.max(8, Math.min(left, innerWidth - box.offsetWidth - 8))}px`
+    box.style.top = `${Math.max(8, top)}px`
+  }
+}
+// == save_png: The page has a legend of its own, the file needs the figure's.
+const view = Bokeh.index.find_one(stage), legend = stage.above.find((model) => model.type === "Legend")
+const show = (items) => legend.setv({items, visible: items.length > 0}, {sync: false})
+show(legend.tags)
+const laid_out = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+laid_out().then(() => view.export("png").canvas.toBlob((blob) => {
+  show([])
+  const link = make("a", { href: URL.createObjectURL(blob), download: "pmdviz-stage.png" })
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}))
+// == lost: The server is gone, or the network: say so over the page, and offer to open it again once there is an answer.
+if (!document.querySelector(".pmdviz-lost")) {
+  const box = make("div", { class: "pmdviz-lost", role: "alert" })
+  box.style.cssText = `position:fixed;top:0;left:0;right:0;z-index:99999;padding:10px 16px;display:flex;gap:16px;
+    align-items:center;justify-content:center;background:#b00020;color:#fff;font:16px/1.4 system-ui,sans-serif`
+  const words = make("span", {}, "The connection to the server is lost. The run stands still at what you see.")
+  const again = make("button", { disabled: "" }, "Waiting for the server …")
+  again.style.cssText = "min-height:40px;padding:0 16px;font:inherit;border-radius:4px;border:1px solid #fff;background:#fff;color:#b00020"
+  again.onclick = () => { // the address follows a run that plays only now and then: go to what is seen
+    const url = new URL(location)
+    const seen = Bokeh.documents[0].get_model_by_name("acknowledge")?.words.match(/iteration ([\d,]+)/)
+    if (seen && url.searchParams.has("run")) {
+      url.searchParams.set("at", seen[1].replaceAll(",", ""))
+      url.searchParams.delete("frame")
+      history.replaceState(null, "", url)
+    }
+    location.reload()
+  }
+  box.append(words, again)
+  document.body.appendChild(box)
+  const look = () => fetch("static/js/bokeh.min.js", { method: "HEAD", cache: "no-store" }).then(
+    (answer) => {
+      if (!answer.ok) throw new Error()
+      again.textContent = "Open again"
+      again.disabled = false
+    }).catch(() => setTimeout(look, 1000))
+  look()
+}

@@ -1,0 +1,216 @@
+// == make: An element with attributes and children; the scripts of components that draw themselves begin with it.
+const make = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...children)
+  return made
+}
+// == race_table: A table whose head sorts: a press on a title sorts by it, another one turns the order round.
+export function render({ model }) {
+  const drawn = (tag, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+    return made
+  }
+  let by = "first", down = false
+  const heads = {}, body = make("tbody"), head = make("tr")
+  const titles = () => head.replaceChildren(...model.columns.map(([key, title, words]) => {
+    const button = make("button", { type: "button", title: words }, title, make("span", { "aria-hidden": "true" }))
+    button.addEventListener("click", () => { down = key === by ? !down : false; by = key; show() })
+    return (heads[key] = make("th", { scope: "col", class: key }, button))
+  }))
+  titles()
+  // The words of the columns, for those who have no pointer to rest on a title.
+  const words = make("dl"), summary = make("summary", {}, "What the columns mean")
+  const explain = () => words.replaceChildren(...[...model.columns.map(([, title, text]) => [title, text]), ...model.notes]
+    .flatMap(([title, text]) => [make("dt", {}, title), make("dd", {}, text)]))
+  explain()
+  const table = make("table", {}, make("caption", {}, "Methods"), make("thead", {}, head), body)
+
+  function swatch(k) {
+    const look = model.swatches[k]
+    const holder = make("span", { class: "swatch" })
+    if (look) {
+      const line = drawn("line", { x1: 0, y1: 5, x2: 34, y2: 5, stroke: look.colour, "stroke-width": 2.5 })
+      line.setAttribute("stroke-dasharray", look.dash)
+      const svg = drawn("svg", { width: 34, height: 10, "aria-hidden": "true" })
+      svg.append(line)
+      holder.append(svg)
+    }
+    return holder
+  }
+  const lines = new Map()  // entrant -> its row: only texts that differ are touched, so that nothing flickers
+  function line(row) {
+    if (!lines.has(row.entrant)) {
+      const cells = Object.fromEntries(model.columns.map(([key], i) => [key, make(i ? "td" : "th", { class: key })]))
+      cells.method.setAttribute("scope", "row")
+      cells.method.append(swatch(row.entrant), make("span"))
+      lines.set(row.entrant, { tr: make("tr", {}, ...Object.values(cells)), cells })
+    }
+    const { tr, cells } = lines.get(row.entrant)
+    for (const [key] of model.columns) {
+      const cell = key === "method" ? cells[key].lastChild : cells[key]
+      if (!(key in row)) continue
+      const [, text, longer = text] = row[key]
+      if (cell.textContent !== text) cell.textContent = text
+      if (cell.title !== longer) cell.title = longer
+    }
+    return tr
+  }
+  function compare(a, b) {
+    const x = a[by]?.[0] ?? null, y = b[by]?.[0] ?? null
+    if (x === y) return a.entrant - b.entrant
+    if (x === null || y === null) return x === null ? 1 : -1  // unavailable values come last either way
+    const order = x < y ? -1 : 1
+    return down ? -order : order
+  }
+  function show() {
+    for (const [key, cell] of Object.entries(heads)) {
+      cell.setAttribute("aria-sort", key !== by ? "none" : down ? "descending" : "ascending")
+      cell.querySelector("span").textContent = key !== by ? "" : down ? " ▼" : " ▲"
+    }
+    const wanted = [...model.rows].sort(compare).map(line)
+    const now = [...body.children]
+    if (wanted.length !== now.length || wanted.some((tr, i) => tr !== now[i])) body.replaceChildren(...wanted)
+  }
+  const again = () => { lines.clear(); show() }
+  const anew = () => {  // other metrics: rows of the old columns are not shown with the new ones
+    for (const key of Object.keys(heads)) delete heads[key]
+    titles()
+    explain()
+    if (!(by in heads)) by = "first"
+    again()
+  }
+  model.on("columns", anew)
+  model.on("rows", show)
+  model.on("swatches", again)
+  show()
+  const scroller = make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
+  return make("div", {}, scroller, make("details", {}, summary, words))
+}
+// == methods: The table of the methods: menus leave those that have what is chosen, a press on a cell runs its method.
+export function render({ model }) {
+  const ANY = ""
+  const menu = (name, title, choices) => {
+    const box = make("select", { name, "aria-label": title }, make("option", { value: ANY }, "any"),
+      ...choices.map((choice) => make("option", { value: choice }, choice)))
+    box.addEventListener("change", show)
+    return box
+  }
+  const menus = Object.fromEntries([
+    ["family", menu("family", "Family", model.families.map(([title]) => title))],
+    ...model.columns.map(([name, title, terms]) => [name, menu(name, title, terms.map(([term]) => term))]),
+  ])
+  const titles = { family: "Family", ...Object.fromEntries(model.columns.map(([name, title]) => [name, title])) }
+  const meanings = Object.fromEntries(model.columns.map(([name, , terms]) => [name, Object.fromEntries(terms)]))
+  const bar = make("div", { class: "menus", role: "group", "aria-label": "Show methods with" },
+    ...Object.entries(menus).map(([name, box]) => make("label", {}, make("span", {}, titles[name]), box)))
+  const all = make("button", { type: "button", class: "all" }, "Show all")
+  all.addEventListener("click", () => { for (const box of Object.values(menus)) box.value = ANY; show() })
+  bar.append(all)
+  const said = make("p", { class: "said", role: "status" })
+
+  const pick = (method, column) => model.send_msg({ method, column })
+  const pressed = (words, label, method, column) => {
+    const button = make("button", { type: "button", "aria-label": label }, ...words)
+    button.addEventListener("click", () => pick(method, column))
+    return button
+  }
+  function cell([name, title, terms], [chosen, remark], method, of) {
+    const holder = make("td", { role: "cell", class: chosen.length ? name : name + " empty" },
+      make("span", { class: "column", "aria-hidden": "true" }, title))
+    if (!chosen.length) {
+      holder.append(make("span", { "aria-hidden": "true" }, "—"), make("span", { class: "unseen" }, "nothing"))
+      return holder
+    }
+    const words = [make("span", { class: "terms" }, chosen.join(" + "))]
+    if (remark) words.push(make("span", { class: "remark" }, remark))
+    const label = `${of}, ${title}: ${chosen.join(" and ")}${remark ? ", " + remark : ""}. Run it`
+    const button = pressed(words, label, method, name)
+    button.title = chosen.map((term) => `${term}: ${meanings[name][term]}`).join("\n")
+    holder.append(button)
+    return holder
+  }
+  const rows = []  // of the table, with what the menus ask for
+  const bodies = model.families.map(([family, methods]) => {
+    const body = make("tbody", { role: "rowgroup" }, make("tr", { role: "row", class: "family" },
+      make("th", { role: "rowheader", colspan: model.columns.length + 1, scope: "rowgroup" }, family)))
+    for (const [name, title, cells] of methods) {
+      const head = make("th", { role: "rowheader", scope: "row" }, pressed([title], `Run ${title}`, name, ""))
+      const row = make("tr", { role: "row" }, head, ...model.columns.map((c, k) => cell(c, cells[k], name, title)))
+      rows.push({ row, body, has: { family: [family], ...Object.fromEntries(model.columns.map((c, k) => [c[0], cells[k][0]])) } })
+      body.append(row)
+    }
+    return body
+  })
+  const head = make("thead", { role: "rowgroup" }, make("tr", { role: "row" },
+    ...["Method", ...model.columns.map(([, title]) => title)].map((t) => make("th", { role: "columnheader", scope: "col" }, t))))
+  const table = make("table", { role: "table" }, make("caption", {}, "Methods and what they do in a step"), head, ...bodies)
+
+  function show() {
+    const wanted = Object.entries(menus).filter(([, box]) => box.value !== ANY).map(([name, box]) => [name, box.value])
+    let count = 0
+    for (const { row, has } of rows) {
+      row.hidden = !wanted.every(([name, choice]) => has[name].includes(choice))
+      count += !row.hidden
+    }
+    for (const body of bodies) body.hidden = ![...body.rows].slice(1).some((row) => !row.hidden)
+    const terms = wanted.filter(([name]) => name !== "family")
+    const told = terms.map(([name, term]) => `${titles[name]}, ${term}: ${meanings[name][term]}`)
+    const number = count ? `${count} of ${rows.length} methods.` : `No method has all of this; ${rows.length} in all.`
+    said.textContent = [number, ...told].join(" ")
+    all.disabled = wanted.length === 0
+  }
+  show()
+  return make("div", { class: "methods" }, bar, said, table)
+}
+// == lessons: The lessons and challenges, each with how far one is, as this browser keeps it: it is read here and sent nowhere.
+export function render({ model }) {
+  // What is kept of a lesson, or null: nothing, or what another version of the lesson has left.
+  function kept(name, steps) {
+    try {
+      const found = JSON.parse(localStorage.getItem("pmdviz-lesson-" + name))
+      const at = steps.indexOf(found.path.at(-1))
+      if (found.pmdviz_progress !== model.format || found.lesson !== name || at < 0) return null
+      const scores = Object.entries(found.scores ?? {}).filter(([step, score]) => steps.includes(step) && Number.isFinite(score))
+      return { at, done: found.done === true, best: scores.map(([, score]) => Math.round(score)) }
+    } catch { return null }
+  }
+  const lines = []
+  function line([name, title, question, minutes, steps]) {
+    const state = make("span", { class: "state" }), button = make("button", { type: "button" })
+    button.addEventListener("click", () => model.send_msg({ lesson: name }))
+    const length = `${minutes} min, ${steps.length} step${steps.length === 1 ? "" : "s"}`
+    const root = make("li", {},
+      make("div", { class: "words" }, make("h3", {}, title), make("p", {}, question)),
+      make("div", { class: "facts" }, make("span", { class: "length" }, length), state), button)
+    lines.push(() => {
+      const now = kept(name, steps)
+      root.classList.toggle("done", now?.done ?? false)
+      const place = !now ? "" : now.done ? "✓ done" : `step ${now.at + 1} of ${steps.length}`
+      const best = now?.best.length ? `best score ${now.best.join(", ")}` : ""
+      state.textContent = [place, best].filter(Boolean).join(", ")
+      button.textContent = !now ? "Begin" : now.done ? "Again" : "Go on"
+      button.setAttribute("aria-label", `${button.textContent}: ${title}`)
+    })
+    return root
+  }
+  const part = (title, rows) => make("section", { "aria-label": title }, make("h2", {}, title), make("ol", {}, ...rows.map(line)))
+  const root = make("div", { class: "lessons" })
+  const draw = () => {
+    lines.length = 0
+    const parts = [["Lessons", model.lessons], ["Challenges", model.challenges]].filter(([, rows]) => rows.length)
+    root.replaceChildren(...parts.map(([title, rows]) => part(title, rows)))
+    if (!parts.length) root.append(make("p", { role: "status" }, "There are no lessons here yet."))
+    read()
+  }
+  const read = () => lines.forEach((show) => show())
+  model.on("lessons", draw)
+  model.on("challenges", draw)
+  model.on("looks", read)
+  const gone = new AbortController()
+  addEventListener("storage", read, { signal: gone.signal })  // another tab of this browser went on
+  model.on("remove", () => gone.abort())
+  draw()
+  return root
+}

@@ -1,0 +1,124 @@
+"""The Methods and the Lessons page without a browser: what they hold, what a press opens, what the lab makes of it."""
+
+import pytest
+
+from pmdviz.engine.recipe import Recipe
+from pmdviz.lab.pages.lists import LessonsPage, MethodsPage, Opening, opening
+from pmdviz.lessons.reading import LESSONS, read_lesson
+from pmdviz.methods import METHODS
+from pmdviz.methods.grammar import COLUMNS
+from pmdviz.scenes.trace_columns import GROUPS
+from tests.lab.threads import playing_lab, until
+from tests.support.tables import looped
+
+
+@pytest.fixture
+def page():
+    made = MethodsPage()
+    made.opened = []
+    made.on_open = lambda name, what: made.opened.append((name, what))
+    return made
+
+
+def test_the_table_has_every_method_once_and_a_press_on_a_cell_opens_the_lab(page):
+    rows = [row for _, methods in page.table.families for row in methods]
+    assert sorted(name for name, _, _ in rows) == sorted(METHODS)
+    assert [name for name, _, _ in page.table.columns] == [*COLUMNS]
+    cells = {name: cells for name, _, cells in rows}
+    assert cells["pmd"][2] == [["kernel density"], "when the ESS falls below τ\N{NO-BREAK SPACE}m"]
+    assert cells["pmd"][3] == [[], ""] and cells["hmc"][3] == [["HMC"], ""]
+    page.table._handle_msg({"method": "svgd", "column": "move"})
+    assert page.opened == [("lab", Opening("svgd", "", inside=True))]
+    for odd in ({}, {"method": "no such", "column": "move"}, {"method": "svgd", "column": "fly"}, {"method": []}):
+        page.table._handle_msg(odd)
+    assert len(page.opened) == 1
+    page.on_open = None
+    page.pick("svgd", "move")  # where there is no other page nothing happens
+    page.set_theme(dark=True)
+    page.look(False)
+    page.start(None)
+    page.stop()
+
+
+SHOWN = [
+    ("pmd", "", "", False),
+    ("pmd", "propagate", "", False),
+    ("pmd", "reweight", "ess", True),
+    ("pmd", "resample", "ess", False),
+    ("pmd", "adapt", "step_step_size", False),
+    ("hmc", "move", "", True),
+    ("smc_mcmc", "adapt", "step_temperature", False),
+    ("gibbs", "move", "", False),
+    ("psgld", "adapt", "", False),
+]
+
+
+@looped("method, column, trace, inside", SHOWN)
+def test_what_shows_a_cell(method, column, trace, inside):
+    assert opening(METHODS[method], column) == Opening(method, trace, inside)
+
+
+@looped("name", METHODS)
+def test_every_cell_of_every_method_names_traces_that_there_are(name):
+    for column, cell in METHODS[name].grammar:
+        trace = opening(METHODS[name], column).trace if cell.terms else ""
+        assert trace in ("", *GROUPS)
+
+
+async def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
+    async with playing_lab(target="gaussian", num_particles=50) as lab:
+        lab.take(Opening("pmd", "ess", inside=True))
+        await until(lambda: lab.last.frame.iteration > 1 and lab.last.inside)
+        assert (lab.last.recipe.method, lab.last.recipe.target) == ("pmd", "mixture")
+        assert lab.screen.group.value == "ess" and lab.inside.is_open and lab.commands.can_undo
+        lab._act("toggle")
+        await until(lambda: not lab.live.playing)
+        wanted = Recipe("banana", num_particles=30)
+        lab.take(wanted)
+        await until(lambda: lab.last.recipe == wanted)
+        assert lab.last.frame.iteration == 0 and not lab.live.playing
+        lab.commands.act("undo")
+        await until(lambda: lab.last.recipe.target == "mixture")
+
+
+# The Lessons page: lessons and challenges apart, in their order.
+
+STEP = """```{{step}} {name}
+---
+title: A step
+recipe: {{target: gaussian, budget: 200}}
+{more}
+---
+Text.
+```
+"""
+
+
+def made(name, more=""):
+    head = f"---\ntitle: Of {name}\nquestion: Why {name}?\nminutes: 7\n---\n"
+    return read_lesson(name, head + STEP.format(name="one", more=more) + STEP.format(name="two", more=more))
+
+
+def test_it_lists_what_there_is_in_its_order_and_challenges_apart():
+    score = "goal: tv < 0.5\nsolution: {0: {num_particles: 900}}\ncontrols: [num_particles]\nscore: 1 / tv"
+    lessons = {name: made(name) for name in ("b", "a")} | {"c": made("c", score)}
+    page = LessonsPage(lessons)
+    assert [row[0] for row in page.list.lessons] == ["b", "a"]
+    assert page.list.challenges == [["c", "Of c", "Why c?", 7, ["one", "two"]]]
+    assert "Challenges" in page.controls[0].object and "Challenges" not in LessonsPage({}).controls[0].object
+    page = LessonsPage()
+    assert sorted(row[0] for row in [*page.list.lessons, *page.list.challenges]) == sorted(LESSONS)
+    page = LessonsPage({})
+    assert page.list.lessons == page.list.challenges == []
+    page.look(False)
+    page.look(True)
+    assert page.list.looks == 1
+
+
+def test_a_press_opens_the_lesson_in_the_lab_and_nonsense_does_not():
+    page, opened = LessonsPage({"a": made("a")}), []
+    page.list._handle_msg({"lesson": "a"})  # where there is no lab
+    page.on_open = lambda name, what: opened.append((name, what.name))
+    for message in ({"lesson": "a"}, {"lesson": "no such"}, {"lesson": ["a"]}, {}):
+        page.list._handle_msg(message)
+    assert opened == [("lab", "a")]
