@@ -55,6 +55,7 @@ def sources(docs, tmp_path):
     return tmp_path / "sources"
 
 
+@pytest.mark.ci  # `docs/conf.py` asks for Sphinx
 def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page(sources):
     text = (sources / "one.md").read_text(encoding="utf-8")
     assert text.replace("\n", " ").startswith(
@@ -78,6 +79,7 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page
     assert (sources / "index.md").read_text(encoding="utf-8").endswith(menu)
 
 
+@pytest.mark.ci  # `docs/conf.py` asks for Sphinx
 def test_parts_and_presets_are_put_in_by_name():
     with_parts = settings().with_parts
     assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
@@ -91,6 +93,7 @@ def test_parts_and_presets_are_put_in_by_name():
     assert settings().gallery_markdown([]) == "This build of the site holds no players."
 
 
+@pytest.mark.ci  # `docs/conf.py` asks for Sphinx
 def test_every_option_of_a_command_says_what_it_does_in_lines_of_one_width():
     for command in main.COMMANDS:
         parser = main.parser_of([command]).commands.choices[command]
