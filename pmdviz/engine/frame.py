@@ -412,8 +412,9 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 # Judging a frame: the one place that decides which sentence warns of an approximation, for every method.
 #
 # A frame is wrong when a mean is more than 0.3 posterior sds off, or a ratio of sds lies outside 0.7 to 1.4. The
-# reference shows that where the target has one, elsewhere importance weights (`metrics.shift`). Where neither does,
-# the method's own diagnostics decide: R-hat and bulk ESS of chains, k-hat of a parametric q, the method's own caveat.
+# reference shows that where the target has one, elsewhere importance weights (`metrics.diagnostics`). Where neither
+# does, the method's own diagnostics decide: R-hat and bulk ESS of chains, k-hat of a parametric q, the method's own
+# caveat.
 
 FURTHEST, NARROW, WIDE = 0.3, 0.7, 1.4  # posterior sds of a mean; ratios of sds
 RIGHT_TV, WRONG_TV = 0.2, 0.5  # of such a frame, and of one that is wrong whatever its moments are

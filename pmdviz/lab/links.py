@@ -44,7 +44,7 @@ PLAIN = Page()
 
 
 class Asked(NamedTuple):
-    """What a link says of an experiment, as it stands there: `lab.controls.experiment_sharing` reads it."""
+    """What a link says of an experiment, as it stands there: `lab.controls.sharing` reads it."""
 
     experiment: str = ""  # its name
     knobs: str = ""  # those that differ from their defaults, folded

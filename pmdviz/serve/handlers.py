@@ -77,7 +77,6 @@ CHOOSES = ("bokeh-session-id", "bokeh-token")  # arguments by which Bokeh lets a
 MAX_TOKEN = 16_384  # characters; ours have some hundred
 MAX_PAYLOAD = 262_144  # bytes of what is packed in a token, unpacked
 MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
-APP_PATH = re.compile(r"[A-Za-z0-9/_.-]{1,200}")
 MAX_SOCKETS = 2  # of a session: a browser that lost one opens another before the server has noticed
 REOPENED = (0.2, 6)  # websockets of one session: a second, and at once
 AT_ONCE_S = 8.0  # a page that was closed within it was wanted by nobody
