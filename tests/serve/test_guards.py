@@ -10,6 +10,11 @@ from pmdviz.serve.turns import Bucket
 from tests.support.tables import looped
 
 
+@pytest.fixture(autouse=True)
+def _heard(monkeypatch):  # Bokeh 3.9.0 keeps the records of its loggers from pytest
+    monkeypatch.setattr(logging.getLogger("bokeh"), "propagate", True)
+
+
 @pytest.fixture
 def said(caplog):
     logs.install()
