@@ -9,7 +9,6 @@ import numpy as np
 
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.mcmc import REACH, Chain, appended, position, started
 from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Tuning, current_step, is_tuned, log_joint_at, tuned
 from pmdviz.methods.optimisers import move_update
@@ -55,11 +54,15 @@ class NUTSState(NamedTuple):
 class NUTS(Chain):
     """No-U-Turn sampler.
 
+    short_title: NUTS
     about: The No-U-Turn sampler follows Hamiltonian trajectories, doubles them until they turn back, and draws one of
         their points by its density.
     formula: draw (θ, p) ∝ exp(-H) from a tree of leapfrog steps, doubled until (Σp)·p_{first} ≤ 0 or (Σp)·p_{last} ≤ 0
     what_moves: One point glides along trajectories as long as they lead away; the dots are the draws it leaves behind.
     source: Hoffman, Gelman 2014; multinomial draws, generalised criterion: Betancourt 2017, appendix A.3 to A.5
+    propagate: prior (where the chain starts)
+    move: HMC (until the trajectory turns back; one of its points is drawn by its density)
+    adapt: step size (over the first draws, by the acceptance statistic)
 
     flight: As far as the first momentum alone leads in the k leapfrog steps to the point that is drawn.
     slopes: How far the gradients on the way bend the trajectory from that line.
@@ -72,13 +75,7 @@ class NUTS(Chain):
     """
 
     name = "nuts"
-    short_title = "NUTS"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior (where the chain starts)",
-        move="HMC (until the trajectory turns back; one of its points is drawn by its density)",
-        adapt="step size (over the first draws, by the acceptance statistic)",
-    )
     Knobs = NUTSKnobs
     scalars = (
         STEP_SIZE,
