@@ -13,13 +13,13 @@ from pmdviz.densities.density import Density, GaussianMixture, Points, effective
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs, documented
-from pmdviz.methods.grammar import Grammar
+from pmdviz.methods.grammar import COLUMNS, Grammar
 from pmdviz.methods.step import BatchKnobs, Path, Scalar, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
 METHODS: dict[str, Method] = {}
-CARD = {"about", "formula", "what_moves", "source"}  # lines of a method's docstring
+CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a method's docstring
 DEFAULT_BUDGET = 20_000  # observations to use
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
@@ -32,8 +32,8 @@ def usual_rows(target: Target) -> int:
 class Method:
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
-    The docstring of a method is its card (`knobs.documented`): the title as its first line, `about`, `formula`,
-    `what_moves` and `source` in lines of their own, and a line for each term of its `update`.
+    The docstring of a method is its card (`knobs.documented`): the title as its first line, then a line for each name
+    in CARD, for each column of `grammar.COLUMNS` in which the method does something, and for each term of its `update`.
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
@@ -79,6 +79,7 @@ class Method:
         card = documented(cls)
         for name in CARD & card.keys():
             setattr(cls, name, card[name])
+        cls.grammar = Grammar(**{name: card[name] for name in COLUMNS if name in card})
         if cls.update is not None:
             explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
             cls.update = cls.update._replace(terms=tuple(explained))

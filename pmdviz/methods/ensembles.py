@@ -12,7 +12,6 @@ from pmdviz.errors import TargetError
 from pmdviz.knobs import Flag
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only, rows_in_words
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
 from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
 from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
@@ -57,11 +56,15 @@ class StraightThroughState(NamedTuple):
 class StraightThrough(BatchMethod):
     """Straight-through estimation (bagged).
 
+    short_title: Straight-through
     about: Straight-through estimation rounds real weights to discrete ones, and moves them by the gradient at those; an
         ensemble of such points learns from bootstrap samples of the data.
     formula: w ← clip(w + ε · Adam(∇_z log p(z, X_i))),  z = round(w),  X_i a bootstrap sample
     what_moves: Particles climb apart from one another: real weights move, and a state changes where one is rounded.
     source: Hinton 2012; Bengio, Léonard, Courville 2013; Hubara et al. 2016, Algorithm 1; bagging: Breiman 1996
+    propagate: random start
+    move: gradient (at the rounded point, on a bootstrap batch of its own)
+    adapt: pace (Adam)
 
     gradient: Uphill on a batch of its own; D is the optimiser's pace.
     clip: Back between the lowest value and the highest.
@@ -72,13 +75,7 @@ class StraightThrough(BatchMethod):
     """
 
     name = "straight_through" if find_spec("sklearn") else ""  # with the digits goes its only target
-    short_title = "Straight-through"
     requires = frozenset({"discrete", "relaxation"})
-    grammar = Grammar(
-        propagate="random start",
-        move="gradient (at the rounded point, on a bootstrap batch of its own)",
-        adapt="pace (Adam)",
-    )
     Knobs = StraightThroughKnobs
     scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
     budget_words = f"{STEPS} steps of every point"

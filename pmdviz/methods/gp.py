@@ -11,7 +11,6 @@ from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
@@ -53,10 +52,12 @@ class SubsetGPState(NamedTuple):
 class SubsetGP(Method):
     """Subset of data (exact Gaussian process).
 
+    short_title: Subset of data
     about: Subset of data is the exact Gaussian process of some of the data; all others are left out.
     formula: p(f | y_1, …, y_S),  S ≤ N
     what_moves: No particles: the process is pinned down at one batch of inputs after the other.
     source: Rasmussen, Williams 2006, section 8.3.3; Quiñonero-Candela, Rasmussen 2005
+    move: closed form (Bayes' rule, a batch of the subset at a time)
 
     p(f | rows of the subset), exact: with inducing inputs at these rows the sparse process is the process itself.
 
@@ -65,10 +66,8 @@ class SubsetGP(Method):
     """
 
     name = "subset_gp"
-    short_title = "Subset of data"
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
-    grammar = Grammar(move="closed form (Bayes' rule, a batch of the subset at a time)")
     Knobs = SubsetGPKnobs
     noun = "Gaussian"
     budget_words = "the subset"
@@ -141,10 +140,12 @@ class SVIGPState(NamedTuple):
 class SVIGP(BatchMethod):
     """Stochastic variational inference for sparse Gaussian processes.
 
+    short_title: SVI-GP
     about: Stochastic variational inference keeps one set of inducing inputs and fits a Gaussian to the function there.
     formula: maximise Σ_n E_q[log p(y_n | u)] - KL(q(u) || p(u)) over q(u) = N(m, S)
     what_moves: No particles: the Gaussian of the function at one fixed set of inducing inputs moves.
     source: Hensman, Fusi, Lawrence 2013, Eq. 4 and section 3.2; the bound: Titsias 2009
+    move: natural gradient (of the ELBO, on a batch)
 
     Ascent of L = sum_n [log N(y_n | a_n'm, noise) - (s_n + a_n'S a_n) / (2 noise)] - KL(q || prior), q = N(m, S).
 
@@ -155,10 +156,8 @@ class SVIGP(BatchMethod):
     """
 
     name = "svi_gp"
-    short_title = "SVI-GP"
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
-    grammar = Grammar(move="natural gradient (of the ELBO, on a batch)")
     Knobs = SVIGPKnobs
     noun = "Gaussian"
     scalars = (STEP_SIZE,)

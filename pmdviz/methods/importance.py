@@ -14,7 +14,6 @@ from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
     SmoothedMethod,
@@ -47,11 +46,14 @@ class ImportanceKnobs(SmoothingKnobs):
 class Importance(OnePass):
     """Importance sampling from the prior.
 
+    short_title: Importance sampling
     about: Importance sampling weights draws from the prior by the likelihood of the data.
     formula: w_i ∝ p(X | θ_i),  θ_i ~ p(θ)
     what_moves: Nothing moves: draws of the prior stay in place, and their weights follow the likelihood of the data
         seen.
     source: any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3
+    propagate: prior
+    reweight: likelihood
 
     The weights are exact for any m, but only the few draws that fell near the posterior carry any: the effective
     sample size falls like the posterior's share of the prior's volume.
@@ -59,8 +61,6 @@ class Importance(OnePass):
 
     name = "importance"
     goal = "count most"
-    short_title = "Importance sampling"
-    grammar = Grammar(propagate="prior", reweight="likelihood")
     Knobs = ImportanceKnobs
     scalars = WEIGHTED
 
@@ -270,12 +270,16 @@ class AdaptiveISState(NamedTuple):
 class AdaptiveIS(SmoothedMethod):
     """Adaptive importance sampling.
 
+    short_title: Adaptive IS
     about: Adaptive importance sampling weights draws from a mixture of Gaussians, and fits the mixture to the posterior
         by these weights.
     formula: w_i ∝ p(θ_i) p(X | θ_i) / q_t(θ_i),  θ_i ~ q_t;  q_{t+1} fitted to the weighted θ_i
     what_moves: Gaussians wrap themselves around the posterior; the particles are new draws from them at every step.
     source: Cappé, Douc, Guillin, Marin, Robert 2008 (M-PMC); gradient of χ²: Ryu and Boyd 2014; tempered weights:
         Koblents and Míguez 2015; local variance floor: ours
+    propagate: prior + proposal (first draws from the prior, later ones from the mixture)
+    reweight: density ratio (posterior over mixture)
+    adapt: proposal (by the weighted draws)
 
     prior: Where the prior is higher a draw counts for more.
     likelihood: How well the draw explains the data.
@@ -289,12 +293,6 @@ class AdaptiveIS(SmoothedMethod):
 
     name = "adaptive_is"
     goal = "count most"
-    short_title = "Adaptive IS"
-    grammar = Grammar(
-        propagate="prior + proposal (first draws from the prior, later ones from the mixture)",
-        reweight="density ratio (posterior over mixture)",
-        adapt="proposal (by the weighted draws)",
-    )
     Knobs = AdaptiveISKnobs
     varies_less = "draws shared out among the components vary less"
     kernel_groups = ("components",)

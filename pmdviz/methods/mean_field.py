@@ -14,7 +14,6 @@ from pmdviz.kernels.blocks import langevin_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, checked_log_density, read_only, rows_in_words
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
@@ -105,11 +104,14 @@ class PMFVBState(NamedTuple):
 class PMFVB(Method):
     """Particle mean-field VB.
 
+    short_title: PMFVB
     about: Particle mean-field variational Bayes gives every block of parameters particles of its own, which climb the
         log posterior averaged over the other blocks; what the blocks know of one another is lost.
     formula: θ_b ← θ_b + (h/2) mean_k ∇_b log p(θ_b, θ_{-b}^{(k)}, X) + N(0, h I)
     what_moves: Particles drift uphill with noise, one block of parameters after the other.
     source: Tran, Tseng, Kohn 2023, Algorithm 1
+    propagate: prior (unless the target has a better start)
+    move: Langevin + closed form (block by block, averaged over the other blocks)
 
     drift: Uphill on the log posterior, averaged over particles of the other blocks.
     noise: The noise that keeps the particles from coming to rest at the mode.
@@ -125,12 +127,7 @@ class PMFVB(Method):
     """
 
     name = "pmfvb"
-    short_title = "PMFVB"
     requires = frozenset({"reals", "gradient", "blocks"})
-    grammar = Grammar(
-        propagate="prior (unless the target has a better start)",
-        move="Langevin + closed form (block by block, averaged over the other blocks)",
-    )
     Knobs = PMFVBKnobs
     kernel_groups = ("langevin_blocks",)
     scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
@@ -372,11 +369,15 @@ class PMFVBNNState(NamedTuple):
 class PMFVBNN(BatchMethod, SmoothedMethod):
     """Particle mean-field VB for nets.
 
+    short_title: PMFVB-NN
     about: Particle mean-field VB for nets moves a random tenth of every particle's weights by Langevin steps, with the
         other weights at the mean of all particles, and pulls them along a common drift.
     formula: w_ι ← w_ι + (h/2) [∇_ι log π(w_ι, w̄_{-ι}) + a m/√(v + λ)] + N(0, h I)
     what_moves: Particles move a random part of their weights with noise, the rest taken from their mean.
     source: Tran, Tseng, Kohn 2023, Algorithm 2, with v as in Kim, Song, Liang 2022
+    propagate: random start (around one common draw)
+    move: Langevin + closed form (a tenth of the weights of each net, on a batch)
+    adapt: pace (of the common drift)
 
     prior: Towards 0, the more the smaller a weight's prior variance τ.
     likelihood: Uphill on this batch, with all weights outside the block at their mean.
@@ -392,13 +393,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
     """
 
     name = "pmfvb_nn"
-    short_title = "PMFVB-NN"
     requires = frozenset({"reals", "latent_scales"})
-    grammar = Grammar(
-        propagate="random start (around one common draw)",
-        move="Langevin + closed form (a tenth of the weights of each net, on a batch)",
-        adapt="pace (of the common drift)",
-    )
     Knobs = PMFVBNNKnobs
     scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats a row"))
     budget_words = f"{NET_STEPS:,} steps"

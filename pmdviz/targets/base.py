@@ -74,8 +74,8 @@ class Natural(NamedTuple):
 class Target:
     """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
-    Subclasses set the class attributes (`about` and `source` may be lines of their docstring) and `data`, and give
-    `_log_prior`, `_log_likelihood`, `sample_prior` and `make_exact` or `make_reference`; a subclass with a `name`
+    Subclasses set the class attributes (`title`, `about` and `source` may be lines of their docstring), `data`, and
+    give `_log_prior`, `_log_likelihood`, `sample_prior` and `make_exact` or `make_reference`; a subclass with a `name`
     enters the table TARGETS by being defined.
 
     Without data the "prior" is a q0 that can be drawn from, and `_log_likelihood` is log p - log q0 for one empty row:
@@ -124,7 +124,7 @@ class Target:
 
     def __init_subclass__(cls) -> None:
         for name, text in documented(cls).items():
-            if name in ("about", "source"):
+            if name in ("title", "about", "source"):
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             TARGETS[cls.name] = cls

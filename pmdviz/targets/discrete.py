@@ -77,12 +77,12 @@ class CategoricalOptions(TargetOptions):
 class Categorical(Target):
     """p(z = a_k) = p_k, one coordinate, K values. A run starts from q0, which is uniform; log Z = 0.
 
+    title: Categorical (a few values)
     about: One unknown of three to five values whose probabilities are given: what is drawn can be counted.
     source: Han 2019 (thesis), the categorical examples of its discrete chapter
     """
 
     name = "categorical"
-    title = "Categorical (a few values)"
     Options = CategoricalOptions
     declared = frozenset({"conditionals"})
 
@@ -153,11 +153,11 @@ class Ising(FairSigns):
     On a lattice that closes on itself, or is open. There are no data: a run starts from q0, independent fair spins.
     Between the states the log density is the same quadratic form.
 
+    title: Ising model (discrete)
     about: Spins on a lattice, each up or down; neighbours like to agree, and a field pulls all of them up.
     """
 
     name = "ising"
-    title = "Ising model (discrete)"
     source = (
         "any textbook; for the exact answer every state is visited up to 4 x 4, and every state of a column up to "
         f"{MAX_SIDE} x {MAX_SIDE} (transfer matrix, Kramers & Wannier 1941)"
@@ -255,13 +255,13 @@ class BernoulliRBM(FairSigns):
     units of 0 and 1. W is drawn of N(0, weight_sd^2), b and c of N(0, (bias_ratio weight_sd)^2). There are no data: a
     run starts from q0, independent fair units. Between the states log p is the same formula at real z.
 
+    title: Bernoulli RBM (discrete)
     about: Units of two values, coupled by hidden units of two values that all of them are joined to.
     source: Smolensky 1986; the exact answer by a visit of every state of the smaller layer, or draws of long Gibbs
         chains
     """
 
     name = "bernoulli_rbm"
-    title = "Bernoulli RBM (discrete)"
     Options = BernoulliRBMOptions
     kernel_groups = ("boltzmann",)
     declared = frozenset({"conditionals", "relaxation"})

@@ -60,12 +60,12 @@ class FormulaOptions(TargetOptions):
 class TypedDensity(WithoutData):
     """p(x) or p(x, y) = exp(formula) / Z.
 
+    title: A formula of your own (1-D, 2-D)
     about: The log density that you type, or one of four examples: a ring, a funnel, a squiggle, three modes.
     source: given by you
     """
 
     name = "formula"
-    title = "A formula of your own (1-D, 2-D)"
     Options = FormulaOptions
 
     def build(self) -> None:

@@ -264,12 +264,12 @@ class SparseGP(GaussianProcess):
 
     Held-out rows hold f without noise; of a person's table they are rows that are not learnt from.
 
+    title: Sparse Gaussian process (1-D regression)
     about: A smooth function is seen with noise at many inputs; a few inducing inputs stand for all of them.
     source: Dai, He, Dai, Song 2016, appendices F.1 and H.3.1; FITC and DTC: Quiñonero-Candela, Rasmussen 2005
     """
 
     name = "sparse_gp"
-    title = "Sparse Gaussian process (1-D regression)"
     Options = SparseGPOptions
     kernel_groups = ("linear", "sparse_gp")
     input_names = ("x",)
@@ -335,12 +335,12 @@ class SongYears(GaussianProcess):
 
     A person's table may have another number of features, and another outcome in the year's place.
 
+    title: Year of a song (90 features)
     about: A smooth function of 90 features is seen with noise; a few inducing inputs among the songs stand for all.
     source: Dai, He, Dai, Song 2016, section 6 and appendix H.3.2; the data: Bertin-Mahieux et al. 2011
     """
 
     name = "song_years"
-    title = "Year of a song (90 features)"
     Options = SongYearsOptions
     kernel_groups = ("linear", "sparse_gp")
     table = SONG_YEARS_TABLE
@@ -423,13 +423,13 @@ class GPClassification(GaussianPrior, Target):
     The rows do not contribute a factor each, so no batch stands for them all: the target counts as one without data,
     whose q0 is the prior. Z = integral of prior times q(y | theta) = q(y).
 
+    title: Gaussian process classifier
     about: How far a classifier's latent function reaches along each feature: the function itself is integrated out, and
         no gradient is known.
     source: Han's thesis, section on Gaussian process classification; Rasmussen, Williams 2006, section 3.4
     """
 
     name = "gp_classification" if find_spec("sklearn") else ""
-    title = "Gaussian process classifier"
     Options = GPClassificationOptions
     kernel_groups = ("gp_classification",)
     declared = frozenset()

@@ -77,12 +77,12 @@ class Logistic(InBlocks, GaussianPrior, Target):
     Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of
     other data that are not learnt from are held out, 5,000 at most.
 
+    title: Logistic regression
     about: Two classes of points and the lines that may separate them; weights far out separate more sharply.
     source: Dai, He, Dai, Song 2016, section 6 and appendix H.2
     """
 
     name = "logistic"
-    title = "Logistic regression"
     Options = LogisticOptions
     kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
@@ -237,12 +237,12 @@ class Softmax(GaussianPrior, Target):
     probability, and the prior alone keeps it near 0. Inputs are N(0, I), the true weights a draw of the prior. A row is
     (x_1, ..., x_F, class). The density is log-concave. There is no exact answer.
 
+    title: Logistic regression, several classes
     about: Three classes of points or more, each with a linear score; the highest score is the likeliest class.
     source: Dai, He, Dai, Song 2016, appendix C; Bishop 2006, section 4.3.4
     """
 
     name = "softmax"
-    title = "Logistic regression, several classes"
     Options = SoftmaxOptions
     declared = frozenset({"gradient", "simulation", "predictive"})
     predicts = "classes"

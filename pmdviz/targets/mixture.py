@@ -67,13 +67,13 @@ class Mixture(GaussianPrior, Target):
     With p = 0.5 the likelihood is the same at (theta1, theta2) and (theta1 + theta2, -theta2): two modes.
     The prior is not, so their masses differ.
 
+    title: Two-mode mixture (2-D)
     about: Each data point comes from a Gaussian centred at θ₁ or at θ₁ + θ₂. Swapping the two fits the data just as
         well.
     source: Dai, He, Dai, Song 2016, section 6
     """
 
     name = "mixture"
-    title = "Two-mode mixture (2-D)"
     Options = MixtureOptions
     kernel_groups = ("mixture",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
@@ -167,12 +167,12 @@ class GmmOptions(TargetOptions):
 class Gmm(InBlocks, WithoutData):
     """p(x) = sum_k w_k N(x | mu_k, v I), normalised: log Z = 0. A run starts from q0 = N(q0_mean, q0_sd^2 I).
 
+    title: Gaussian mixture (any dimension)
     about: A density of several round bumps whose every integral is known, so that any error can be measured.
     source: Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions
     """
 
     name = "gmm"
-    title = "Gaussian mixture (any dimension)"
     Options = GmmOptions
     kernel_groups = ("gaussian_mixture",)
     declared = frozenset({"gradient", "blocks"})
@@ -238,12 +238,12 @@ class WarpedGmm(WithoutData):
 
     The map has determinant 1, so that p(x) is the mixture's density at z(x) = (x_1, x_2 - c x_1^2 + 2).
 
+    title: Warped Gaussian mixture (2-D)
     about: Three round bumps bent along a parabola: a banana with bumps whose every integral is known.
     source: Han 2019 (thesis): the warp; its parameters are ours
     """
 
     name = "warped_gmm"
-    title = "Warped Gaussian mixture (2-D)"
     Options = WarpedGmmOptions
     kernel_groups = ("gaussian_mixture",)
 
@@ -342,12 +342,12 @@ class Rbm(WithoutData):
     p is a mixture of 2^k Gaussians N(b + Bh, I) and log Z = logsumexp_h[c'h + |b + Bh|^2 / 2] + (d / 2) log 2 pi.
     The entries of B are +-weight, b and c are N(0, 1), all from the target seed.
 
+    title: Gauss-Bernoulli RBM
     about: Real units pulled one way or the other by hidden signs: a mixture of a thousand Gaussians in disguise.
     source: Han 2019 (thesis); the model: Welling, Rosen-Zvi, Hinton 2005
     """
 
     name = "rbm"
-    title = "Gauss-Bernoulli RBM"
     Options = RbmOptions
     kernel_groups = ("boltzmann", "gaussian_mixture")
     declared = frozenset({"gradient", "conditionals"})

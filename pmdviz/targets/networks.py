@@ -57,12 +57,12 @@ class BinaryNet(FairSigns):
     Relaxed: weights are any numbers between -1 and 1, and units tanh(s V'x / sqrt(F)). At the states this is
     `log_joint` only in the limit of a large steepness s.
 
+    title: Binary neural net (discrete)
     about: A net whose weights and hidden units are all -1 or 1 tells ten handwritten digits apart.
     source: Hubara, Courbariaux, Soudry, El-Yaniv, Bengio 2016; Han 2019, section 5.3; images: scikit-learn's digits
     """
 
     name = "binary_net" if find_spec("sklearn") else ""
-    title = "Binary neural net (discrete)"
     Options = BinaryNetOptions
     kernel_groups = ("binary_net",)
     declared = frozenset({"relaxation", "predictive"})
@@ -229,12 +229,12 @@ class RegressionNet(InLatentScales, Target):
     to learn from, and s2 is in units of the variance of y; predictions and the likelihood are of y itself. The
     likelihood does not change when hidden units change places: the posterior has a mode for every order of them.
 
+    title: Neural net for regression
     about: A net with hidden layers predicts a number, or one of two classes, from inputs; its weights are uncertain.
     source: Tran, Tseng, Kohn 2023, section 7.2
     """
 
     name = "regression_net"
-    title = "Neural net for regression"
     Options = RegressionNetOptions
     kernel_groups = ("regression_net",)
     declared = frozenset({"gradient", "predictive", "latent_scales"})

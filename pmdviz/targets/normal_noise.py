@@ -49,12 +49,12 @@ class Banana(GaussianPrior, Target):
     The data tell theta_1 + b theta_2^2 up to sigma_x / sqrt(N) and nothing else: where on that parabola theta lies is
     left to the prior. Given theta_2, theta_1 is Gaussian, so every integral is one over theta_2 alone.
 
+    title: Banana (2-D)
     about: Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge.
     source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
     """
 
     name = "banana"
-    title = "Banana (2-D)"
     Options = BananaOptions
     kernel_groups = ("banana",)
     declared = frozenset({"gradient", "row_density"})
@@ -137,12 +137,12 @@ class BimodalOptions(TargetOptions):
 class Bimodal1D(GaussianPrior, Target):
     """x ~ N(theta^2, sigma_x^2), theta ~ N(0, prior_sd^2): theta and -theta explain the data equally well.
 
+    title: Two modes on a line (1-D)
     about: Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes.
     source: ours
     """
 
     name = "bimodal1d"
-    title = "Two modes on a line (1-D)"
     Options = BimodalOptions
     kernel_groups = ("bimodal",)
     declared = frozenset({"gradient", "row_density"})
@@ -220,12 +220,12 @@ class Gaussian(GaussianPrior, Target):
 
     Posterior N(mean, v I) with 1/v = 1/prior_sd^2 + N/sigma_x^2 and mean = v sum_n x_n / sigma_x^2.
 
+    title: Conjugate Gaussian (any dimension)
     about: Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand.
     source: Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook
     """
 
     name = "gaussian"
-    title = "Conjugate Gaussian (any dimension)"
     Options = GaussianOptions
     kernel_groups = ("gaussian",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
@@ -325,12 +325,12 @@ class Linear(GaussianPrior, Target):
     prior. A row of the data is (x_1, ..., x_d, y); of a person's table x_1 is 1. Rows that are not learnt from are held
     out, 5,000 at most.
 
+    title: Linear regression (any dimension)
     about: Each y is a weighted sum of features plus Gaussian noise; the posterior of the weights is a Gaussian.
     source: any textbook, such as Bishop 2006, section 3.3
     """
 
     name = "linear"
-    title = "Linear regression (any dimension)"
     Options = LinearOptions
     kernel_groups = ("linear",)
     declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})

@@ -61,12 +61,12 @@ class PPCA(Linear):
     sigma^2 the mean of the other eigenvalues (Eqs. 7 and 8). A row of the data is a pixel, (w_1, ..., w_k, x - mu), so
     batches are pixels, and log Z = log N(x | mu, W W' + sigma^2 I).
 
+    title: Probabilistic PCA of a digit
     about: A handwritten digit is a mean image plus a weighted sum of a few others plus Gaussian noise at every pixel.
     source: Tipping, Bishop 1999, section 3.2; images: scikit-learn's digits
     """
 
     name = "ppca" if find_spec("sklearn") else ""
-    title = "Probabilistic PCA of a digit"
     Options = PPCAOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""

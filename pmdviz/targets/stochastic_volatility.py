@@ -68,12 +68,12 @@ class StochasticVolatility(InBlocks, Target):
     theta = (mu, log s2, psi, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
     and s2 ~ IG(2.5, 0.025), with the Jacobians of psi and log s2. A row is (t, y_t), t from 0.
 
+    title: Stochastic volatility
     about: Returns are calm for a while and wild for a while: a hidden path of log variances, and its three parameters.
     source: Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998
     """
 
     name = "stochastic_volatility"
-    title = "Stochastic volatility"
     Options = StochasticVolatilityOptions
     kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"

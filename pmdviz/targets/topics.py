@@ -185,12 +185,12 @@ class Topics(Target):
     There is no reference: the posterior is the same for any order of the topics, so that its means say nothing, and no
     chain visits all orders. Runs are judged by the perplexity of held-out words.
 
+    title: Topics of a corpus (LDA)
     about: Each document is a mixture of topics and each topic a distribution over words; both are to be found.
     source: Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004
     """
 
     name = "topics"
-    title = "Topics of a corpus (LDA)"
     Options = TopicsOptions
     kernel_groups = ("topics",)
     declared = frozenset({"predictive", "conditional_family", "documents"})

@@ -89,12 +89,12 @@ class CorrelatedGaussian(InBlocks, WithoutData):
 
     The blocks are the pairs, on which a mean field is exact.
 
+    title: Correlated Gaussian (any dimension)
     about: Pairs of correlated coordinates: what is lost when each is approximated on its own can be read off.
     source: ours; any textbook: Bishop 2006, section 10.1.2
     """
 
     name = "correlated_gaussian"
-    title = "Correlated Gaussian (any dimension)"
     Options = CorrelatedGaussianOptions
     declared = frozenset({"gradient", "blocks"})
 
@@ -158,12 +158,12 @@ class FunnelOptions(TargetOptions):
 class Funnel(WithoutData):
     """v ~ N(0, sd^2), x_k | v ~ N(0, exp(v)), k = 1 .. d - 1; normalised: log Z = 0.
 
+    title: Neal's funnel
     about: One coordinate sets the scale of all others: a wide mouth, and a neck too narrow for steps of that size.
     source: Neal 2003, section 8
     """
 
     name = "funnel"
-    title = "Neal's funnel"
     Options = FunnelOptions
 
     def build(self) -> None:
@@ -287,12 +287,12 @@ class Decoder(WithoutData):
 
     Z is the evidence p(x) of an image x of 64 pixels, which was drawn from the decoder.
 
+    title: Latent coordinates of an image (2-D)
     about: A trained network draws images of a spot from two latent coordinates. Which coordinates made this image?
     source: ours, in place of the decoder of Han 2019, Figure 8; trained as in MacKay 1995 (density networks)
     """
 
     name = "decoder"
-    title = "Latent coordinates of an image (2-D)"
     Options = DecoderOptions
     image_shape = (SIDE, SIDE)
 

@@ -39,6 +39,7 @@ SMALL = {
 STEPS = {
     "hmc": {"time_step": 0.8, "leapfrog_steps": 3},
     "mala": {"time_step": 1.0},
+    "nuts": {"time_step": 0.8, "max_depth": 3},
     "random_walk": {"scale": 0.6},
 }
 # Of a ladder: many refusals, and momenta that are kept long, so that one which is not turned round shows.

@@ -24,7 +24,6 @@ from pmdviz.methods.annealing import (
     walked,
 )
 from pmdviz.methods.base import BatchMethod, Method
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import PREVIOUS, weight_update
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.gf_svgd import KernelSurrogate
@@ -42,24 +41,22 @@ class AISKnobs(LadderKnobs):
 class AIS(Ladder):
     """Annealed importance sampling.
 
+    short_title: AIS
     about: Annealed importance sampling leads draws of a simple density to the posterior by small rises of temperature,
         and weighs each by what it gained at every rise.
     formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ ~ move that keeps p(θ) p(X | θ)^{β_t}
     what_moves: Particles follow the rising temperature by Metropolis moves, and each collects a weight of its own.
     source: Neal 2001; the way back: Grosse, Ghahramani, Adams 2015; the step tuned by pilots: ours
+    propagate: prior
+    reweight: temperature
+    move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
+    adapt: step size (by pilots, which have no weight)
 
     The move is MALA, or HMC with L > 1. Where there is no gradient it is a random walk, and on discrete
     states single changes, d of them or 64.
     """
 
     name = "ais"
-    short_title = "AIS"
-    grammar = Grammar(
-        propagate="prior",
-        reweight="temperature",
-        move="MALA (HMC with more leapfrog steps; Metropolis without a gradient)",
-        adapt="step size (by pilots, which have no weight)",
-    )
     Knobs = AISKnobs
     bounds_log_z = True
 
@@ -82,25 +79,23 @@ class HAISKnobs(LadderKnobs):
 class HAIS(Ladder):
     """Hamiltonian annealed importance sampling.
 
+    short_title: HAIS
     about: Hamiltonian annealed importance sampling leads draws of a simple density to the posterior by trajectories
         that keep some of their momentum from one temperature to the next.
     formula: p ← √{1-γ} p + √γ ξ;  θ, p by L leapfrog steps;  log w ← log w + (β_t - β_{t-1}) log p(X | θ)
     what_moves: Particles glide along trajectories while the temperature rises, and each collects a weight of its own.
     source: Sohl-Dickstein, Culpepper 2012; partial refreshment: Horowitz 1991; the step tuned by pilots: ours
+    propagate: prior
+    reweight: temperature
+    move: HMC (half of the momentum is kept from one temperature to the next)
+    adapt: step size (by pilots, which have no weight)
 
     The ladder is that of prior x L^β x N(p | 0, I), of which the momenta's part has the same normaliser at every rung
     and cancels in the weights. A refused trajectory turns its momentum round.
     """
 
     name = "hais"
-    short_title = "HAIS"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior",
-        reweight="temperature",
-        move="HMC (half of the momentum is kept from one temperature to the next)",
-        adapt="step size (by pilots, which have no weight)",
-    )
     Knobs = HAISKnobs
     bounds_log_z = True
 
@@ -126,11 +121,16 @@ class StochasticAISKnobs(BatchKnobs, LadderKnobs):
 class StochasticAIS(BatchMethod, Ladder):
     """Stochastic annealed importance sampling.
 
+    short_title: Stochastic AIS
     about: Stochastic annealed importance sampling replaces the likelihood by that of a batch at each temperature, which
         spoils the weights and log Z.
     formula: log w ← log w + (N/B) [β_t log p(batch_t | θ) - β_{t-1} log p(batch_{t-1} | θ)]
     what_moves: Particles chase the posterior of one batch after another, and most of the weight goes to a few of them.
     source: Han 2019, section on stochastic annealed importance sampling; that it is biased: ours
+    propagate: prior
+    reweight: temperature (one batch comes in, the one before it goes out)
+    move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
+    adapt: step size (by pilots, which have no weight)
 
     likelihood: The new batch comes in and the one before it goes out, which leaves the noise of both.
 
@@ -145,13 +145,6 @@ class StochasticAIS(BatchMethod, Ladder):
     """
 
     name = "stochastic_ais"
-    short_title = "Stochastic AIS"
-    grammar = Grammar(
-        propagate="prior",
-        reweight="temperature (one batch comes in, the one before it goes out)",
-        move="MALA (HMC with more leapfrog steps; Metropolis without a gradient)",
-        adapt="step size (by pilots, which have no weight)",
-    )
     Knobs = StochasticAISKnobs
     update = weight_update(
         PREVIOUS,
@@ -222,11 +215,16 @@ class GFAISKnobs(LadderKnobs):
 class GFAIS(Ladder):
     """Gradient-free annealed importance sampling.
 
+    short_title: GF-AIS
     about: Gradient-free annealed importance sampling leads draws of a simple density to the posterior by Langevin
         proposals along a surrogate's gradient, which need densities alone, and weighs each by what it gained.
     formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ' = θ + (ε²/2) ∇ log ρ(θ) + ε ξ, corrected to keep p_β
     what_moves: Particles drift uphill on a sum of kernels while the temperature rises, and each collects a weight.
     source: Han 2019 (thesis), Figure 11 and (0.88); Neal 2001; pilots as centres and for the step: ours
+    propagate: prior
+    reweight: temperature
+    move: MALA (by the gradient of kernels at pilots, weighted by their density)
+    adapt: step size + surrogate (by pilots, which have no weight)
 
     As annealed importance sampling, with MALA by the gradient of a surrogate at each temperature.
 
@@ -240,13 +238,6 @@ class GFAIS(Ladder):
     """
 
     name = "gf_ais"
-    short_title = "GF-AIS"
-    grammar = Grammar(
-        propagate="prior",
-        reweight="temperature",
-        move="MALA (by the gradient of kernels at pilots, weighted by their density)",
-        adapt="step size + surrogate (by pilots, which have no weight)",
-    )
     Knobs = GFAISKnobs
     kernel_groups = ("responsibilities", "svgd")
     bounds_log_z = True

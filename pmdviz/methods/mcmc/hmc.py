@@ -10,7 +10,6 @@ import numpy as np
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.knobs import Flag, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, position, started
 from pmdviz.methods.step import (
     ACCEPTANCE,
@@ -491,23 +490,21 @@ class HMCKnobs(LeapfrogKnobs):
 class HMC(LeapfrogChain):
     """Hamiltonian Monte Carlo.
 
+    short_title: HMC
     about: Hamiltonian Monte Carlo treats the negative log posterior as a landscape, gives a point a random push, and
         follows its motion to a distant proposal.
     formula: H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))
     what_moves: One point glides along trajectories; the dots are the draws that it leaves behind.
     source: Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2
+    propagate: prior (where the chain starts)
+    move: HMC
+    adapt: step size (over the first draws, by how many proposals are accepted)
 
     potential: How much more probable the end of the trajectory is than its start.
     kinetic: Paid for by speed: without the errors of the leapfrog both would add up to 0.
     """
 
     name = "hmc"
-    short_title = "HMC"
-    grammar = Grammar(
-        propagate="prior (where the chain starts)",
-        move="HMC",
-        adapt="step size (over the first draws, by how many proposals are accepted)",
-    )
     Knobs = HMCKnobs
     chain_kernels = "trajectories"
     wanted_acceptance = 0.8
@@ -531,10 +528,14 @@ class MALAKnobs(LeapfrogKnobs):
 class MALA(LeapfrogChain):
     """Metropolis-adjusted Langevin.
 
+    short_title: MALA
     about: MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior stays exact.
     formula: θ' = θ + ε²/2 ∇ log p(θ | X) + ε ξ,  ξ ~ N(0, I)
     what_moves: One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind.
     source: Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014
+    propagate: prior (where the chain starts)
+    move: MALA
+    adapt: step size (over the first draws, by how many proposals are accepted)
 
     potential: How much more probable the proposal is than where the chain stands.
     kinetic: How much more readily the way back would be proposed than the way there.
@@ -543,12 +544,6 @@ class MALA(LeapfrogChain):
     """
 
     name = "mala"
-    short_title = "MALA"
-    grammar = Grammar(
-        propagate="prior (where the chain starts)",
-        move="MALA",
-        adapt="step size (over the first draws, by how many proposals are accepted)",
-    )
     Knobs = MALAKnobs
     chain_kernels = "trajectories"
     wanted_acceptance = 0.574

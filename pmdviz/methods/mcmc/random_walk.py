@@ -9,7 +9,6 @@ import numpy as np
 
 from pmdviz.kernels.chains import Walk, metropolis, uniforms_of
 from pmdviz.knobs import Real
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started
 from pmdviz.methods.mcmc.hmc import (
     Plan,
@@ -83,11 +82,15 @@ class RandomWalkState(NamedTuple):
 class RandomWalk(Chain):
     """Random-walk Metropolis.
 
+    short_title: Random walk
     about: Random-walk Metropolis proposes a step in any direction, and accepts or rejects it by how much more or less
         probable it leads to.
     formula: θ' = θ + c S ξ,  ξ ~ N(0, I);  accept with probability min(1, p(θ' | X) / p(θ | X))
     what_moves: One point tries a step in any direction, and takes it or stays; the dots are its draws.
     source: Metropolis et al. 1953; acceptance 0.234 to 0.44: Gelman, Roberts, Gilks 1996; tuning: Hoffman, Gelman 2014
+    propagate: prior (where the chain starts)
+    move: Metropolis
+    adapt: step size (over the first draws, by how many proposals are accepted)
 
     prior: How much more probable the proposal was before any data.
     likelihood: How much better the proposal explains the data.
@@ -96,13 +99,7 @@ class RandomWalk(Chain):
     """
 
     name = "random_walk"
-    short_title = "Random walk"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
-    grammar = Grammar(
-        propagate="prior (where the chain starts)",
-        move="Metropolis",
-        adapt="step size (over the first draws, by how many proposals are accepted)",
-    )
     Knobs = RandomWalkKnobs
     chain_kernels = "random walk"
     scalars = (STEP_SIZE, ACCEPTANCE)
@@ -275,12 +272,13 @@ class Gibbs(Chain):
     formula: θ_k ~ p(θ_k | θ_{others}, X)
     what_moves: One point jumps from draw to draw; the dots are the draws that it leaves behind.
     source: Geman, Geman 1984; component labels: Diebolt, Robert 1994
+    propagate: prior (where the chain starts)
+    move: Gibbs
 
     For a mixture the conditional goes by way of the component label of each datum.
     """
 
     name = "gibbs"
-    grammar = Grammar(propagate="prior (where the chain starts)", move="Gibbs")
     Knobs = GibbsKnobs
     kernel_groups = ("gibbs",)
     requires = frozenset({"conditionals"})

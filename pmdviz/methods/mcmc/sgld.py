@@ -11,7 +11,6 @@ from pmdviz.kernels.chains import langevin
 from pmdviz.kernels.topic_counts import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.mcmc import (
     REACH,
     Chain,
@@ -89,19 +88,20 @@ class SGLDState(NamedTuple):
 class SGLD(BatchMethod, Chain):
     """Stochastic gradient Langevin dynamics.
 
+    short_title: SGLD
     about: Stochastic gradient Langevin dynamics takes gradient steps on batches and adds just enough noise to sample
         instead of optimise.
     formula: θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)
     what_moves: One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind.
     source: Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5
+    propagate: prior (where the chain starts)
+    move: Langevin (on a batch)
 
     There is no accept step.
     """
 
     name = "sgld"
-    short_title = "SGLD"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(propagate="prior (where the chain starts)", move="Langevin (on a batch)")
     Knobs = SGLDKnobs
     chain_kernels = "Langevin steps"
     scalars = (STEP_SIZE,)
@@ -221,11 +221,15 @@ class PSGLDState(NamedTuple):
 class PSGLD(SGLD):
     """Preconditioned SGLD.
 
+    short_title: pSGLD
     about: Preconditioned SGLD takes noisy gradient steps on batches, scaled in each coordinate by the size of recent
         gradients.
     formula: θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)
     what_moves: One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws.
     source: Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ
+    propagate: prior (where the chain starts)
+    move: Langevin (on a batch)
+    adapt: pace (of drift and noise)
 
     drift: Uphill on the log posterior, as this batch sees it; G is small where slopes have been steep.
 
@@ -238,10 +242,6 @@ class PSGLD(SGLD):
     """
 
     name = "psgld"
-    short_title = "pSGLD"
-    grammar = Grammar(
-        propagate="prior (where the chain starts)", move="Langevin (on a batch)", adapt="pace (of drift and noise)"
-    )
     Knobs = PSGLDKnobs
     chain_kernels = ""
     scalars = (STEP_SIZE,)
@@ -304,11 +304,15 @@ class AdamSGLDState(NamedTuple):
 class AdamSGLD(SGLD):
     """SGLD with Adam's drift.
 
+    short_title: Adam-SGLD
     about: Adaptive-drift SGLD takes Langevin steps on batches and adds a push along the recent gradients, scaled in
         each coordinate by their size.
     formula: θ ← θ + ε/2 [∇ log p(θ | batch) + a m/√(v + λ)] + N(0, ε I)
     what_moves: One point drifts uphill on batches, pushed on by the slopes so far; the dots are its draws.
     source: Kim, Song, Liang 2022, Algorithm 2 (Adam SGLD)
+    propagate: prior (where the chain starts)
+    move: Langevin (on a batch, pushed on by earlier gradients)
+    adapt: pace (of the push)
 
     push: Onwards along the slopes of the steps before, about as far in every coordinate.
 
@@ -326,12 +330,6 @@ class AdamSGLD(SGLD):
     """
 
     name = "adam_sgld"
-    short_title = "Adam-SGLD"
-    grammar = Grammar(
-        propagate="prior (where the chain starts)",
-        move="Langevin (on a batch, pushed on by earlier gradients)",
-        adapt="pace (of the push)",
-    )
     Knobs = AdamSGLDKnobs
     chain_kernels = ""
     scalars = (STEP_SIZE,)
@@ -397,10 +395,13 @@ class SGRLDState(NamedTuple):
 class SGRLD(BatchMethod, Chain):
     """Stochastic gradient Riemannian Langevin dynamics (LDA).
 
+    short_title: SGRLD
     about: Langevin dynamics on the topics takes noisy steps whose size grows with each word's probability.
     formula: θ ← |θ + ε/2 [β - θ + (N/B) Σ E(n_{kw} - φ_{kw} n_k)] + N(0, ε θ)|
     what_moves: One set of topics wanders, with noise; what is shown is a mean over the draws that it leaves.
     source: Patterson, Teh 2013, Eq. 11, expanded mean
+    propagate: random start
+    move: Langevin (on a batch, in longer steps where a word is probable)
 
     prior: Towards the prior's mean β.
     likelihood: Words that the topic has more often than it expects gain.
@@ -413,9 +414,7 @@ class SGRLD(BatchMethod, Chain):
     """
 
     name = "sgrld"
-    short_title = "SGRLD"
     requires = frozenset({"documents"})
-    grammar = Grammar(propagate="random start", move="Langevin (on a batch, in longer steps where a word is probable)")
     Knobs = SGRLDKnobs
     scalars = (STEP_SIZE,)
     update = move_update(

@@ -13,7 +13,6 @@ from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import GROWTHS, SCHEDULES
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
@@ -314,11 +313,16 @@ WARM_BATCH = 10  # rows a step in the first pass of a warm start
 class PMD(SmoothedMethod, BatchMethod):
     """Particle Mirror Descent.
 
+    short_title: PMD
     about: Particle Mirror Descent treats Bayes' rule as an optimisation over densities: each step follows the log
         posterior on a batch of the data and stays close, in KL, to the density before it.
     formula: q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ
     what_moves: Particles stay in place and change weight; now and then new ones are drawn from the current density.
     source: Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours
+    propagate: prior
+    reweight: mirror step
+    resample: kernel density (when the ESS falls below τ m)
+    adapt: step size + kernel width (γ is limited so that half of the ESS is kept)
 
     q is weighted particles, or their weighted KDE (Eq. 2).
 
@@ -330,13 +334,6 @@ class PMD(SmoothedMethod, BatchMethod):
     """
 
     name = "pmd"
-    short_title = "PMD"
-    grammar = Grammar(
-        propagate="prior",
-        reweight="mirror step",
-        resample="kernel density (when the ESS falls below τ m)",
-        adapt="step size + kernel width (γ is limited so that half of the ESS is kept)",
-    )
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
     marks = ("rejuvenated", "limited")

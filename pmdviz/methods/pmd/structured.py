@@ -9,7 +9,6 @@ import numpy as np
 from pmdviz.densities.density import Density, effective_sample_size
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
     equal_log_weights,
@@ -61,11 +60,14 @@ class StructuredState(NamedTuple):
 class Structured(BatchMethod):
     """Structured Particle Mirror Descent.
 
+    short_title: structured PMD
     about: Structured Particle Mirror Descent keeps particles for a part of the unknowns and solves for the rest in
         closed form.
     formula: q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}
     what_moves: Particles stay in place and change weight; the density that belongs to each one moves.
     source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md
+    propagate: prior (of Z alone; u given Z has a closed form)
+    reweight: mirror step (also of q(u | Z), in closed form)
 
     previous: What was known: the step forgets the share γ of it.
     likelihood: How well the particle explains the batch, with all that has a closed form integrated out.
@@ -81,13 +83,8 @@ class Structured(BatchMethod):
     """
 
     name = "structured_pmd"
-    short_title = "structured PMD"
     family = "structured"
     requires = frozenset({"conditional_family"})
-    grammar = Grammar(
-        propagate="prior (of Z alone; u given Z has a closed form)",
-        reweight="mirror step (also of q(u | Z), in closed form)",
-    )
     Knobs = StructuredKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     update = weight_update(

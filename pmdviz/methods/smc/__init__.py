@@ -20,7 +20,6 @@ from pmdviz.methods.base import (
     read_only,
     usual_rows,
 )
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     KERNELS,
@@ -190,11 +189,16 @@ class SMCKnobs(SmoothingKnobs):
 class SMC(OnePass):
     """One-pass sequential Monte Carlo.
 
+    short_title: One-pass SMC
     about: One-pass sequential Monte Carlo reads each data point once: it reweights the particles, and resamples them
         with a little jitter when few still count.
     formula: w_i ← w_i · p(batch | θ_i);  resample and jitter when ESS is low
     what_moves: Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones.
     source: Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours
+    propagate: prior
+    reweight: likelihood (each datum once)
+    resample: kernel density (when the ESS falls below τ m; points are pulled together first)
+    adapt: kernel width (of the jitter, by the points)
 
     Below an ESS of tau m there are m draws from the weighted KDE.
 
@@ -203,13 +207,6 @@ class SMC(OnePass):
     """
 
     name = "smc"
-    short_title = "One-pass SMC"
-    grammar = Grammar(
-        propagate="prior",
-        reweight="likelihood (each datum once)",
-        resample="kernel density (when the ESS falls below τ m; points are pulled together first)",
-        adapt="kernel width (of the jitter, by the points)",
-    )
     Knobs = SMCKnobs
     scalars = WEIGHTED
     marks = ("rejuvenated",)
@@ -296,10 +293,15 @@ class ParticleLDAState(NamedTuple):
 class ParticleLDA(Once):
     """Particle filter for topics (one-pass SMC-LDA).
 
+    short_title: SMC-LDA
     about: A particle filter reads each document once and gives every word a topic, at random, in each of its particles.
     formula: w ← w · p(w_n | z_{<n}),  z_n ~ p(z_n | z_{<n}, w_n)
     what_moves: Particles collect counts of words by topic; those that foresee the next words gain weight.
     source: Canini, Shi, Griffiths 2009, Algorithm 4, with sweeps over the newest document alone
+    propagate: conditional (a topic for every word)
+    reweight: likelihood (of each word, before it has a topic)
+    resample: copies (when the ESS falls below τ m)
+    move: Gibbs (sweeps over the newest document)
 
     likelihood: How well the topics found so far foresee each next word.
 
@@ -310,15 +312,8 @@ class ParticleLDA(Once):
     """
 
     name = "particle_lda"
-    short_title = "SMC-LDA"
     family = "structured"
     requires = frozenset({"documents"})
-    grammar = Grammar(
-        propagate="conditional (a topic for every word)",
-        reweight="likelihood (of each word, before it has a topic)",
-        resample="copies (when the ESS falls below τ m)",
-        move="Gibbs (sweeps over the newest document)",
-    )
     Knobs = ParticleLDAKnobs
     scalars = WEIGHTED
     estimates_log_z = True

@@ -13,7 +13,6 @@ from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, usual_rows
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     KERNELS,
@@ -87,11 +86,17 @@ class TemperingState(NamedTuple):
 class Tempering(SmoothedMethod):
     """Tempered sequential Monte Carlo.
 
+    short_title: Tempered SMC
     about: Tempered sequential Monte Carlo leads particles from the prior to the posterior by raising the power of the
         likelihood step by step.
     formula: p_β(θ) ∝ p(θ) p(X | θ)^β,  β from 0 to 1
     what_moves: Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1.
     source: Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011
+    propagate: prior
+    reweight: temperature
+    resample: copies (after every rise of the temperature)
+    move: Metropolis
+    adapt: temperatures + proposal (the next temperature leaves an ESS of τ m)
 
     w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' as it is.
 
@@ -103,14 +108,6 @@ class Tempering(SmoothedMethod):
     """
 
     name = "smc_mcmc"
-    short_title = "Tempered SMC"
-    grammar = Grammar(
-        propagate="prior",
-        reweight="temperature",
-        resample="copies (after every rise of the temperature)",
-        move="Metropolis",
-        adapt="temperatures + proposal (the next temperature leaves an ESS of τ m)",
-    )
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
     marks = ("rejuvenated",)

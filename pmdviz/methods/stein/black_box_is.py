@@ -11,7 +11,6 @@ from pmdviz.errors import InputError
 from pmdviz.kernels.stein_weights import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only, usual_rows
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, equal_log_weights, normalised, prior_draws
 from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
 from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Update, Work
@@ -142,11 +141,15 @@ class BlackBoxISState(NamedTuple):
 class BlackBoxIS(SmoothedMethod):
     """Black-box importance sampling.
 
+    short_title: Black-box IS
     about: Black-box importance sampling gives points, wherever they come from, the weights for which their kernel Stein
         discrepancy from the posterior is least.
     formula: u = argmin u'Ku, u_i ≥ 0, Σu_i = 1;  K_ij = κ_p(θ_i, θ_j), or w_i κ_ρ(θ_i, θ_j) w_j with w = ρ/p
     what_moves: Nothing moves: points stay in place, and their weights descend to the least Stein discrepancy.
     source: Liu, Lee 2017; gradient-free: Han, Liu 2018, and Han 2019 (thesis); the scaling of the descent: ours
+    propagate: prior (or another proposal, if you choose one)
+    reweight: least discrepancy
+    adapt: kernel width (by the points)
 
     importance: Target over proposal, with w adding up to 1.
     correction: What the descent has made of it so far, so that the errors of the points cancel.
@@ -162,13 +165,7 @@ class BlackBoxIS(SmoothedMethod):
 
     name = "black_box_is"
     goal = "count most"
-    short_title = "Black-box IS"
     requires = frozenset({"reals"})
-    grammar = Grammar(
-        propagate="prior (or another proposal, if you choose one)",
-        reweight="least discrepancy",
-        adapt="kernel width (by the points)",
-    )
     Knobs = BlackBoxISKnobs
     varies_less = "weights that make errors cancel vary less"
     kernel_groups = ("black_box", "svgd")

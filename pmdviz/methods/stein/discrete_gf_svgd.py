@@ -17,7 +17,6 @@ from pmdviz.kernels.stein_weights import smooth_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_log_density, read_only, rows_in_words
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
 from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
 from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
@@ -287,11 +286,15 @@ class DiscreteGFSVGDState(NamedTuple):
 class DiscreteGFSVGD(BatchMethod):
     """Gradient-free SVGD on discrete states.
 
+    short_title: Discrete GF-SVGD
     about: Gradient-free SVGD on discrete states moves real numbers whose quantile bins stand for the states, by the
         force of a smooth surrogate with weights that correct for it.
     formula: x_i ← x_i + ε · Σ_j w_j [k(x_j, x_i) ∇ log ρ(x_j) + ∇_j k(x_j, x_i)],  w ∝ ρ/p_c,  z = Γ(x)
     what_moves: Particles move on a hidden real axis; a state changes where one crosses into another quantile bin.
     source: Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020
+    propagate: random start (on the latent axis)
+    move: Stein force (of a surrogate, on the latent axis)
+    adapt: pace + kernel width (Adam; the width by the points)
 
     clip: Back to where the base has its mass.
 
@@ -309,13 +312,7 @@ class DiscreteGFSVGD(BatchMethod):
     """
 
     name = "discrete_gf_svgd"
-    short_title = "Discrete GF-SVGD"
     requires = frozenset({"discrete"})
-    grammar = Grammar(
-        propagate="random start (on the latent axis)",
-        move="Stein force (of a surrogate, on the latent axis)",
-        adapt="pace + kernel width (Adam; the width by the points)",
-    )
     Knobs = DiscreteGFSVGDKnobs
     varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")

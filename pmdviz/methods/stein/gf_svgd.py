@@ -15,7 +15,6 @@ from pmdviz.kernels.stein_forces import sampled_median_distance, soft_means
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import checked_log_density, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import flow_update, momentum, paced
 from pmdviz.methods.particles import (
     BANDWIDTH,
@@ -272,11 +271,15 @@ class GFSVGDState(NamedTuple):
 class GFSVGD(SmoothedMethod):
     """Gradient-free SVGD.
 
+    short_title: GF-SVGD
     about: Gradient-free SVGD moves particles by the gradient of a surrogate density, weighted by surrogate over target,
         so that the target is only evaluated.
     formula: θ_i ← θ_i + ε · Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
     what_moves: Particles move: those where the surrogate exceeds the posterior push the others most.
     source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
+    propagate: prior
+    move: Stein force (of a surrogate, each point weighted by surrogate over target)
+    adapt: pace + kernel width + surrogate (Adam; width and surrogate by the points)
 
     w_j is rho(x_j) / p(x_j), summing to 1: E_p of w times Stein's operator of rho is that of p, so that the fixed
     points are those of SVGD on p, without p's gradient. The direction w(x_i) phi_i would be steepest; the thesis drops
@@ -286,12 +289,6 @@ class GFSVGD(SmoothedMethod):
     """
 
     name = "gf_svgd"
-    short_title = "GF-SVGD"
-    grammar = Grammar(
-        propagate="prior",
-        move="Stein force (of a surrogate, each point weighted by surrogate over target)",
-        adapt="pace + kernel width + surrogate (Adam; width and surrogate by the points)",
-    )
     Knobs = GFSVGDKnobs
     varies_less = APART
     kernel_groups = ("responsibilities", "svgd")

@@ -12,7 +12,6 @@ from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import flow_update, paced
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
@@ -131,11 +130,16 @@ class SteinISState(NamedTuple):
 class SteinIS(SmoothedMethod):
     """Stein variational importance sampling.
 
+    short_title: SteinIS
     about: Stein variational importance sampling moves followers along the force of leaders, keeps account of their
         density on the way, and weights them by it.
     formula: y ← y + ε φ(y),  log q(y) ← log q(y) - log |det(I + ε ∇φ(y))|,  w = p(y) / q(y)
     what_moves: Leaders move as in SVGD; followers move with them, and change weight as space is stretched.
     source: Han 2019 (thesis), Algorithm 3; Han and Liu 2017; the pilot group and shortened steps: ours
+    propagate: prior
+    reweight: density ratio (the density of the followers is kept along the way)
+    move: Stein force (of the leaders)
+    adapt: step size + kernel width + stopping (pilots say which followers are kept)
 
     target: Prior times likelihood, where the follower is now.
     density: What it was drawn from, stretched by all steps since: where followers are dense each counts for less.
@@ -154,14 +158,7 @@ class SteinIS(SmoothedMethod):
     """
 
     name = "steinis"
-    short_title = "SteinIS"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior",
-        reweight="density ratio (the density of the followers is kept along the way)",
-        move="Stein force (of the leaders)",
-        adapt="step size + kernel width + stopping (pilots say which followers are kept)",
-    )
     Knobs = SteinISKnobs
     kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
@@ -372,11 +369,15 @@ class PathIntegrationState(NamedTuple):
 class PathIntegration(SmoothedMethod):
     """Path integration of SVGD.
 
+    short_title: Path integration
     about: Path integration adds up how fast SVGD should approach the posterior, to learn how far away it began and so
         log Z; with finitely many particles it misses.
     formula: K ← K + ε KSD²(X),  θ_i ← θ_i + ε φ(θ_i),  log Z ≈ K - E[log q₀ - log p]
     what_moves: Particles move as in SVGD, while the area under their Stein discrepancy grows.
     source: Han 2019 (thesis), Algorithm 4
+    propagate: prior
+    move: Stein force
+    adapt: step size + kernel width (a step is halved where it would fold space)
 
     Along the flow of infinitely many particles dKL/dt = -KSD^2, so that the area K under KSD^2 would be KL(q0, p) in
     the end. It is a failure, shown as one, and the estimate is declared biased. As printed, KSD^2 is a V-statistic: it
@@ -388,13 +389,7 @@ class PathIntegration(SmoothedMethod):
     """
 
     name = "path_integration"
-    short_title = "Path integration"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior",
-        move="Stein force",
-        adapt="step size + kernel width (a step is halved where it would fold space)",
-    )
     Knobs = PathIntegrationKnobs
     varies_less = APART
     kernel_groups = ("steinis", "svgd")

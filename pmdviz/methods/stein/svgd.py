@@ -10,7 +10,6 @@ import numpy as np
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import flow_update, momentum, paced
 from pmdviz.methods.particles import (
     BANDWIDTH,
@@ -135,12 +134,16 @@ class SVGDState(NamedTuple):
 class SVGD(SmoothedMethod, BatchMethod):
     """Stein variational gradient descent.
 
+    short_title: SVGD
     about: Stein variational gradient descent moves a set of particles together: uphill on the log posterior, and apart
         from one another so that they cover it.
     formula: θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]
     what_moves: Particles move: all are pulled uphill together and push one another apart.
     source: Liu, Wang 2016, Algorithm 1; annealed: Han 2019, Algorithm 6; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan,
         Singer 2011
+    propagate: prior
+    move: Stein force (on a batch)
+    adapt: pace + kernel width (Adam; the width by the points)
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
     dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)). The
@@ -152,11 +155,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     """
 
     name = "svgd"
-    short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior", move="Stein force (on a batch)", adapt="pace + kernel width (Adam; the width by the points)"
-    )
     Knobs = SVGDKnobs
     varies_less = APART
     kernel_groups = ("svgd",)

@@ -12,7 +12,6 @@ from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.topic_shares import expected_counts
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import mean_terms, mean_update, move_update
 from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
@@ -42,10 +41,13 @@ class OnlineVBState(NamedTuple):
 class OnlineVB(BatchMethod):
     """Online variational Bayes (LDA).
 
+    short_title: online VB
     about: Online variational Bayes fits independent Dirichlet densities to topics and shares, a batch at a time.
     formula: λ ← (1-ρ) λ + ρ [β + (N/B) Σ E_q n_{kw}],  q(φ_k) = Dir(λ_k)
     what_moves: No particles: one Dirichlet density of each topic moves towards what a batch of documents says.
     source: Hoffman, Blei, Bach 2010, Algorithm 2
+    propagate: random start
+    move: natural gradient (of the ELBO, on a batch)
 
     forgotten: The step forgets the share ρ of all counts so far.
     prior: The prior comes in anew as much is forgotten.
@@ -55,10 +57,8 @@ class OnlineVB(BatchMethod):
     """
 
     name = "online_vb"
-    short_title = "online VB"
     family = "parametric"
     requires = frozenset({"documents"})
-    grammar = Grammar(propagate="random start", move="natural gradient (of the ELBO, on a batch)")
     Knobs = OnlineVBKnobs
     noun = "set of topics"
     scalars = (STEP_SIZE,)
@@ -136,10 +136,12 @@ class JaakkolaJordanState(NamedTuple):
 class JaakkolaJordan(BatchMethod):
     """SVI with the Jaakkola-Jordan bound.
 
+    short_title: SVI, bound
     about: A quadratic lower bound of the log likelihood makes every step of variational inference a closed form.
     formula: log σ(z) ≥ log σ(ξ) + (z - ξ)/2 - λ(ξ) (z² - ξ²),  λ(ξ) = tanh(ξ/2)/(4ξ)
     what_moves: No particles: a single Gaussian moves towards the one that the batch's bound gives.
     source: Jaakkola, Jordan 2000; stochastic: Hoffman, Blei, Wang, Paisley 2013; compared with in Dai et al. 2016
+    move: natural gradient (of a quadratic bound of the ELBO, on a batch)
 
     Natural gradient ascent of the ELBO in which each log likelihood is replaced by a quadratic lower bound.
 
@@ -149,10 +151,8 @@ class JaakkolaJordan(BatchMethod):
     """
 
     name = "jaakkola_jordan"
-    short_title = "SVI, bound"
     family = "parametric"
     requires = frozenset({"reals", "quadratic_bound"})
-    grammar = Grammar(move="natural gradient (of a quadratic bound of the ELBO, on a batch)")
     Knobs = JaakkolaJordanKnobs
     noun = "Gaussian"
     scalars = (STEP_SIZE,)

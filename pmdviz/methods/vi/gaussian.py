@@ -21,7 +21,6 @@ from pmdviz.methods.base import (
     read_only,
     rows_in_words,
 )
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import mean_terms, mean_update, momentum, natural_terms, paced, paced_terms
 from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Work
 from pmdviz.targets import Target
@@ -66,10 +65,13 @@ class SVIState(NamedTuple):
 class SVI(BatchMethod):
     """Stochastic variational inference (Gaussian).
 
+    short_title: Gaussian SVI
     about: Variational inference climbs to a Gaussian that is, at least locally, closest to the posterior in reverse KL.
     formula: maximise E_q[log p(θ, X)] - E_q[log q(θ)] over q = N(μ, Σ)
     what_moves: No particles: a single Gaussian shifts and changes its shape.
     source: Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020
+    propagate: prior + fitted density (the mean starts at a draw of the prior)
+    move: natural gradient (of the ELBO, on a batch)
 
     Ascent of the ELBO E_q[log p(theta, X)] + H(q) over q = N(mu, L L') by reparametrised gradients.
 
@@ -80,13 +82,8 @@ class SVI(BatchMethod):
     """
 
     name = "svi"
-    short_title = "Gaussian SVI"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior + fitted density (the mean starts at a draw of the prior)",
-        move="natural gradient (of the ELBO, on a batch)",
-    )
     Knobs = SVIKnobs
     noun = "Gaussian"
     scalars = (STEP_SIZE,)
@@ -280,12 +277,15 @@ class GaussianVBState(NamedTuple):
 class GaussianVB(BatchMethod):
     """Gaussian variational Bayes.
 
+    short_title: Gaussian VB
     about: Gaussian variational Bayes fits one Gaussian, full or with independent coordinates, by noisy gradients of the
         evidence lower bound.
     formula: maximise E_q[log p(θ, X)] + H(q) over q = N(μ, L L'), θ = μ + L ε
     what_moves: No particles: a single Gaussian shifts and changes its shape.
     source: Titsias, Lázaro-Gredilla 2014; Kucukelbir et al. 2017; natural gradient: Khan, Rue 2023, section 4; positive
         precisions: Lin, Schmidt, Khan 2020
+    propagate: prior + fitted density (the mean starts at a draw of the prior)
+    move: natural gradient (of the ELBO, on a batch)
 
     Ascent of the ELBO E_q log p(theta, X) + H(q) over q = N(mu, L L'), its entropy in closed form.
 
@@ -306,13 +306,8 @@ class GaussianVB(BatchMethod):
     """
 
     name = "gaussian_vb"
-    short_title = "Gaussian VB"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior + fitted density (the mean starts at a draw of the prior)",
-        move="natural gradient (of the ELBO, on a batch)",
-    )
     Knobs = GaussianVBKnobs
     noun = "Gaussian"
     scalars = (STEP_SIZE, Scalar("elbo", "ELBO of the step's draws", "nats"))

@@ -13,7 +13,6 @@ from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_gradient, checked_log_likelihood, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.optimisers import momentum, move_update
 from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
@@ -170,10 +169,14 @@ class NPVState(NamedTuple):
 class NPV(BatchMethod):
     """Nonparametric variational inference.
 
+    short_title: NPV
     about: Nonparametric variational inference fits a mixture of round Gaussians of equal weight to the posterior.
     formula: q(θ) = (1/K) Σ_k N(θ; μ_k, σ_k² I)
     what_moves: No particles: the round Gaussians of a mixture shift and change their widths.
     source: Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours
+    propagate: prior (the means start at centres of clusters of draws)
+    move: gradient (of a bound of the ELBO, on a batch)
+    adapt: pace (Adam)
 
     posterior: Uphill on the log posterior; D is the pace.
     start: Back to the start, as long as β is below 1.
@@ -187,14 +190,8 @@ class NPV(BatchMethod):
     """
 
     name = "npv"
-    short_title = "NPV"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
-    grammar = Grammar(
-        propagate="prior (the means start at centres of clusters of draws)",
-        move="gradient (of a bound of the ELBO, on a batch)",
-        adapt="pace (Adam)",
-    )
     Knobs = NPVKnobs
     counted, noun = "num_components", "Gaussian"
     scalars = (STEP_SIZE, TEMPERATURE)

@@ -1,0 +1,271 @@
+"""The No-U-Turn sampler (Hoffman, Gelman 2014) with multinomial draws from its trajectories (Betancourt 2017)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.knobs import Whole
+from pmdviz.methods.base import checked_gradient, read_only
+from pmdviz.methods.mcmc import REACH, Chain, appended, position, started
+from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Tuning, current_step, is_tuned, log_joint_at, tuned
+from pmdviz.methods.optimisers import move_update
+from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo, Term, Work, events
+from pmdviz.targets import Target
+
+WANTED = 0.8  # acceptance statistic that the tuning leads to (Hoffman, Gelman 2014, section 4.1)
+LARGEST_ERROR = 1000.0  # nats of energy: a trajectory beyond it has diverged (Betancourt 2017, section 6.2)
+USUAL_STEPS = 7  # leapfrog steps of a draw that the default budget reckons with: a tree of depth 3
+SMALLEST = -1e300  # stands for a log density of -inf at the start
+
+
+class NUTSKnobs(LeapfrogKnobs):
+    """The knobs of `nuts`.
+
+    max_depth: A trajectory has at most 2^J - 1 leapfrog steps. Each doubling adds as many steps as there were.
+    """
+
+    max_depth = Whole(8, (1, 12), (1, 10), "Maximum tree depth J", basic=True)
+
+    @property
+    def longest(self) -> int:
+        """Leapfrog steps of the largest tree."""
+        return 2**self.max_depth - 1
+
+    def work(self, num_data: int) -> Work:
+        """Gradient and density at every leapfrog step of each chain's largest tree."""
+        pairs = self.num_chains * self.longest * num_data
+        return Work(likelihoods=pairs, gradients=pairs)
+
+
+class NUTSState(NamedTuple):
+    """The draws so far, and what is known at the last of them."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+    log_joint: float | None  # nats; None until the first step has visited the data
+    gradient: np.ndarray | None  # (d,) of log_joint
+    tuning: Tuning
+
+
+class NUTS(Chain):
+    """No-U-Turn sampler.
+
+    short_title: NUTS
+    about: The No-U-Turn sampler follows Hamiltonian trajectories, doubles them until they turn back, and draws one of
+        their points by its density.
+    formula: draw (θ, p) ∝ exp(-H) from a tree of leapfrog steps, doubled until (Σp)·p_{first} ≤ 0 or (Σp)·p_{last} ≤ 0
+    what_moves: One point glides along trajectories as long as they lead away; the dots are the draws it leaves behind.
+    source: Hoffman, Gelman 2014; multinomial draws, generalised criterion: Betancourt 2017, appendix A.3 to A.5
+    propagate: prior (where the chain starts)
+    move: HMC (until the trajectory turns back; one of its points is drawn by its density)
+    adapt: step size (over the first draws, by the acceptance statistic)
+
+    flight: As far as the first momentum alone leads in the k leapfrog steps to the point that is drawn.
+    slopes: How far the gradients on the way bend the trajectory from that line.
+
+    H(θ, p) = -log p(θ, X) + |p|²/2, θ in prior sds. A fresh momentum p ~ N(0, I) starts a tree of one point. A doubling
+    goes as many leapfrog steps forward or backward in time, at random, as the tree has points. A new half that turns
+    back within itself, or that diverges, is discarded, and the tree is done. Otherwise the draw moves to the new half
+    with probability min(1, w_new / w_old), w the sums of exp(-H), and the tree is done once it turns back as a whole.
+    Within a half points are drawn by exp(-H) (multinomial). Both leave exp(-H) as it is.
+    """
+
+    name = "nuts"
+    requires = frozenset({"reals", "gradient"})
+    Knobs = NUTSKnobs
+    scalars = (
+        STEP_SIZE,
+        Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree"),
+        Scalar("leapfrog_steps", "leapfrog steps", "per draw", True),
+    )
+    marks = ("diverged",)
+    paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
+    update = move_update(
+        Term("flight", "first momentum", "k ε p"), Term("slopes", "slopes on the way", "+ Σ ε^{2} ∇ log p")
+    )
+
+    def rows_per_draw(self, target: Target, knobs: NUTSKnobs) -> float:
+        """A gradient, and a density unless it comes in the same pass, for each leapfrog step of a usual tree."""
+        return min(USUAL_STEPS, knobs.longest) * (1 + (not knobs.one_pass)) * target.num_data
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: NUTSKnobs) -> NUTSState:
+        """A draw from the prior."""
+        return NUTSState(*started(rng, target), 0, None, None, Tuning())
+
+    def move(
+        self, rng: np.random.Generator, state: NUTSState, target: Target, batch: np.ndarray, knobs: NUTSKnobs
+    ) -> tuple[NUTSState, StepInfo]:
+        """A tree from a fresh momentum, and the point that is drawn from it."""
+        at, momentum = _known(state, target, batch), rng.standard_normal(target.dim)
+        asked = int(state.gradient is None)
+        eps, tuning = current_step(state, knobs), is_tuned(state, knobs)
+        tree, discarded, depth = doubled(rng, Motion(target, batch, eps), at._replace(momentum=momentum), knobs)
+        steps, chance = max(tree.asked.steps, 1), tree.asked.chances / max(tree.asked.steps, 1)
+        (gradient,) = read_only(tree.drawn.gradient.copy())
+        flight = tree.drawn.steps * eps * target.scale * momentum
+        state = state._replace(log_joint=tree.drawn.log_joint, gradient=gradient)
+        if tuning:
+            state = state._replace(tuning=tuned(state.tuning, WANTED - chance, knobs.plan))
+        state = appended(state, tree.drawn.theta[None])
+        gradients, values = tree.asked.gradients + asked, (tree.asked.values + asked) * (not knobs.one_pass)
+        words = f"{steps} leapfrog steps, tree depth {depth} · acceptance statistic {chance:.2f} · "
+        words += f"time step {eps:.3g} prior sd" + (", being tuned" if tuning else "")
+        diverged = discarded is not None and discarded.ended == "diverged"
+        return state, StepInfo(
+            Cost(*(len(batch) * count for count in (gradients + values, values, gradients))),
+            words,
+            events(diverged=f"the energy was off by more than {LARGEST_ERROR:,.0f} nats" if diverged else ""),
+            {"step_size": eps, "acceptance_statistic": chance, "leapfrog_steps": float(steps)},
+            terms={"flight": flight[None], "slopes": (tree.drawn.theta - at.theta - flight)[None]},
+            paths=partial(_paths, tree, discarded),
+            numbers={"ε": eps, "k": float(tree.drawn.steps)},
+        )
+
+
+class Point(NamedTuple):
+    """A point of a trajectory, with what is known there."""
+
+    theta: np.ndarray  # (d,)
+    momentum: np.ndarray  # (d,)
+    log_joint: float  # nats
+    gradient: np.ndarray  # (d,) of log_joint
+    steps: int = 0  # leapfrog steps from the start, below 0 backward in time
+
+    @property
+    def energy(self) -> float:
+        """H, in nats."""
+        return 0.5 * float((self.momentum**2).sum()) - self.log_joint
+
+
+class Asked(NamedTuple):
+    """What trees have cost, those discarded too, and the sum of their points' chances min(1, exp(-ΔH))."""
+
+    steps: int = 0
+    gradients: int = 0
+    values: int = 0
+    chances: float = 0.0
+
+
+class Tree(NamedTuple):
+    """Points of a trajectory, one after the other in time."""
+
+    first: Point
+    last: Point
+    drawn: Point  # one of them
+    log_weight: float  # log of the sum of exp(-ΔH) over them, ΔH from the start
+    momentum: np.ndarray  # (d,) sum over them
+    thetas: tuple[np.ndarray, ...]  # where they are, for a picture
+    asked: Asked
+    ended: str = ""  # "turned" or "diverged": it is not to be continued
+
+
+class Motion(NamedTuple):
+    """Leapfrog steps of log_joint - |p|²/2 on data, in prior sds."""
+
+    target: Target
+    data: np.ndarray
+    time_step: float
+
+    def leap(self, at: Point, way: int) -> tuple[Point, int, int]:
+        """One step forward (1) or backward (-1) in time; and the gradients and values that it took.
+
+        Where the step leaves a million prior sds, or the gradient is not finite, the log joint is -inf.
+        """
+        unit, step = self.target.scale, way * self.time_step
+        momentum = at.momentum + 0.5 * step * unit * at.gradient
+        theta = at.theta + step * unit * momentum
+        if not (np.abs(theta) <= REACH * unit).all():
+            return Point(theta, momentum, -np.inf, at.gradient), 0, 0
+        gradient = self.target.grad_log_joint(theta[None], self.data)[0]
+        if not np.isfinite(gradient).all():
+            return Point(theta, momentum, -np.inf, at.gradient), 1, 0
+        log_joint, values = log_joint_at(self.target, theta, self.data)
+        return Point(theta, momentum + 0.5 * step * unit * gradient, log_joint, gradient, at.steps + way), 1, values
+
+
+def doubled(rng: np.random.Generator, motion: Motion, start: Point, knobs: NUTSKnobs) -> tuple[Tree, Tree | None, int]:
+    """The tree from a start, the half that was discarded at its end or None, and how often it was doubled."""
+    tree = _leaf(start, 0.0, Asked())
+    for depth in range(knobs.max_depth):
+        way = 1 if rng.random() < 0.5 else -1
+        half = grown(rng, motion, tree, way, depth, start.energy)
+        if half.ended:
+            return tree._replace(asked=_sum(tree.asked, half.asked)), half, depth
+        drawn = half.drawn if np.log1p(-rng.random()) < half.log_weight - tree.log_weight else tree.drawn
+        tree = joined(tree, half, way)._replace(drawn=drawn)
+        if tree.ended:
+            return tree, None, depth + 1
+    return tree, None, knobs.max_depth
+
+
+def grown(rng: np.random.Generator, motion: Motion, tree: Tree, way: int, depth: int, start: float) -> Tree:
+    """2^depth leapfrog steps on from the end of a tree that lies that `way`; `start` is the energy at the start."""
+    if depth == 0:
+        point, gradients, values = motion.leap(tree.last if way > 0 else tree.first, way)
+        gained = start - point.energy
+        return _leaf(point, gained, Asked(1, gradients, values, float(np.exp(min(0.0, gained)))))
+    near = grown(rng, motion, tree, way, depth - 1, start)
+    if near.ended:
+        return near
+    far = grown(rng, motion, near, way, depth - 1, start)
+    both = joined(near, far, way)
+    drawn = far.drawn if np.log1p(-rng.random()) < far.log_weight - both.log_weight else near.drawn
+    return both._replace(drawn=drawn)
+
+
+def joined(tree: Tree, more: Tree, way: int) -> Tree:
+    """Both trees as one, the second one after the first in time (1) or before it (-1); `drawn` is the first's."""
+    earlier, later = (tree, more) if way > 0 else (more, tree)
+    return Tree(
+        earlier.first,
+        later.last,
+        tree.drawn,
+        float(np.logaddexp(tree.log_weight, more.log_weight)),
+        earlier.momentum + later.momentum,
+        earlier.thetas + later.thetas,
+        _sum(tree.asked, more.asked),
+        more.ended or ("turned" if turns(earlier, later) else ""),
+    )
+
+
+def turns(earlier: Tree, later: Tree) -> bool:
+    """Whether ρ·p ≤ 0 at an end, ρ the sum of the momenta: of both trees, and of each with the next point of the other.
+
+    The generalised criterion (Betancourt 2017, appendix A.4.2); the checks across the seam are those of Stan.
+    """
+    seams = (
+        (earlier.momentum + later.momentum, earlier.first, later.last),
+        (earlier.momentum + later.first.momentum, earlier.first, later.first),
+        (earlier.last.momentum + later.momentum, earlier.last, later.last),
+    )
+    return any((rho * end.momentum).sum() <= 0 for rho, *ends in seams for end in ends)
+
+
+def _leaf(point: Point, gained: float, asked: Asked) -> Tree:
+    """A tree of one point whose energy is `gained` nats below that at the start."""
+    ended = "" if gained > -LARGEST_ERROR else "diverged"
+    return Tree(point, point, point, gained, point.momentum, (point.theta,), asked, ended)
+
+
+def _sum(one: Asked, other: Asked) -> Asked:
+    return Asked(*(a + b for a, b in zip(one, other, strict=True)))
+
+
+def _known(state: NUTSState, target: Target, data: np.ndarray) -> Point:
+    """The point where the chain is, without a momentum."""
+    theta, nothing = position(state), np.zeros(target.dim)
+    if state.gradient is not None and state.log_joint is not None:
+        return Point(theta, nothing, max(state.log_joint, SMALLEST), state.gradient)
+    log_joint, _ = log_joint_at(target, theta, data)
+    return Point(theta, nothing, max(log_joint, SMALLEST), checked_gradient(target, theta[None], data)[0])
+
+
+def _paths(tree: Tree, discarded: Tree | None) -> dict[str, np.ndarray]:
+    """The leapfrog steps between the points, (n, 2, d), of the tree and of what was discarded."""
+    found = {"kept": tree, "discarded": discarded}
+    lines = {name: np.array(one.thetas) for name, one in found.items() if one is not None and len(one.thetas) > 1}
+    return {name: np.stack([points[:-1], points[1:]], axis=1) for name, points in lines.items()}
