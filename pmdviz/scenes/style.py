@@ -82,6 +82,13 @@ def entrant_colours(dark: bool) -> tuple[str, ...]:
     return ENTRANTS_DARK if dark else ENTRANTS_LIGHT
 
 
+@lru_cache(2)
+def colours(dark: bool) -> Mapping[str, str]:
+    """The colour of every role of a mark: the layers, "muted", "text", "paper", and "entrant-0" and further ones."""
+    own, table = theme(dark), {f"entrant-{k}": colour for k, colour in enumerate(entrant_colours(dark))}
+    return MappingProxyType({**own.layers, "muted": own.muted, "text": own.text, "paper": own.paper, **table})
+
+
 def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:
     """Colours of a tile: the exact posterior grey, the approximation and its particles in the method's colour.
 
