@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+import numpy as np
+
 FONT = "Roboto, system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
@@ -119,3 +121,19 @@ def palette(dark: bool, ends: tuple[str, str] = USUAL) -> tuple[str, ...]:
         colours[ends[0] if k < STEPS / 2 else ends[1]] + f"{round(255 * STRENGTH * abs(2 * k / (STEPS - 1) - 1)):02x}"
         for k in range(STEPS)
     )
+
+
+SHADES = 255  # odd: 0 is a shade of its own
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """A colour between two of the form #rrggbb."""
+    parts = [tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for colour in (one, other)]
+    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*parts, strict=True))
+
+
+def diverging(paper: str, below: str, above: str) -> list[str]:
+    """Colours from `below` over the paper's to `above`."""
+    half = SHADES // 2
+    shares = np.abs(np.arange(SHADES) - half) / half
+    return [mixed(paper, below if k < half else above, float(share)) for k, share in enumerate(shares)]
