@@ -67,6 +67,12 @@ class Layer:
     mark: Mark
     log: bool
     source: str
+    visible: bool = True  # to ask Bokeh would cost as much as the rest of a frame
+
+    def show(self, on: bool) -> None:
+        """Have it seen or not."""
+        if on != self.visible:
+            self.visible = self.renderer.visible = on
 
 
 class PictureFigure:
@@ -86,7 +92,7 @@ class PictureFigure:
         figures.describe_by_tag(self.figure)
         self.put: Callable[[ColumnDataSource, Any], None] = set_data  # a live page has a shorter way
         self.sources: dict[str, ColumnDataSource] = {}
-        self.layers: dict[str, Layer] = {}
+        self.drawn: dict[str, Layer] = {}
         self.signs: dict[str, GlyphRenderer] = {}
         self.hovers: list[HoverTool] = []
         self.hidden: frozenset[str] = frozenset()
@@ -95,15 +101,16 @@ class PictureFigure:
         self._free: list[Layer] = []
         self._spans: dict[str, tuple[float, float]] = {}
         self._axes: tuple[Axis, Axis] | None = None
-        self._told: tuple[Any, ...] = ()
+        self._told: tuple[Mapping[str, str], list[Any]] = {}, []
+        self.items: list[LegendItem] = []
         self._dark = self._large = False
         self._bar: ColorBar | None = None
+        self._said: dict[Label, str] = {}
+        self._about = ""
         self._make_axes()
         self._make_words(legend)
         self.draw_picture(first)
-        first_moving = next((k for k, each in enumerate(first.marks.values()) if each.moves), len(first.marks))
-        over = [self.layers[key].renderer for key in [*first.marks][first_moving:] if first.marks[key].kind != "image"]
-        figures.float_above(self.figure, [*over, self.note])
+        figures.float_above(self.figure, [*(self.drawn[key].renderer for key in _over(first)), self.note])
         self.set_theme()
 
     # Axes, words and the legend
@@ -185,7 +192,7 @@ class PictureFigure:
         """Draw a picture; drawing it twice changes nothing."""
         self.picture = picture
         self._show_axes(picture)
-        self._free = [layer for key, layer in self.layers.items() if key not in picture.marks]
+        self._free = [layer for key, layer in self.drawn.items() if key not in picture.marks]
         for key, mark in picture.marks.items():
             self._show_mark(key, mark)
         for layer in self._free:
@@ -193,20 +200,19 @@ class PictureFigure:
         self._show_legend(picture)
         self._show_hovers(picture)
         for label, words in ((self.middle, picture.middle), (self.corner, picture.corner), (self.note, picture.note)):
-            if label.text != words:
-                label.text = words
-        if picture.about and self.figure.tags != [picture.about]:
-            self.figure.tags = [picture.about]
+            if words != self._said.get(label):
+                self._said[label] = label.text = words
+        if picture.about != self._about:
+            self._about, self.figure.tags = picture.about, [picture.about]
 
     def _show_mark(self, key: str, mark: Mark) -> None:
-        layer = self.layers.get(key)
+        layer = self.drawn.get(key)
         if layer is None:
-            layer = self.layers[key] = self._taken(mark) or self._made(key, mark)
+            layer = self.drawn[key] = self._taken(mark) or self._made(key, mark)
         before, layer.mark = layer.mark, mark
         if before.role != mark.role or before.look != mark.look:
             self._style(layer)
-        elif layer.renderer.visible != (mark.layer not in self.hidden):
-            layer.renderer.visible = mark.layer not in self.hidden
+        layer.show(mark.layer not in self.hidden)
         sent = self._sent.get(layer.source)
         if mark.columns is not sent and (mark.moves or sent is None or not _same(mark.columns, sent)):
             self._send(layer.source, mark)
@@ -239,8 +245,7 @@ class PictureFigure:
     def _empty(self, layer: Layer) -> None:
         """What is not in the picture has no points; the columns that others share stay."""
         if "shared" in layer.mark.look:
-            if layer.renderer.visible:
-                layer.renderer.visible = False
+            layer.show(False)
         elif self._sent.pop(layer.source, None) is not None:
             source = self.sources[layer.source]
             self.put(source, {name: np.empty(0, np.float32) for name in source.column_names})
@@ -252,8 +257,8 @@ class PictureFigure:
             same = layer.mark.kind == mark.kind and layer.log == log and layer.mark.look.get("shared") is not None
             if same and layer.source == mark.look.get("shared"):
                 self._free.remove(layer)
-                old = next(key for key, each in self.layers.items() if each is layer)
-                del self.layers[old]
+                old = next(key for key, each in self.drawn.items() if each is layer)
+                del self.drawn[old]
                 return layer
         return None
 
@@ -311,7 +316,7 @@ class PictureFigure:
         """Give a layer the look of its mark, in the colours of the theme."""
         mark, glyph, theme = layer.mark, layer.renderer.glyph, style.theme(self._dark)
         look, table = mark.look, style.colours(self._dark)
-        layer.renderer.visible = mark.layer not in self.hidden
+        layer.show(mark.layer not in self.hidden)
         if mark.kind == "image":
             self._style_image(glyph, mark, theme)
         elif mark.kind == "segments":
@@ -382,50 +387,53 @@ class PictureFigure:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         self._dark, self._large = dark, presenter
         figures.apply_theme(self.figure, dark, presenter)
-        for layer in self.layers.values():
+        for layer in self.drawn.values():
             self._style(layer)
-        for key, sign in self.signs.items():
-            self._style_sign(key, sign)
+        for key in self.signs.keys() & self.drawn.keys():
+            self._style_sign(key, self.signs[key])
         theme, px = style.theme(dark), figures.text_px(presenter)
         for label, colour in ((self.middle, theme.muted), (self.corner, theme.muted), (self.note, theme.text)):
             label.update(text_color=colour, text_font_size=px)
         self.note.update(background_fill_color=theme.paper, background_fill_alpha=NOTE_ALPHA)
 
-    def toggle(self, hidden: Iterable[str]) -> None:
+    def hide(self, hidden: Iterable[str]) -> None:
         """Hide these layers and show all others."""
         self.hidden = frozenset(hidden)
-        for layer in self.layers.values():
-            layer.renderer.visible = layer.mark.layer not in self.hidden
+        for layer in self.drawn.values():
+            layer.show(layer.mark.layer not in self.hidden)
 
     # The legend: signs of their own, because BokehJS builds a legend anew for every change of a source that it names
 
     def _show_legend(self, picture: Picture) -> None:
-        parts = {key: [name for name, mark in picture.marks.items() if key in (name, mark.layer)]
-                 for key in picture.legend}  # fmt: skip
-        looks = tuple(
-            (name, picture.marks[name].role, picture.marks[name].look) for part in parts.values() for name in part
-        )
-        told = tuple(parts), looks, tuple(picture.legend.values())
-        if told == self._told:
+        """What there is to be seen; where that stays, so do the items: another legend is laid out anew."""
+        marks, legend = picture.marks, picture.legend
+        looks = [(m.role, m.look.get("dash"), m.look.get("marker")) for m in map(marks.get, legend) if m is not None]
+        looks.append([*marks])
+        if (legend, looks) == self._told:
             return
-        before, self._told = self._told, told
-        if before and before[:2] == told[:2]:
-            for item, words in zip(self.items, picture.legend.values(), strict=True):
+        before, self._told = self._told, (legend, looks)
+        if [*before[0]] == [*legend] and before[1] == looks and len(self.items) == len(legend):
+            for item, words in zip(self.items, legend.values(), strict=True):
                 if item.label.value != words:
                     item.label = {"value": words}
             return
-        for name in dict.fromkeys(name for part in parts.values() for name in part):
-            if name not in self.signs:
-                self.signs[name] = self._sign(name, picture.marks[name])
-            self._style_sign(name, self.signs[name])
-        found = {key: [self.signs[name] for name in parts[key]] for key in picture.legend}
-        self.items = [
-            LegendItem(label=words, renderers=found[key]) for key, words in picture.legend.items() if found[key]
-        ]
+        self.items = [LegendItem(label=words, renderers=self._signs(key)) for key, words in legend.items()]
+        self.items = [item for item in self.items if item.renderers]
         if self.legend.visible:
             self.legend.items = self.items
         else:
             self.legend.tags = self.items
+
+    def _signs(self, key: str) -> list[GlyphRenderer]:
+        """What stands for a mark, and for those that are seen and hidden with it, with nothing in the picture."""
+        found = []
+        for name, mark in sorted(self.picture.marks.items(), key=lambda each: each[0] != key):  # its own first
+            if key in (name, mark.layer) and mark.kind not in ("image", "words"):
+                if name not in self.signs:
+                    self.signs[name] = self._sign(name, mark)
+                self._style_sign(name, self.signs[name])
+                found.append(self.signs[name])
+        return found
 
     def _sign(self, name: str, mark: Mark) -> GlyphRenderer:
         nowhere = ColumnDataSource(NOWHERE)
@@ -440,12 +448,9 @@ class PictureFigure:
         )
 
     def _style_sign(self, name: str, sign: GlyphRenderer) -> None:
-        mark = self.layers[name].mark if name in self.layers else None
-        if mark is None:
-            return
-        glyph, look, colour = sign.glyph, mark.look, style.colours(self._dark)[mark.role or "muted"]
+        mark = self.drawn[name].mark
+        glyph, look, colour = sign.glyph, mark.look, style.colours(self._dark)[mark.role]
         if isinstance(glyph, Line):
-            colour = style.colours(self._dark)[PATH_COLOURS[0]] if mark.kind == "segments" else colour
             glyph.update(line_color=colour, line_dash=_dash(look.get("dash", "solid")))
             glyph.line_width = look.get("width", style.LINE_WIDTH)
         elif isinstance(glyph, VArea):
@@ -467,13 +472,20 @@ class PictureFigure:
             if k == len(self.hovers):
                 self.hovers.append(HoverTool(renderers=[], attachment="vertical"))
                 self.figure.add_tools(self.hovers[k])
-            renderers = [self.layers[key].renderer for key in keys]
+            renderers = [self.drawn[key].renderer for key in keys]
             if self.hovers[k].tags != [told]:
                 self.hovers[k].update(**_hover(*told), tags=[told])
             if self.hovers[k].renderers != renderers:
                 self.hovers[k].renderers = renderers
         for rest in self.hovers[len(groups) :]:
             rest.update(renderers=[], tooltips=None, tags=[])
+
+
+def _over(picture: Picture) -> list[str]:
+    """The marks from the lowest that moves up: they lie above the axes; words and images that stay do not."""
+    marks = picture.marks
+    first = next((k for k, mark in enumerate(marks.values()) if mark.moves), len(marks))
+    return [key for key in [*marks][first:] if marks[key].moves or marks[key].kind not in ("image", "words", "band")]
 
 
 def look_px(look: Mapping[str, Any], large: bool) -> float:

@@ -29,9 +29,9 @@ def test_axes_hold_every_setting_and_a_drag_is_told():
             assert (view.figure.x_range.end, view.figure.y_range.end) == spans
     view, told = TriangleView(), []
     view.set_theme(dark=True)
-    line, dots = (view.layers[name].renderer for name in ("mirror", "mirror_dots"))
+    line, dots = (view.drawn[name].renderer for name in ("mirror", "mirror_dots"))
     assert line.glyph.line_color == dots.glyph.fill_color == style.DARK.layers["approximate"]
-    letters = [layer for layer in view.layers.values() if layer.mark.kind == "words"]
+    letters = [layer for layer in view.drawn.values() if layer.mark.kind == "words"]
     assert {letter.mark.columns["text"][0] for letter in letters} == {"A", "B", "C", "p", "q₀"}
     assert {letter.renderer.glyph.text_color for letter in letters} == {style.DARK.text}
     assert view.figure.min_border_left == 16  # the theme's own is for figures with axes
