@@ -250,7 +250,7 @@ class PicturePanel:
     @property
     def moving(self) -> list[Any]:
         """What is drawn with every frame, from the lowest up."""
-        drawn = [part for each in self.artists.values() for part in (each if isinstance(each, list) else [each])]
+        drawn = [part for each in self.artists.values() for part in _parts(each)]
         return [*sorted(drawn, key=lambda artist: artist.get_zorder()), self.middle, self.corner, self.note]
 
     def show(self, scene: Any) -> bool:
@@ -276,6 +276,8 @@ class PicturePanel:
                 return line(axes, look.get("dash", "solid"), colour, look.get("width", style.LINE_WIDTH), zorder=zorder)
             case "dots":
                 return axes.scatter([], [], s=[], color=colour, linewidths=0, zorder=zorder)
+            case "signs" if "marker" in mark.columns:
+                return {}  # a line for each marker and role, made as they are needed
             case "signs":
                 on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {"clip_on": False}
                 marker: dict[str, Any] = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
@@ -300,6 +302,8 @@ class PicturePanel:
     def _update(self, artist: Any, mark: Mark) -> None:
         columns, look = mark.columns, mark.look
         match mark.kind:
+            case "signs" if "marker" in columns:
+                self._update_signs(artist, mark)
             case "line" | "signs":
                 artist.set_data(columns[look.get("x", "x")], columns[look.get("y", "y")])
             case "dots":
@@ -321,6 +325,19 @@ class PicturePanel:
                 for part, *place, words in zip(artist, columns["x"], columns["y"], columns["text"], strict=False):
                     part.xy = place
                     part.set_text(words)
+
+    def _update_signs(self, artist: dict[tuple[str, str], Line2D], mark: Mark) -> None:
+        """Signs of several markers, or of several roles."""
+        columns = mark.columns
+        roles = columns.get("role", [mark.role] * len(columns["x"]))
+        found: dict[tuple[str, str], list[tuple[float, float]]] = {key: [] for key in artist}
+        for x, y, *key in zip(columns["x"], columns["y"], columns["marker"], roles, strict=True):
+            found.setdefault((key[0], key[1]), []).append((x, y))
+        for (marker, role), points in found.items():
+            if (marker, role) not in artist:
+                one = mark._replace(role=role, columns={}, look={**mark.look, "marker": marker})
+                artist[marker, role] = self._artist(one, 3.9)
+            artist[marker, role].set_data(*(zip(*points, strict=True) if points else ((), ())))
 
     def _update_patches(self, artist: list[PathPatch], mark: Mark) -> None:
         paths = filled(mark)
@@ -350,6 +367,11 @@ class PicturePanel:
             sign = {"marker": MARKERS[mark.look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
             return Line2D([], [], color=colour, **sign)
         return Line2D([], [], color=colour, linewidth=width, linestyle=dash(mark.look.get("dash", "solid"), width))
+
+
+def _parts(artist: Any) -> list[Any]:
+    """The artists of a mark."""
+    return artist if isinstance(artist, list) else [*artist.values()] if isinstance(artist, dict) else [artist]
 
 
 def filled(mark: Mark) -> list[Path]:

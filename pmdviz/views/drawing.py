@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,19 +60,31 @@ Columns = Mapping[str, Any]
 
 
 @dataclass
+class Store:
+    """Columns in the browser: those that were sent last, and the names that glyphs have for them."""
+
+    source: ColumnDataSource
+    sent: Columns | None = None
+    named: set[str] = field(default_factory=set)
+
+
+@dataclass
 class Layer:
     """What draws one mark."""
 
     renderer: GlyphRenderer
     mark: Mark
     log: bool
-    source: str
+    store: Store
     visible: bool = True  # to ask Bokeh would cost as much as the rest of a frame
 
     def show(self, on: bool) -> None:
         """Have it seen or not."""
         if on != self.visible:
             self.visible = self.renderer.visible = on
+
+
+NO_STORES: Mapping[str, Store] = {}
 
 
 class PictureFigure:
@@ -84,20 +96,26 @@ class PictureFigure:
     """
 
     def __init__(
-        self, name: str, first: Picture, zoom: str = "", legend: bool = True, twin: bool = False, **look: Any
+        self,
+        name: str,
+        first: Picture,
+        zoom: str = "",
+        legend: bool = True,
+        twin: bool = False,
+        stores: Mapping[str, Store] = NO_STORES,
+        put: Callable[[ColumnDataSource, Any], None] = set_data,
+        **look: Any,
     ) -> None:
         self.zoom, self.twin, self.log = zoom, twin, twin or first.y.log
         scales = {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
         self.figure = figures.make(name, zoom=zoom, **scales, **look)
         figures.describe_by_tag(self.figure)
-        self.put: Callable[[ColumnDataSource, Any], None] = set_data  # a live page has a shorter way
-        self.sources: dict[str, ColumnDataSource] = {}
+        self.put = put  # a live page has a shorter way than Bokeh's
+        self.stores = {**stores}
         self.drawn: dict[str, Layer] = {}
         self.signs: dict[str, GlyphRenderer] = {}
         self.hovers: list[HoverTool] = []
         self.hidden: frozenset[str] = frozenset()
-        self._sent: dict[str, Columns] = {}
-        self._named: dict[str, set[str]] = {}  # columns that renderers of a source name
         self._free: list[Layer] = []
         self._spans: dict[str, tuple[float, float]] = {}
         self._axes: tuple[Axis, Axis] | None = None
@@ -112,6 +130,11 @@ class PictureFigure:
         self.draw_picture(first)
         figures.float_above(self.figure, [*(self.drawn[key].renderer for key in _over(first)), self.note])
         self.set_theme()
+
+    @property
+    def sources(self) -> dict[str, ColumnDataSource]:
+        """The columns, by the keys of marks or by the names that several share."""
+        return {name: store.source for name, store in self.stores.items()}
 
     # Axes, words and the legend
 
@@ -213,15 +236,15 @@ class PictureFigure:
         if before.role != mark.role or before.look != mark.look:
             self._style(layer)
         layer.show(mark.layer not in self.hidden)
-        sent = self._sent.get(layer.source)
-        if mark.columns is not sent and (mark.moves or sent is None or not _same(mark.columns, sent)):
-            self._send(layer.source, mark)
+        store = layer.store
+        if mark.columns is not store.sent and (mark.moves or store.sent is None or not _same(mark.columns, store.sent)):
+            self._send(store, mark)
 
-    def _send(self, source: str, mark: Mark) -> None:
-        self._sent[source] = mark.columns
-        self.put(self.sources[source], self._packed(source, mark))
+    def _send(self, store: Store, mark: Mark) -> None:
+        store.sent = mark.columns
+        self.put(store.source, self._packed(store, mark))
 
-    def _packed(self, source: str, mark: Mark) -> Any:
+    def _packed(self, store: Store, mark: Mark) -> Any:
         """The columns of a mark as Bokeh takes them; what other marks name of shared ones is there as well."""
         columns = mark.columns
         match mark.kind:
@@ -237,7 +260,7 @@ class PictureFigure:
         if "role" in columns:
             table = style.colours(self._dark)
             more["colour"] = [table[role] for role in columns["role"]]
-        missing = self._named[source] - columns.keys()
+        missing = store.named - columns.keys()
         if missing and "role" not in columns:
             more |= dict.fromkeys(missing, next(iter(columns.values())))
         return {**columns, **more} if more else columns
@@ -246,16 +269,16 @@ class PictureFigure:
         """What is not in the picture has no points; the columns that others share stay."""
         if "shared" in layer.mark.look:
             layer.show(False)
-        elif self._sent.pop(layer.source, None) is not None:
-            source = self.sources[layer.source]
+        elif layer.store.sent is not None:
+            layer.store.sent, source = None, layer.store.source
             self.put(source, {name: np.empty(0, np.float32) for name in source.column_names})
 
     def _taken(self, mark: Mark) -> Layer | None:
         """What drew a mark of its kind that is gone, with its columns."""
         log = self.picture.y.log
         for layer in self._free:
-            same = layer.mark.kind == mark.kind and layer.log == log and layer.mark.look.get("shared") is not None
-            if same and layer.source == mark.look.get("shared"):
+            shared = layer.mark.look.get("shared")
+            if layer.mark.kind == mark.kind and layer.log == log and shared and shared == mark.look.get("shared"):
                 self._free.remove(layer)
                 old = next(key for key, each in self.drawn.items() if each is layer)
                 del self.drawn[old]
@@ -264,19 +287,16 @@ class PictureFigure:
 
     def _made(self, key: str, mark: Mark) -> Layer:
         name = mark.look.get("shared", key)
-        named = self._named.setdefault(name, set())
-        source = self.sources.get(name)
-        if source is None:
-            source = self.sources[name] = ColumnDataSource()
-            self._named[name] |= {*mark.columns}
-            self._sent[name] = mark.columns
-            source.data = dict(self._packed(name, mark))
-        named |= {mark.look[axis] for axis in ("x", "y") if axis in mark.look}
+        store = self.stores.get(name)
+        if store is None:
+            store = self.stores[name] = Store(ColumnDataSource(), mark.columns, {*mark.columns})
+            store.source.data = dict(self._packed(store, mark))
+        store.named |= {mark.look[axis] for axis in ("x", "y") if axis in mark.look}
         log = self.picture.y.log
         where = "edge" if mark.look.get("edge") else "default" if log == self.log else "linear"
         level = {"image": "image", "band": "underlay"}.get(mark.kind, "glyph")
-        renderer = self.figure.add_glyph(source, self._glyph(mark), name=key, y_range_name=where, level=level)
-        layer = Layer(renderer, mark, log, name)
+        renderer = self.figure.add_glyph(store.source, self._glyph(mark), name=key, y_range_name=where, level=level)
+        layer = Layer(renderer, mark, log, store)
         self._style(layer)
         return layer
 
@@ -322,7 +342,7 @@ class PictureFigure:
         elif mark.kind == "segments":
             glyph.line_color.transform.palette = [table[name] for name in PATH_COLOURS]
         elif "role" in mark.columns:
-            self._send(layer.source, mark)
+            self._send(layer.store, mark)
             glyph.update(fill_color="colour", line_color="colour")
         else:
             glyph.update(**dict.fromkeys(COLOURED[mark.kind], table[mark.role]))
