@@ -33,32 +33,58 @@ class Axis(NamedTuple):
         return ticks(self.low, self.high, self.log) if self.numbered else []
 
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 class Mark(NamedTuple):
     """One layer of a picture.
 
     Attributes
     ----------
     kind : str
-        line (x, y with NaN gaps), dots (x, y, and size, a diameter in px), signs (x, y: one marker each), segments
-        (x0, y0, x1, y1, alpha, kind), image (values, x, y, ends) or words (x, y, text).
+        line (x, y with NaN gaps), areas (x, y: closed outlines with NaN gaps, and level: parts of one level are filled
+        together by the nonzero rule, so holes stay open), band (x, low, high), bars (left, right, bottom, top), dots
+        (x, y, and size, a diameter in px), signs (x, y: one marker each), segments (x0, y0, x1, y1, alpha, kind: a
+        number in `style.PATH_COLOURS`), image (values, x, y, ends) or words (x, y, text).
     role : str
-        What it is of, which has one colour in all renderers: a layer of `scenes.style`, "muted", or an entrant.
+        What it is of, which has one colour in all renderers: a key of `scenes.style.colours`.
     columns : mapping
-        The arrays that its kind names; where several marks share them, `look` says which are "x" and "y".
+        The arrays that its kind names; where several marks share them, `look` says which are "x" and "y". Further
+        columns are for `hover` and `ids`.
     look : mapping
-        The dash and the width of a line, the marker of signs, and on which "edge" they lie, the size of dots.
+        Of a line: dash (a key of `style.DASHES` or lengths in px), width (px), alpha. Of dots: size (px, where there is
+        no such column), drawn (how many there are, for their opacity), marker, hollow. Of signs: marker, size (px),
+        hollow, edge (y is a share of the picture's height). Of areas, bands and bars: alpha. Of words: px, align
+        (left, center, right), baseline (top, middle, bottom), right and down (offsets, px), edge (y is a share of the
+        picture's height), end (x is the right end of the picture), bold, beside (up and to the right of its place).
+    hover : mapping
+        What the pointer is told at each point: words -> a format of its columns such as "{x:.3f}" or "{visited:,}".
+    ids : str
+        The column that identifies each point, for picking and for motion between pictures; "" where nothing is picked.
+    drags : str
+        What a person drags with it; "" for nothing.
+    layer : str
+        The layer that it is shown and hidden with; "" where it is always seen.
+    moves : bool
+        Whether its columns change with every frame; the others stay where they are.
     """
 
     kind: str
     role: str
     columns: Mapping[str, Any]
-    look: Mapping[str, Any] = MappingProxyType({})
+    look: Mapping[str, Any] = NOTHING
+    hover: Mapping[str, str] = NOTHING
+    ids: str = ""
+    drags: str = ""
+    layer: str = ""
+    moves: bool = False
 
 
 class Picture(NamedTuple):
     """Axes, the marks by their keys from the lowest up, the legend's words by the same keys, and other words.
 
-    These are in the middle, in the upper right corner, and as a note in the lower left one.
+    These are in the middle, in the upper right corner, and as a note in the lower left one; a title above; `about` is
+    for those who cannot see the picture. With `equal` a unit is as long along x as along y.
     """
 
     x: Axis
@@ -68,6 +94,9 @@ class Picture(NamedTuple):
     middle: str = ""
     corner: str = ""
     note: str = ""
+    title: str = ""
+    about: str = ""
+    equal: bool = False
 
 
 def nice(value: float, up: bool = True) -> float:

@@ -385,7 +385,7 @@ class RacePage(Player):
         sources = view.sources[: len(last.tiles)]
         for k, source in enumerate(sources):
             self.named(source, f"traces-{k}")
-        self.named(panel.fronts, "fronts")
+        self.named(panel.sources["fronts"], "fronts")
         panel.figure.update(sizing_mode="stretch_both")
         self.figures.append(panel.figure)
         self.payload |= {"metric": SLOTS[0], "clock": clock}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from pmdviz.pictures import Axis, Mark, Picture, nice
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import EMPTY_PATHS, Image, Ranges, StageColumns, Tiling, joined, placed
 from pmdviz.scenes.stage import USUAL_WORDS, Pair, Scene, SceneChoice
-from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, value_range
+from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, UNKNOWN, column, extremes, value_range
 from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, duration, number
 
@@ -136,6 +137,10 @@ def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dic
     return columns
 
 
+FILL_ALPHA, SHORT_TITLE, EDGE_PX, BAND_ALPHA, MEDIAN_PX = 0.25, 44, 4, 0.2, 1.2
+TRACE_TIPS = {"observations used": "{visited:,}", "likelihood evaluations": "{evaluations:,}"}
+
+
 def traces_picture(
     rows: Sequence[Columns],
     metric: Metric,
@@ -143,22 +148,43 @@ def traces_picture(
     end: float,
     spans: Mapping[str, tuple[float, float]],
     floor: float | None,
+    bands: Mapping[str, Columns] = MappingProxyType({}),
+    lines: Sequence[Columns] = (),
+    column: str = "",
 ) -> Picture:
-    """One metric of all entrants against a clock that ends at `end`: lines with a marker in front, and the floor."""
-    marks: dict[str, Mark] = {}
+    """One metric of all entrants against a clock that ends at `end`: lines with a marker in front, and the floor.
+
+    `bands` over seeds, x, low, middle and high, have the numbers of their entrants as keys. `lines` are the rows as
+    `line_columns` gives them, where they are known, with the metric as `column`.
+    """
+    column = column or metric.name
+    lines = lines or [line_columns(one, spans) for one in rows]
+    limits, marks, legend = spans[metric.name], {}, {}
+    for k, one in bands.items():
+        inside = {"x": one["x"], **{name: np.clip(one[name], *limits) for name in ("low", "middle", "high")}}
+        marks[f"band-{k}"] = Mark("band", f"entrant-{k}", inside, {"alpha": BAND_ALPHA})
+        median = {"y": "middle", "dash": (2, 4), "width": MEDIAN_PX, "alpha": 0.7}
+        marks[f"median-{k}"] = Mark("line", f"entrant-{k}", inside, median)
     if floor is not None:
         dashed = {"dash": "floor", "width": 1.5}
         marks["floor"] = Mark("line", "floor", {"x": [0.0, end], "y": [floor, floor]}, dashed)
-        said = f"{INDEPENDENT_DRAWS}: {number(floor)}"
-        marks["floor words"] = Mark("words", "muted", {"x": [0.0], "y": [floor], "text": [said]}, {"beside": True})
-    lines = [line_columns(one, spans) for one in rows]
+        legend["floor"] = f"{INDEPENDENT_DRAWS}: {number(floor)}"
+    tips = {metric.short or metric.title: f"{{{column}:.3f}}", **TRACE_TIPS}
     for k, one in enumerate(lines):
-        look = {"x": clock, "y": metric.name, "dash": style.ENTRANT_DASHES[k]}
-        marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look)
-    for k, one in enumerate(lines):
-        front = {"x": one[clock][-1:], "y": one[metric.name][-1:]}
-        marks[f"front-{k}"] = Mark("signs", f"entrant-{k}", front, {"marker": style.ENTRANT_MARKERS[k]})
-    return Picture(Axis(CLOCKS[clock], 0.0, end), Axis(metric.label, *spans[metric.name], metric.log), marks, {})
+        look = {"x": clock, "y": column, "dash": style.ENTRANT_DASHES[k], "shared": f"traces-{k}"}
+        marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look, tips, moves=True)
+    there = [one for one in lines if len(one[clock])]
+    fronts: dict[str, Any] = {
+        "x": [float(one[clock][-1]) for one in there],
+        "y": [float(one[column][-1]) for one in there],
+    }
+    fronts["marker"] = list(style.ENTRANT_MARKERS[: len(there)])
+    fronts["role"] = [f"entrant-{k}" for k in range(len(there))]
+    marks["fronts"] = Mark("signs", "muted", fronts, {"size": 8}, moves=True)
+    known = any(np.isfinite(one[column]).any() for one in there)
+    middle = "" if known or not there else UNKNOWN.format(metric.title)
+    axes = Axis(CLOCKS[clock], 0.0, end), Axis(metric.label, *limits, metric.log)
+    return Picture(*axes, marks, legend, middle, about=f"Curves: {metric.title} of every method")
 
 
 def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:
@@ -450,3 +476,37 @@ def difference_of(scene: RaceScene, clock: str = "") -> Difference | None:
     metric, unit = scene.recipe.shown[0], scene.recipe.budget_unit
     x, y = difference(*(tile.trace for tile in scene.tiles), clock or CLOCK_OF[unit], metric.name)
     return Difference(x, y, metric, tuple(tile.title for tile in scene.tiles), unit)
+
+
+def difference_picture(found: Difference, clock: str, end: float) -> Picture:
+    """The difference against a clock that ends at `end`, around 0, filled in the colour of the one that is closer."""
+    reach = found.reach
+    y = np.clip(found.y, -reach, reach)
+    zero = np.zeros(len(y))
+    columns = {"x": found.x, "y": y}
+    marks = {
+        "above": Mark(
+            "band", "entrant-0", {"x": found.x, "low": zero, "high": np.maximum(y, 0)}, {"alpha": FILL_ALPHA}
+        ),
+        "below": Mark(
+            "band", "entrant-1", {"x": found.x, "low": np.minimum(y, 0), "high": zero}, {"alpha": FILL_ALPHA}
+        ),
+        "zero": Mark("line", "ink", {"x": [0.0, end], "y": [0.0, 0.0]}, {"width": 1}),
+        "line": Mark("line", "ink", columns, {}, {"difference": "{y:.4f}"}),
+    }
+    for key, title, height, down in zip(
+        ("first", "second"), found.titles, (1.0, 0.0), (EDGE_PX, -EDGE_PX), strict=True
+    ):
+        look = {"align": "right", "baseline": "top" if height else "bottom", "right": -6, "down": down, "edge": True}
+        said = {"x": [end], "y": [height], "text": [f"{_short(title)} closer"]}
+        marks[key] = Mark("words", "muted", said, look)
+    if len(y) < 2:
+        waiting = {"x": [end / 2], "y": [0.75], "text": ["Press Play: the difference will be drawn here"]}
+        marks["waiting"] = Mark("words", "muted", waiting, {"edge": True})
+    label = f"difference of {found.metric.short or found.metric.title}"
+    axes = Axis(CLOCKS[clock], 0.0, end), Axis(label, -reach, reach)
+    return Picture(*axes, marks, {}, about="Curve: the difference between the two, step by step")
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= SHORT_TITLE else title[: SHORT_TITLE - 1].rstrip(", ") + "…"

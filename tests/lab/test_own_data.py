@@ -112,12 +112,12 @@ async def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clic
         lab.own.editing._tapped(Click)
         assert not lab.own.editing._edits
         lab.own.editing._hear({"on": True})
-        assert len(lab.screen.data.rug_source.data["x"]) == 60
+        assert len(lab.screen.data.sources["rug"].data["x"]) == 60
         lab.own.editing._tapped(Click)
         await until(lambda: lab.last.frame.target.num_data == 61)
         lab.screen.group.value = "tv"
         assert not lab.own.editing.view.editing
-        assert len(lab.screen.data.rug_source.data["x"]) == 0
+        assert len(lab.screen.data.sources["rug"].data["x"]) == 0
         lab.own.editing._hear({"last": True})  # no edit is taken while the data are out of sight
         assert not lab.own.editing._edits
         lab.screen.group.value = "data"

@@ -83,7 +83,7 @@ async def test_bands_come_with_a_summary_and_go_with_another_race():
         await until(lambda: not page.bands.running)
         assert "middle 80 % of 3 seeds" in page.screen.band_words.object
         panel = page.screen.traces.panels["first"]
-        band = panel.bands._made[True][0].source
+        band = panel.sources["band-0"]
         assert len(band.data["x"]) > 10 and (band.data["low"] <= band.data["high"]).all()
         await until(lambda: "±" in page.screen.table.rows[0]["seeds"][1])
         page._act("restart")

@@ -36,13 +36,13 @@ def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer(scene):
     view, found = RaceDifference(), difference_of(scene)
     view.set_theme(dark=True)
     view.show(found, "visited", 204.0)
-    data, y = view.source.data, view.figure.y_range
+    data, y = {name: source.data for name, source in view.sources.items()}, view.figure.y_range
     inside = np.clip(found.y, -found.reach, found.reach)
-    assert np.array_equal(data["y"], inside) and np.array_equal(data["x"], found.x)
-    assert np.array_equal(data["above"] + data["below"], inside) and (data["above"] >= 0).all()
-    assert y.start == -y.end and view.zero.location == 0
-    assert view.words.data["text"] == [f"{title} closer" for title in found.titles]
-    assert view.words.data["y"] == [1.0, 0.0]
+    assert np.array_equal(data["line"]["y"], inside) and np.array_equal(data["line"]["x"], found.x)
+    assert np.array_equal(data["above"]["high"] + data["below"]["low"], inside) and (data["above"]["high"] >= 0).all()
+    assert y.start == -y.end and list(data["zero"]["y"]) == [0, 0]
+    assert [data[key]["text"] for key in ("first", "second")] == [[f"{title} closer"] for title in found.titles]
+    assert [data[key]["y"] for key in ("first", "second")] == [[1.0], [0.0]]
 
 
 def test_in_between_it_is_linear_and_goes_no_further_than_both():

@@ -87,20 +87,22 @@ def test_traces_share_sources_and_other_metrics_have_figures_of_their_own():
     traces = RaceTraces([METRICS[name] for name in DRAWN])
     traces.show([rows([0.9, 0.5, 0.2]), rows([0.9, np.nan, 0.4])], {"tv": 0.08, "kl_forward": None}, 1000)
     panel = traces.panels["first"]
-    assert panel.figure.x_range.end == 1020 and panel.fronts.data["y"] == [0.2, 0.4]
-    assert panel.floor.data["y"] == [0.08, 0.08] and traces.panels["second"].floor.data["y"] == []
-    assert np.isnan(traces.sources[1].data["first"][1]) and panel.said.data["text"] == [""]
+    assert panel.figure.x_range.end == 1020
+    np.testing.assert_allclose(panel.sources["fronts"].data["y"], [0.2, 0.4], rtol=1e-6)
+    assert panel.sources["floor"].data["y"] == [0.08, 0.08] and "floor" not in traces.panels["second"].drawn
+    assert np.isnan(traces.sources[1].data["first"][1]) and panel.middle.text == ""
     traces.choose("seconds")
-    assert {line.glyph.x for line in panel.lines} == {"seconds"} and "seconds" in panel.figure.xaxis.axis_label
+    lines = [layer.renderer.glyph for key, layer in panel.drawn.items() if key in ("line-0", "line-1")]
+    assert {line.x for line in lines} == {"seconds"} and "seconds" in panel.figure.xaxis[0].axis_label
     assert panel.figure.x_range.end == 500
     traces.show([rows([0.9])], {"tv": None, "kl_forward": None}, 1000)
-    assert len(traces.sources[1].data["first"]) == 0 and "Press Play" in panel.said.data["text"][0]
+    assert len(traces.sources[1].data["first"]) == 0 and "Press Play" in panel.middle.text
     # Axes of another kind and other words; the sources stay those that the page sends.
     traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
     sources, before = [*traces.sources], traces.panels["second"]
     assert not traces.measure([METRICS["tv"], METRICS["kl_forward"]]) and traces.panels["second"] is before
     assert traces.measure([METRICS["mean_error"], METRICS["log_loss"]]) and traces.sources == sources
-    labels = [panel.figure.yaxis.axis_label for panel in traces.panels.values()]
+    labels = [panel.figure.yaxis[0].axis_label for panel in traces.panels.values()]
     assert labels == ["error of the mean (posterior sds)", "log loss (nats a row)"]
     assert [type(panel.figure.y_scale).__name__ for panel in traces.panels.values()] == ["LogScale", "LinearScale"]
     row = {name: np.array([0.0, 50.0]) for name in CLOCKS} | {"mean_error": [2.0, 0.5], "log_loss": [0.7, 0.4]}
@@ -130,15 +132,16 @@ def test_a_band_is_the_quantiles_of_the_runs_and_is_made_when_there_are_some():
     assert len(models) < 260 and not any(areas(panel) for panel in traces.panels.values())
     x = np.linspace(1.0, 100.0, 20)
     history = {name: x for name in CLOCKS} | {name: x / 200 for name in ("tv", "kl_forward")}
+    traces.show([history] * 3, {"tv": None, "kl_forward": None}, 100)
     traces.show_bands([[history, history]] * 3)
     traces.set_theme(dark=True)
     for panel in traces.panels.values():
-        made = panel.bands._made[True]
-        assert len(made[2].source.data["x"]) > 10
-        assert [each.area.glyph.fill_color for each in made] == list(style.entrant_colours(True)[:3])
-        assert {each.area.level for each in made} == {"underlay"}
+        made = areas(panel)
+        assert len(panel.sources["band-2"].data["x"]) > 10
+        assert [each.glyph.fill_color for each in made] == list(style.entrant_colours(True)[:3])
+        assert {each.level for each in made} == {"underlay"}
     traces.show_bands([])
-    assert not len(traces.panels["first"].bands._made[True][0].source.data["x"])
+    assert not len(traces.panels["first"].sources["band-0"].data["x"])
 
 
 def areas(panel):
