@@ -286,11 +286,12 @@ function paint_axes({ink, map, colours, paper, px, state}, picture) {
   ink.textAlign = "right"
   ink.textBaseline = "middle"
   for (const [value, words] of up) ink.fillText(words, left - 7, map.Y(value) + 1)
+  const beside = Math.max(0, ...up.map(([, words]) => ink.measureText(words).width))
   ink.fillStyle = colours.text
   ink.textAlign = "center"
   ink.textBaseline = "bottom"
   fit_words(ink, picture.x.label, left + w / 2, paper.height - 4, paper.width, px)
-  ink.translate(4, top + h / 2)
+  ink.translate(Math.max(3, left - 16 - beside - px), top + h / 2)
   ink.rotate(-Math.PI / 2)
   ink.textBaseline = "top"
   fit_words(ink, picture.y.label, 0, 0, paper.height, px)
@@ -312,7 +313,7 @@ function paint_legend(pen, picture) {
   ink.font = font(px)
   const room = Math.floor((map.box[1] - 2) / line) - (picture.title ? 1 : 0)
   let lines = fold(ink, picture, keys, paper.width - 8)
-  while (lines.length > room && picture.marks[keys.at(-1)].kind === "signs") lines = fold(ink, picture, keys = keys.slice(0, -1), paper.width - 8)
+  while (keys.length && lines.length > room && picture.marks[keys.at(-1)].kind === "signs") lines = fold(ink, picture, keys = keys.slice(0, -1), paper.width - 8)
   ink.textBaseline = "middle"
   ink.textAlign = "left"
   lines.forEach(({keys: row, width}, k) => {
@@ -321,7 +322,7 @@ function paint_legend(pen, picture) {
     for (const key of row) {
       sample(pen, picture.marks[key], x, y)
       ink.fillStyle = colours.text
-      ink.fillText(picture.legend[key], x + SAMPLE + 5, y + 1)
+      ink.fillText(picture.legend[key], x + SAMPLE + 5, y + 1, paper.width - x - SAMPLE - 6)
       x += SAMPLE + 5 + ink.measureText(picture.legend[key]).width + GAP
     }
   })

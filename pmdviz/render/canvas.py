@@ -21,7 +21,7 @@ PRESENTER_BORDERS = {**style.PRESENTER_BORDERS, "top": 76}  # a legend of three 
 
 
 def canvas_script() -> str:
-    """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`, as its own head says, and nothing else."""
+    """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`, as its head says, and nothing else."""
     values = {
         "PALETTES": {name: _palette(dark) for name, dark in (("light", False), ("dark", True))},
         "BORDERS": {"usual": dict(style.BORDERS), "large": PRESENTER_BORDERS},
@@ -35,7 +35,8 @@ def canvas_script() -> str:
     }
     shared = "\n".join(f"const {name} = {json.dumps(value)}" for name, value in values.items())
     inner = "\n".join([shared, MARKS, MOTION, static_text(SCRIPT, "picture")])
-    return f"const {{pmdvizDraw, pmdvizWatch, pmdvizMerged}} = (() => {{\n{inner}\nreturn {{pmdvizDraw, pmdvizWatch, pmdvizMerged}}\n}})()\n"
+    names = "{pmdvizDraw, pmdvizWatch, pmdvizMerged}"
+    return f"const {names} = (() => {{\n{inner}\nreturn {names}\n}})()\n"
 
 
 def _palette(dark: bool) -> dict[str, Any]:
@@ -81,7 +82,9 @@ def _mark(mark: Mark, picture: Picture, column: Column) -> dict[str, Any]:
         look["thin"] = round((OPACITY_DOTS / max(mark.look["drawn"], 1)) ** OPACITY_POWER, 4)
     told = {name for form in mark.hover.values() for name in _names(form)}
     needed = {look.get(name, name) for name in (*NEEDED[mark.kind], mark.ids)} | told
-    columns = {name: _column(name, values, mark, picture, column) for name, values in mark.columns.items() if name in needed}
+    columns = {
+        name: _column(name, values, mark, picture, column) for name, values in mark.columns.items() if name in needed
+    }
     if mark.kind == "image":
         columns["shape"] = np.shape(mark.columns["values"])
     more = {"hover": dict(mark.hover)} if mark.hover else {}
@@ -112,7 +115,11 @@ def _column(name: str, values: Any, mark: Mark, picture: Picture, column: Column
         return list(values)
     if mark.kind == "image":
         return column("values", np.ravel(values), None)
-    sides = {mark.look.get(side, side): axis for along, axis in ((ALONG_X, picture.x), (ALONG_Y, picture.y)) for side in along}
+    sides = {
+        mark.look.get(side, side): axis
+        for along, axis in ((ALONG_X, picture.x), (ALONG_Y, picture.y))
+        for side in along
+    }
     on_edge = mark.look.get("edge") and name == mark.look.get("y", "y")
     return column(name, values, None if on_edge else sides.get(name))
 
