@@ -19,6 +19,7 @@ from pmdviz.experiments.dimension import EXACT, Dimension
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.files import atomic_write
 from pmdviz.metrics.modes import modes
+from pmdviz.pictures import Axis
 from pmdviz.scenes.columns import region_lines
 from pmdviz.targets import Target, make_target
 
@@ -26,15 +27,6 @@ from pmdviz.targets import Target, make_target
 
 DIGITS = 5  # that are kept of a number: far below what an eye sees in a picture of 400 px
 POINT = 6.0  # size of a measured point
-
-
-class Axis(NamedTuple):
-    """One axis: its label and its range, in the units of what is drawn."""
-
-    label: str
-    low: float
-    high: float
-    log: bool = False
 
 
 class Layer(NamedTuple):

@@ -149,7 +149,8 @@ function on_the_way(start, to, t) {
 //   pmdvizDraw(canvas, picture, {theme, large, borders, previous, t})   paints it; the canvas has the size that its style gives it
 //     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words},
 //               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
-//     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes
+//     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
+//               without `top` as much as title and legend take
 //     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. With `ids` a dot comes from the one of
 //               its id, else from the one of its row.
 //     returns   {box, X, Y, colour}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
@@ -178,8 +179,9 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
   Object.assign(state, {picture, options: {theme, large, borders, previous, t}})
   const paper = sharp(canvas), {ink, width, height} = paper
   if (width < 1 || height < 1) return null
-  const map = mapping(picture, paper, borders, state.span), colours = PALETTES[theme]
-  const pen = {ink, map, state, colours, paper, px: large ? LARGE_PX : TEXT_PX, colour: (role) => colours.roles[role] ?? colours.roles.text}
+  const px = large ? LARGE_PX : TEXT_PX, top = borders.top ?? head(ink, picture, width, px)
+  const map = mapping(picture, paper, {...borders, top}, state.span), colours = PALETTES[theme]
+  const pen = {ink, map, state, colours, paper, px, colour: (role) => colours.roles[role] ?? colours.roles.text}
   paint_ground(pen, picture, theme)
   ink.save()
   ink.beginPath()
@@ -330,6 +332,13 @@ function paint_legend(pen, picture) {
   ink.fillStyle = colours.text
   ink.font = font(px, true)
   ink.fillText(picture.title, map.box[0], line / 2 + 2, paper.width - map.box[0])
+}
+
+// Room for the title and at least two lines of legend.
+function head(ink, picture, width, px) {
+  ink.font = font(px)
+  const lines = fold(ink, picture, Object.keys(picture.legend), width - 8).length
+  return (px + 4) * (Math.max(2, lines) + (picture.title ? 1 : 0)) + 4
 }
 
 function fold(ink, picture, keys, room) {

@@ -23,6 +23,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.files import static_text
+from pmdviz.render.canvas import MARKS
 from pmdviz.scenes import style
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
 
@@ -71,7 +72,7 @@ def describe_by_tag(figure: Figure) -> None:
     figure.js_on_change("tags", tell)
 
 
-MOVING_JS = static_text(Path(__file__).with_name("static") / "figures.js", "moving")
+MOVING_JS = MARKS + static_text(Path(__file__).with_name("static") / "figures.js", "moving")
 
 
 def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None:
