@@ -201,7 +201,7 @@ def inside_script() -> str:
     """JavaScript that defines `inside_view(host)`, and nothing else."""
     palettes = {name: _inside_palette(style.theme(dark), dark) for name, dark in (("light", False), ("dark", True))}
     text = static_text(_STATIC / "inside.js")
-    inner = f"const PALETTES = {json.dumps(palettes)}\n{text}\nreturn inside_view"
+    inner = f"const PALETTES = {json.dumps(palettes)}\n{MARKS}{text}\nreturn inside_view"
     return f"const inside_view = (() => {{\n{inner}\n}})()\n"
 
 
