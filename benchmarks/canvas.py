@@ -24,7 +24,8 @@ DRAW_JS = """
     return kept.get(text) ?? kept.set(text, Float32Array.from(values, (value) => value ?? NaN)).get(text)
   }
   const each = (parts, change) => Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, change(part)]))
-  const opened = (mark) => ({...mark, columns: each(mark.columns, (part) => typeof part[0] === "number" ? array(part) : part)})
+  const column = (part) => typeof part[0] === "number" ? array(part) : part
+  const opened = (mark) => ({...mark, columns: each(mark.columns, column)})
   const frames = moments.map((pictures) => pictures.map((one) => ({...one, marks: each(one.marks, opened)})))
   for (let k = -20; k < draws; k++) {
     const start = performance.now()
