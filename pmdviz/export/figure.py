@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from pmdviz.export.options import NO_TRACES, Look
@@ -202,6 +204,7 @@ def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colour
 
 
 LETTER = 0.56  # mean width of a letter of the title, in its size
+AREA_ALPHA = 0.16  # of areas that do not say it
 MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among what is drawn
 
 
@@ -270,7 +273,7 @@ class PicturePanel:
         colour, axes, look = self.inks.get(mark.role, ""), self.axes, mark.look
         match mark.kind:
             case "line":
-                return line(axes, look["dash"], colour, look.get("width", style.LINE_WIDTH), zorder=zorder)
+                return line(axes, look.get("dash", "solid"), colour, look.get("width", style.LINE_WIDTH), zorder=zorder)
             case "dots":
                 return axes.scatter([], [], s=[], color=colour, linewidths=0, zorder=zorder)
             case "signs":
@@ -284,7 +287,7 @@ class PicturePanel:
             case "image":
                 return image(axes, self.paper.look.dark, mark.columns["ends"])
             case _:
-                return []  # a text for each place, made as they are needed
+                return []  # a text for each place or a patch for each level, made as they are needed
 
     def _words(self, mark: Mark) -> Any:
         """A text at a place, or beside it."""
@@ -305,6 +308,8 @@ class PicturePanel:
                 artist.set_alpha(dot_opacity(self.paper.colours.dots, look["drawn"]) if "drawn" in look else None)
             case "segments":
                 set_segments(artist, columns, self.paper.colours)
+            case "areas" | "band" | "bars":
+                self._update_patches(artist, mark)
             case "image":
                 artist.set_data(np.ma.masked_equal(columns["values"], 0.5))  # nothing, not paper: axes stay
                 artist.set_extent((*columns["x"], *columns["y"]))
@@ -316,6 +321,14 @@ class PicturePanel:
                 for part, *place, words in zip(artist, columns["x"], columns["y"], columns["text"], strict=False):
                     part.xy = place
                     part.set_text(words)
+
+    def _update_patches(self, artist: list[PathPatch], mark: Mark) -> None:
+        paths = filled(mark)
+        for _ in paths[len(artist) :]:
+            look = {"facecolor": self.inks[mark.role], "alpha": mark.look.get("alpha", AREA_ALPHA), "linewidth": 0}
+            artist.append(self.axes.add_patch(PathPatch(NOTHING, zorder=2.5, **look)))
+        for k, patch in enumerate(artist):
+            patch.set_path(paths[k] if k < len(paths) else NOTHING)
 
     def _draw_legend(self, picture: Picture) -> None:
         """All entries, less those of the last signs that have no room: large type has none for all."""
@@ -330,18 +343,45 @@ class PicturePanel:
 
     def _handle(self, mark: Mark) -> Line2D:
         """What stands for a mark in the legend."""
-        colour, width = (
-            self.inks["ink" if mark.kind == "segments" else mark.role],
-            mark.look.get("width", style.LINE_WIDTH),
-        )
+        colour, width = self.inks[mark.role], mark.look.get("width", style.LINE_WIDTH)
         if mark.kind == "dots":
             return self.paper.layer_handle("particles", {"particles": colour})
         if mark.kind == "signs":
             sign = {"marker": MARKERS[mark.look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
             return Line2D([], [], color=colour, **sign)
-        return Line2D([], [], color=colour, linewidth=width, linestyle=dash(mark.look["dash"], width))
+        return Line2D([], [], color=colour, linewidth=width, linestyle=dash(mark.look.get("dash", "solid"), width))
 
 
+def filled(mark: Mark) -> list[Path]:
+    """The outlines of areas, of a band or of bars: a path for each level, holes included."""
+    columns = mark.columns
+    if mark.kind == "bars":
+        left, right, bottom, top = (np.asarray(columns[side], float) for side in ("left", "right", "bottom", "top"))
+        gap = np.full(len(left), np.nan)
+        x, y = np.stack([left, right, right, left, gap], 1), np.stack([bottom, bottom, top, top, gap], 1)
+        return [_closed(x.ravel(), y.ravel())]
+    if mark.kind == "band":
+        x = np.concatenate([columns["x"], columns["x"][::-1]])
+        return [_closed(x, np.concatenate([columns["low"], columns["high"][::-1]]))]
+    levels = [columns["level"] == level for level in np.unique(columns["level"])]
+    return [_closed(columns["x"][some], columns["y"][some]) for some in levels]
+
+
+def _closed(x: np.ndarray, y: np.ndarray) -> Path:
+    """Outlines with NaN gaps as one path of closed parts."""
+    there = np.isfinite(x) & np.isfinite(y)
+    first = there & ~np.concatenate([[False], there[:-1]])
+    parts = np.split(np.column_stack([x, y])[there], np.flatnonzero(first[there])[1:])
+    parts = [np.concatenate([part, part[:1]]) for part in parts if len(part) > 2]
+    if not parts:
+        return NOTHING
+    codes = [
+        np.array([Path.MOVETO, *[Path.LINETO] * (len(part) - 2), Path.CLOSEPOLY], Path.code_type) for part in parts
+    ]
+    return Path(np.concatenate(parts), np.concatenate(codes))
+
+
+NOTHING = Path(np.empty((0, 2)))
 VECTOR = {"svg.hashsalt": "pmdviz", "svg.fonttype": "none", "pdf.fonttype": 42}
 
 
@@ -381,7 +421,7 @@ class Drawing:
             artist.draw(self.canvas.renderer)
         return np.asarray(self.canvas.buffer_rgba())
 
-    def save(self, scene: Any, path: Path, form: str) -> None:
+    def save(self, scene: Any, path: FilePath, form: str) -> None:
         """The scene as a file of a format that matplotlib writes; the same scene gives the same bytes."""
         self._take(scene)
         self._animate(False)

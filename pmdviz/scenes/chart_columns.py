@@ -362,7 +362,6 @@ MASS = 0.68  # inside an ellipse
 RADIUS = float(np.sqrt(-2 * np.log(1 - MASS)))  # in standard deviations, in the plane
 SIDES = 72  # of the polygon that is drawn for an ellipse
 MOST_POINTS = 5000
-SHADES = 255  # odd: 0 is a shade of its own
 MARK_DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 3), (9, 3, 2, 3))
 
 
@@ -385,19 +384,6 @@ def heat_legend(picture: HeatMap) -> list[Entry]:
     """What the colours mean, and from where to where."""
     top = heat_columns(picture).top
     return [Entry(f"{picture.value_label}: colours from {number(-top)} to {number(top)}", "colours", MUTED)]
-
-
-def mixed(one: str, other: str, share: float) -> str:
-    """A colour between two of the form #rrggbb."""
-    parts = [tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for colour in (one, other)]
-    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*parts, strict=True))
-
-
-def diverging(paper: str, below: str, above: str) -> list[str]:
-    """Colours from `below` over the paper's to `above`."""
-    half = SHADES // 2
-    shares = np.abs(np.arange(SHADES) - half) / half
-    return [mixed(paper, below if k < half else above, float(share)) for k, share in enumerate(shares)]
 
 
 def bars(picture: Histogram) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ import contourpy
 import numpy as np
 
 from pmdviz.methods import Method
+from pmdviz.scenes.style import USUAL
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
 STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle has so much
@@ -21,6 +22,7 @@ OPACITY_DOTS, OPACITY_POWER, OPAQUE = 1_500, 0.15, 0.85  # few dots are denser, 
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
 
 
+EMPTY_AREAS = dict.fromkeys(("x", "y", "level"), EMPTY_LINE["x"])
 EMPTY_PATHS = dict.fromkeys(("x0", "y0", "x1", "y1", "alpha", "kind"), EMPTY_LINE["x"])
 EMPTY_DOTS = dict.fromkeys(("x", "y", "size", "weight", "log_density"), EMPTY_LINE["x"])
 
@@ -31,7 +33,7 @@ class Image(NamedTuple):
     values: np.ndarray  # (rows, columns) float32 in [0, 1]; a half is neutral
     x: tuple[float, float]  # its edges
     y: tuple[float, float]
-    ends: tuple[str, str] = ("approximate", "particles")  # the layers whose colours 0 and 1 have
+    ends: tuple[str, str] = USUAL  # the layers whose colours 0 and 1 have
 
     @classmethod
     def of_cells(cls, values: np.ndarray) -> Image:
@@ -65,6 +67,7 @@ class StageColumns(NamedTuple):
     prior: dict[str, np.ndarray] = EMPTY_LINE  # x, y with NaN gaps
     words: Words = NO_WORDS
     paths: dict[str, np.ndarray] = EMPTY_PATHS  # segments from x0, y0 to x1, y1: alpha, and kind as below
+    areas: dict[str, np.ndarray] = EMPTY_AREAS  # x, y, level: outlines of the exact posterior's regions, to be filled
 
 
 def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
@@ -222,6 +225,7 @@ def joined(lines: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
 # Densities as pictures: regions of highest density as lines, marginal strips, cells of colour.
 
 MASSES = (0.5, 0.8, 0.95)
+OUTLINE = (0.95,)  # of the approximation: more lines over those of the exact posterior could not be told apart
 
 
 def density_levels(density: np.ndarray, masses: Sequence[float] = MASSES) -> np.ndarray:
@@ -274,11 +278,24 @@ def curve_columns(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
-def region_lines(axes: tuple[np.ndarray, ...], density: np.ndarray) -> dict[str, np.ndarray]:
-    """The picture of a density on a grid: its curve in one dimension, its 50, 80 and 95 % regions in two."""
+def region_lines(
+    axes: tuple[np.ndarray, ...], density: np.ndarray, masses: Sequence[float] = MASSES
+) -> dict[str, np.ndarray]:
+    """The picture of a density on a grid: its curve in one dimension, its regions of these masses in two."""
     if len(axes) == 1:
         return curve_columns(axes[0], density)
-    return contour_line(*axes, density, density_levels(density))
+    return contour_line(*axes, density, density_levels(density, masses))
+
+
+def region_areas(axes: tuple[np.ndarray, ...], density: np.ndarray) -> dict[str, np.ndarray]:
+    """The same to be filled: the area under a curve, or the regions of 50, 80 and 95 %, a level each."""
+    if len(axes) == 1:
+        x, y = np.append(axes[0], axes[0][[-1, 0]]), np.append(density, [0.0, 0.0])
+        return {**curve_columns(x, y), "level": np.zeros(len(x), np.float32)}
+    parts = [contour_line(*axes, density, np.array([level])) for level in density_levels(density)]
+    found = {name: np.concatenate([EMPTY_LINE["x"], *(part[name] for part in parts)]) for name in ("x", "y")}
+    counts = [len(part["x"]) for part in parts]
+    return {**found, "level": np.repeat(np.arange(len(parts), dtype=np.float32), counts)}
 
 
 # Marginal curves on the two edges of a plane picture: thin strips that share its axes.
@@ -321,7 +338,7 @@ SHADES = 127  # on either side of the neutral half
 BRIGHTEN = 0.5  # power of q over its peak: its flanks are seen too
 ROWS = 160  # cells of a picture of curves, upwards
 
-HEAT = ("approximate", "particles")
+HEAT = ("approximate", "exact")
 DIFFERENCE = ("approximate", "exact")  # where q is above p, where p is above q
 
 Box = tuple[Span, ...]

@@ -17,6 +17,7 @@ import numpy as np
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
+from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes.columns import EMPTY_LINE, contour_line, curve_columns, density_levels
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
@@ -31,7 +32,10 @@ DRAWS = 300  # of q and of the exact posterior, over which predictions are avera
 MARGIN = 0.08  # of the range of the data, on each side
 EVEN = 0.5  # probability of a class on the line between two
 
-NO_BARS = dict.fromkeys(("left", "right", "top"), np.empty(0))
+NO_BARS = dict.fromkeys(("left", "right", "bottom", "top"), np.empty(0))
+ALL, LIT = 0.3, 0.85  # opacity of the data, and of those of this step
+DOT_PX, RUG_PX = 7.0, 5.0
+ABOUT = "The data, the batch of this step, and what approximation and exact posterior predict"
 
 Columns = dict[str, np.ndarray]
 
@@ -39,7 +43,7 @@ Columns = dict[str, np.ndarray]
 class DataGround(NamedTuple):
     """What stands still: the data, and what the exact posterior predicts."""
 
-    bars: Columns  # left, right, top (density); empty of dots
+    bars: Columns  # left, right, bottom, top (density); empty of dots
     dots: Columns  # x, y
     exact: Columns  # x, y of lines
     labels: tuple[str, str]
@@ -53,6 +57,30 @@ class DataMoment(NamedTuple):
     bars: Columns  # of the batch: its part of each bar
     dots: Columns
     approximate: Columns
+
+
+NO_MOMENT = DataMoment(
+    DataGround(NO_BARS, EMPTY_LINE, EMPTY_LINE, ("", ""), ((0.0, 1.0), (0.0, 1.0))), NO_BARS, EMPTY_LINE, EMPTY_LINE
+)
+
+
+def data_picture(moment: DataMoment, rug: Columns = EMPTY_LINE) -> Picture:
+    """All rows in grey, the batch of the step lit, what q and the exact posterior predict, and a rug of the rows."""
+    ground = moment.ground
+    marks = {
+        "data": Mark("bars", "muted", ground.bars, {"alpha": ALL}),
+        "data dots": Mark("dots", "muted", ground.dots, {"alpha": ALL, "size": DOT_PX}),
+        "rug": Mark("dots", "text", rug, {"alpha": LIT, "size": RUG_PX}),
+        "batch": Mark("bars", "muted", moment.bars, {"alpha": LIT}, moves=True),
+        "batch dots": Mark("dots", "muted", moment.dots, {"alpha": LIT, "size": DOT_PX}, moves=True),
+        "exact": Mark("line", "exact", ground.exact, {"dash": "exact"}),
+        "approximate": Mark("line", "approximate", moment.approximate, {"dash": "approximate"}, moves=True),
+    }
+    legend = {"data": "data", "batch": "batch of this step"}
+    if len(ground.exact["x"]):
+        legend |= {"exact": "predicted: exact posterior", "approximate": "predicted: approximation"}
+    x, y = (Axis(label, *span) for label, span in zip(ground.labels, ground.ranges, strict=True))
+    return Picture(x, y, marks, legend, about=ABOUT)
 
 
 def applies(target: Target) -> bool:
@@ -133,7 +161,8 @@ def _edges(ground: DataGround) -> np.ndarray:
 def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> Columns:
     """Bars whose area is the share of `num_data` that lies in each of them."""
     counts, _ = np.histogram(values, edges)
-    return {"left": edges[:-1], "right": edges[1:], "top": counts / (num_data * np.diff(edges))}
+    tops = counts / (num_data * np.diff(edges))
+    return {"left": edges[:-1], "right": edges[1:], "bottom": np.zeros(len(tops)), "top": tops}
 
 
 def _dots(points: np.ndarray) -> Columns:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes.columns import contour_line
 from pmdviz.scenes.words import number, short, typeset
 
@@ -275,49 +276,86 @@ class Geometry:
         return float((self.density.gradient[-1] == 0).mean())
 
 
-# The columns of the Geometry page's three pictures, name of a layer -> its columns.
+# The Geometry page's three pictures.
 
-Columns = dict[str, np.ndarray]
 KL_SPAN = (1e-4, 20.0)  # nats, of the axis; infinite values are marked near its top
 TOP = 12.0
-OUT_OF_SIGHT = -MOST_STEPS  # a step for the legend, which draws no sign of a layer without points
+PLANE = (-0.12, 1.12), (-0.11, 0.97)  # of the triangle, with room for the names of the corners
+HIGHEST = 1.0  # per unit of theta: the most peaked posterior reaches 0.8
+PATHS = {"mirror": "approximate", "gradient": "first_path"}  # the roles of both paths
+MARKERS = {"mirror": "circle", "gradient": "square"}
+DASHES = {"gradient": (6, 4), "start": (2, 3), "bound": (4, 4)}
+NAMES_AT = ((-18, 8), (18, 8), (0, -12))  # px from each corner to the middle of its name
+TIPS = {"step": "{t}", **{f"q({name})": f"{{{name}:.3f}}" for name in STATES}}
+LETTER = {"px": 16, "bold": True}
 
 
-def triangle_columns(geometry: Geometry) -> dict[str, Columns]:
-    """Both paths, where they end, start, posterior, and the lines of equal KL(q‖p)."""
-    states = geometry.states
-    return {
-        "contours": contours(geometry.knobs.peak),
-        "mirror": place(states.mirror) | _told(states.mirror),
-        "gradient": place(states.gradient) | _told(states.gradient),
-        "mirror_end": place(states.mirror[-1]),
-        "gradient_end": place(states.gradient[-1]),
-        "posterior": place(states.p),
-        "start": place(geometry.start),
+def triangle_picture(geometry: Geometry) -> Picture:
+    """Both paths, where they end, start, posterior, and the lines of equal KL(q‖p), in a triangle without axes."""
+    states, start, p = geometry.states, place(geometry.start), place(geometry.states.p)
+    corners = {"x": CORNERS[[0, 1, 2, 0], 0], "y": CORNERS[[0, 1, 2, 0], 1]}
+    marks = {
+        "contours": Mark("line", "floor", contours(geometry.knobs.peak), {"width": 1, "alpha": 0.55}),
+        "edges": Mark("line", "floor", corners, {"width": 1.5}),
     }
+    for name, way in (("mirror", states.mirror), ("gradient", states.gradient)):
+        columns, look = place(way) | _told(way), {"marker": MARKERS[name]}
+        marks[name] = Mark("line", PATHS[name], columns, {"dash": DASHES.get(name, "solid")})
+        marks[f"{name}_dots"] = Mark("dots", PATHS[name], columns, {"size": 6, **look}, TIPS, layer=name)
+    marks["start"] = Mark("signs", "prior", start, {"marker": "diamond", "size": 15}, drags="start")
+    marks["posterior"] = Mark("signs", "exact", p, {"marker": "star", "size": 16})
+    for name, way in (("mirror", states.mirror), ("gradient", states.gradient)):
+        look = {"marker": MARKERS[name], "size": 12, "hollow": True}
+        marks[f"{name}_end"] = Mark("signs", PATHS[name], place(way[-1]), look)
+    for name, corner, (right, down) in zip(STATES, CORNERS, NAMES_AT, strict=True):
+        at = {"x": corner[:1], "y": corner[1:], "text": [name]}
+        marks[f"corner {name}"] = Mark("words", "text", at, {**LETTER, "right": right, "down": down})
+    marks["q₀"] = Mark("words", "text", {**start, "text": ["q₀"]}, {**LETTER, "right": 20, "down": -2})
+    marks["p"] = Mark("words", "text", {**p, "text": ["p"]}, {**LETTER, "down": 20})
+    x, y = (Axis("", *span, numbered=False) for span in PLANE)
+    legend = {"mirror": "mirror", "gradient": "gradient", "contours": "equal KL(q‖p)"}
+    about = "Triangle: three states, the steps of mirror descent and of gradient descent, and lines of equal KL(q‖p)"
+    return Picture(x, y, marks, legend, about=about, equal=True)
 
 
-def density_columns(geometry: Geometry) -> dict[str, Columns]:
+def density_picture(geometry: Geometry) -> Picture:
     """Exact posterior, start and both q_t per unit of theta; "cut" lies where the gradient's is 0."""
     found = geometry.density
     curves = {"exact": found.p, "start": wide_prior(), "mirror": found.mirror[-1], "gradient": found.gradient[-1]}
-    columns = {name: {"x": GRID, "y": masses / CELL} for name, masses in curves.items()}
-    return columns | {"cut": {"x": GRID, "y": np.where(found.gradient[-1] == 0, 0.0, np.nan)}}
+    roles = {"exact": "exact", "start": "prior", **PATHS}
+    marks = {
+        name: Mark("line", roles[name], {"x": GRID, "y": masses / CELL}, {"dash": DASHES.get(name, "solid")})
+        for name, masses in curves.items()
+    }
+    cut = {"x": GRID, "y": np.where(found.gradient[-1] == 0, 0.0, np.nan)}
+    marks["cut"] = Mark("line", PATHS["gradient"], cut, {"width": 8, "alpha": 0.75})
+    legend = {"exact": "p", "start": "q₀", "mirror": "mirror", "gradient": "gradient", "cut": "cut"}
+    about = "Curves: the exact posterior, the mirror steps and the gradient steps on a density"
+    axes = Axis("θ", float(GRID[0]), float(GRID[-1])), Axis("density", 0.0, HIGHEST)
+    return Picture(*axes, marks, legend, about=about)
 
 
-def kl_columns(geometry: Geometry) -> dict[str, Columns]:
+def kl_picture(geometry: Geometry) -> Picture:
     """Forward KL of both up to now and the bound for all t; 0 has no place on a log axis, "infinite" is marked."""
-    t = np.arange(geometry.knobs.steps + 1)
-    everything = np.arange(MOST_STEPS + 1)
+    t, everything = np.arange(geometry.knobs.steps + 1), np.arange(MOST_STEPS + 1)
+    marks: dict[str, Mark] = {}
+    for name, values in (("mirror", geometry.mirror_kl), ("gradient", geometry.gradient_kl)):
+        columns = {"x": t, "y": _on_log_axis(values)}
+        marks[name] = Mark("line", PATHS[name], columns, {"dash": DASHES.get(name, "solid")})
+        marks[f"{name}_dots"] = Mark("dots", PATHS[name], columns, {"size": 5, "marker": MARKERS[name]}, layer=name)
+    bound = {"x": everything, "y": _on_log_axis(geometry.bound(everything))}
+    marks["bound"] = Mark("line", "floor", bound, {"dash": DASHES["bound"]})
     at_edge = t[np.isinf(geometry.gradient_kl)]
-    columns = {"mirror": (t, geometry.mirror_kl), "gradient": (t, geometry.gradient_kl)}
-    columns["bound"] = (everything, geometry.bound(everything))
-    drawn = {name: {"x": x, "y": _on_log_axis(y)} for name, (x, y) in columns.items()}
-    marks = np.concatenate([[OUT_OF_SIGHT], at_edge])
-    return drawn | {"infinite": {"x": marks, "y": np.full(len(marks), TOP)}}
+    marks["infinite"] = Mark(
+        "signs", PATHS["gradient"], {"x": at_edge, "y": np.full(len(at_edge), TOP)}, {"marker": "triangle"}
+    )
+    legend = {"mirror": "mirror", "gradient": "gradient", "bound": "bound", "infinite": "∞"}
+    about = "Chart: forward KL of both paths step by step, and the bound"
+    axes = Axis("step t", 0.0, float(MOST_STEPS)), Axis("KL(p‖q), nats", *KL_SPAN, log=True)
+    return Picture(*axes, marks, legend, about=about)
 
 
-def _told(points: np.ndarray) -> Columns:
+def _told(points: np.ndarray) -> dict[str, np.ndarray]:
     """What the pointer is told of each step of a path."""
     return {"t": np.arange(len(points)), **dict(zip(STATES, points.T, strict=True))}
 

@@ -1,5 +1,8 @@
 """One table of colours, dashes and sizes for every picture, in the app and in the film (Okabe and Ito's palette).
 
+Blue is the truth: the exact posterior and independent draws. Orange is what the method believes: its density and its
+particles. Grey is the prior and all else. In a race each method has a hue, and the truth is grey.
+
 Colours differ together with dashes, so that a grey projector still tells the lines apart. The forward KL averages over
 the exact posterior and bears its colour; the reverse KL averages over the approximation and bears that one's.
 """
@@ -10,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+
+import numpy as np
 
 FONT = "Roboto, system-ui, -apple-system, 'Segoe UI', sans-serif"
 
@@ -31,13 +36,13 @@ def _theme(paper: str, text: str, muted: str, grid: str, dots: float, **layers: 
 
 
 LIGHT = _theme(
-    "#ffffff", "#1a1a1a", "#595959", "#e4e4e4", 0.45,
-    exact="#0072B2", approximate="#D55E00", particles="#009E73", prior="#8a8a8a", ghost="#595959",
+    "#ffffff", "#1a1a1a", "#595959", "#e4e4e4", 0.35,
+    exact="#0072B2", approximate="#D55E00", particles="#D55E00", prior="#8a8a8a", ghost="#595959",
     ink="#000000", floor="#595959", first_path="#7B3294", second_path="#9A6B00",
 )  # fmt: skip
 DARK = _theme(
-    "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e", 0.6,
-    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F", prior="#8a8a8a", ghost="#b3b3b3",
+    "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e", 0.45,
+    exact="#56B4E9", approximate="#E69F00", particles="#E69F00", prior="#8a8a8a", ghost="#b3b3b3",
     ink="#ffffff", floor="#b3b3b3", first_path="#D19BE8", second_path="#F0E442",
 )  # fmt: skip
 DASHES = MappingProxyType(
@@ -108,7 +113,7 @@ def theme(dark: bool) -> Theme:
 
 STEPS = 256
 STRENGTH = 0.45  # of the colours at both ends: lines and dots stand out on them
-USUAL = ("approximate", "particles")
+USUAL = ("ink", "particles")
 
 
 @lru_cache(8)
@@ -119,3 +124,19 @@ def palette(dark: bool, ends: tuple[str, str] = USUAL) -> tuple[str, ...]:
         colours[ends[0] if k < STEPS / 2 else ends[1]] + f"{round(255 * STRENGTH * abs(2 * k / (STEPS - 1) - 1)):02x}"
         for k in range(STEPS)
     )
+
+
+SHADES = 255  # odd: 0 is a shade of its own
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """A colour between two of the form #rrggbb."""
+    parts = [tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for colour in (one, other)]
+    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*parts, strict=True))
+
+
+def diverging(paper: str, below: str, above: str) -> list[str]:
+    """Colours from `below` over the paper's to `above`."""
+    half = SHADES // 2
+    shares = np.abs(np.arange(SHADES) - half) / half
+    return [mixed(paper, below if k < half else above, float(share)) for k, share in enumerate(shares)]

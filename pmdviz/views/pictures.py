@@ -32,7 +32,6 @@ from pmdviz.scenes.chart_columns import (
     colour_numbers,
     colour_of,
     dash_of,
-    diverging,
     ellipse_legend,
     ellipse_points,
     heat_columns,
@@ -308,7 +307,7 @@ class HeatMapView(PictureView):
     def paint(self) -> None:
         """Colours of a theme."""
         theme = style.theme(self.dark)
-        palette = diverging(theme.paper, theme.layers["exact"], theme.layers["approximate"])
+        palette = style.diverging(theme.paper, theme.layers["exact"], theme.layers["approximate"])
         self.mapper.update(palette=palette, nan_color=theme.grid)
         self.bar.update(
             background_fill_color=theme.paper,

@@ -3,6 +3,7 @@ import pytest
 
 from pmdviz.experiments.base import Chart, Ellipses, Group, HeatMap, Histogram, Series
 from pmdviz.scenes import chart_columns as charts
+from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import (
     EDGE,
     MANY,
@@ -113,7 +114,7 @@ def test_colours_are_alike_on_both_sides_of_zero_and_bars_lie_within_the_axes():
     assert charts.heat_columns(made).top == 2 and "from -2.00 to 2.00" in charts.heat_legend(made)[0].words
     for nothing in (np.zeros((2, 2)), np.full((1, 1), np.nan)):
         assert charts.heat_columns(made._replace(values=nothing)).top == 1
-    palette = charts.diverging("#ffffff", "#0000ff", "#ff0000")
+    palette = style.diverging("#ffffff", "#0000ff", "#ff0000")
     assert (palette[0], palette[len(palette) // 2], palette[-1]) == ("#0000ff", "#ffffff", "#ff0000")
     assert len(set(palette)) == len(palette) % 2 * len(palette)
     made = Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 4.0), ("unknown", np.nan)], "x", "runs")

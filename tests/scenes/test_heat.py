@@ -3,6 +3,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.scenes import style
 from pmdviz.scenes.columns import HIGH, SIDE, WIDE, area_image, difference_image, heat_image, marginals, with_strips
 from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES, square
@@ -24,8 +25,10 @@ def test_the_heat_is_brightest_at_the_peak_and_a_tile_of_a_race_goes_without_it(
     assert np.abs(np.array([row, column]) - np.array(peak) * SIDE / grid.grid.side).max() <= 1.5
     assert (heat_image(0 * grid.q, grid.grid.box).values == 0.5).all()
     scene = SCENES["posterior"]
-    assert scene.columns(frame, (0, 1)).image is not None
-    assert tile_columns(frame, 4, scene, (0, 1)).image is None
+    assert scene.columns(frame, (0, 1)).image is None, "particles show it"
+    parametric = Session(Recipe("mixture", "svi")).advance(3)
+    assert scene.columns(parametric, (0, 1)).image is not None
+    assert tile_columns(parametric, 4, scene, (0, 1)).image is None
 
 
 def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
@@ -40,7 +43,8 @@ def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
     row, column = (int(k * SIDE / grid.grid.side) for k in np.unravel_index(most, grid.p.shape))
     assert (image.values[row, column] > 0.5) == (p[most] > q[most])
     assert image.ends == ("approximate", "exact")
-    assert palette(False, image.ends)[-1] != palette(False)[-1] and palette(False, image.ends)[0] == palette(False)[0]
+    shades, layers = palette(False, image.ends), style.LIGHT.layers
+    assert shades[0].startswith(layers["approximate"]) and shades[-1].startswith(layers["exact"])
     frame = Session(Recipe("bimodal1d", num_particles=300)).advance(3)
     columns = SCENES["difference"].columns(frame, (0, 1))
     values, (low, high), (bottom, top) = columns.image[:3]

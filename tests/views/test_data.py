@@ -11,18 +11,18 @@ def test_what_stands_still_is_sent_once_and_what_is_not_known_is_not_drawn():
     view.set_theme(dark=True)
     words = [item.label.value for item in view.legend.items]
     assert words[:2] == ["data", "batch of this step"] and words[2].startswith("predicted: exact")
-    moving = {view.lit_bars, view.lit_dots, view.approximate}
+    moving = {view.sources[name] for name in ("batch", "batch dots", "approximate")}
     assert not moving & {renderer.data_source for item in view.legend.items for renderer in item.renderers}
     over = [renderer for renderer in view.figure.renderers if renderer.data_source in moving]
     assert {renderer.level for renderer in over} == {"overlay"} and len(over) == 3
     for model in view.figure.references() - moving:
         for name in model.properties():
             model.on_change(name, lambda attr, old, new: changed.append(attr))
-    before = view.lit_bars.data["top"]
+    before = view.sources["batch"].data["top"]
     view.show(moment(session.advance(1)))
-    assert not changed and (view.lit_bars.data["top"] != before).any()
+    assert not changed and (view.sources["batch"].data["top"] != before).any()
     target = own_target(log_likelihood=lambda t, x: -0.5 * ((x[None, :, 0] - t) ** 2).sum(1))
     view = DataView()
     view.show(moment(Session(pmdviz.Recipe(target, num_particles=50)).advance(1)))
     assert [item.label.value for item in view.legend.items] == ["data", "batch of this step"]
-    assert not len(view.approximate.data["x"])
+    assert not len(view.sources["approximate"].data["x"])

@@ -10,7 +10,7 @@ from tests.support.tables import looped
 def test_every_layer_is_drawn_and_nothing_is_sent_twice(kind):
     view, geometry = kind(), Geometry(GeometryKnobs.checked({"steps": 7}))
     view.show(geometry)
-    assert all(len(source.data["x"]) for source in view.sources.values())
+    assert all(len(source.data["x"]) for name, source in view.sources.items() if name != "infinite")
     before = {name: source.data for name, source in view.sources.items()}
     view.show(geometry)
     assert all(source.data is before[name] for name, source in view.sources.items())
@@ -29,10 +29,11 @@ def test_axes_hold_every_setting_and_a_drag_is_told():
             assert (view.figure.x_range.end, view.figure.y_range.end) == spans
     view, told = TriangleView(), []
     view.set_theme(dark=True)
-    line, dots = view.drawn["mirror"]
+    line, dots = (view.drawn[name].renderer for name in ("mirror", "mirror_dots"))
     assert line.glyph.line_color == dots.glyph.fill_color == style.DARK.layers["approximate"]
-    assert view.letters[0].glyph.text_color == style.DARK.text
-    assert all(letter.glyph.text.value for letter in view.letters[1:])
+    letters = [layer for layer in view.drawn.values() if layer.mark.kind == "words"]
+    assert {letter.mark.columns["text"][0] for letter in letters} == {"A", "B", "C", "p", "q₀"}
+    assert {letter.renderer.glyph.text_color for letter in letters} == {style.DARK.text}
     assert view.figure.min_border_left == 16  # the theme's own is for figures with axes
     view.on_drag(lambda attr, old, new: told.append(new))
     view.dragged.data = {"x": [0.3], "y": [0.2]}

@@ -4,7 +4,7 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes import style
-from pmdviz.scenes.stage import SCENES
+from pmdviz.scenes.stage import LAYERS, SCENES
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.views import StageView
 from tests.support.tables import looped
@@ -27,7 +27,8 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     seen = ranges(view)
     data = {name: source.data for name, source in view.sources.items()}
     view.show(session.frame)
-    for name, source in view.sources.items():
+    assert view.sources["areas"].data is data.pop("areas")
+    for name, source in ((name, view.sources[name]) for name in data):
         for column, array in source.data.items():
             assert np.array_equal(array, data[name][column], equal_nan=True)
     view.show(session.advance(5))
@@ -71,7 +72,8 @@ def test_a_rejuvenation_is_said_and_what_moves_lies_above_the_axes(session):
     assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
     view = StageView(session.target)
     moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
-    assert moving == {view.others, *view.layers.values()} and view.note.level == "overlay"
+    drawn = {view.drawn[name].renderer for name in ("others", *LAYERS)}
+    assert moving == drawn and view.note.level == "overlay"
     callbacks = view.figure.js_property_callbacks["change:inner_width"]
     assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
 
@@ -96,7 +98,8 @@ def test_contrast(dark):
         assert contrast(colour, colours.paper) >= 3, name
 
 
-def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(session):
+def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation():
+    session = Session(Recipe("mixture", "svi"))
     view = StageView(session.target)
     view.show(session.frame)
     first = view.sources["image"].data["image"][0]
@@ -107,8 +110,10 @@ def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(
     view.draw(columns)
     assert view.sources["image"].data["image"][0] is columns.image.values
     view.toggle(["exact", "particles"])
-    assert not view.image.visible
+    image = view.drawn["image"].renderer
+    assert not image.visible and view.drawn["areas"].renderer.visible
     view.look_at(session.target, view.scene, view.pair, session.frame.method)
-    assert not view.image.visible and not view.layers["prior"].visible and view.layers["exact"].visible
+    assert not image.visible and not view.layers["prior"].visible and view.layers["exact"].visible
     view.look_at(session.target, SCENES["difference"], view.pair)
-    assert view.image.visible, "the difference is the picture itself"
+    view.show(session.frame)
+    assert image.visible, "the difference is the picture itself"

@@ -11,11 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pmdviz.errors import InputError, unknown
 from pmdviz.methods import METHODS, Method
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import words as texts
-from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
+from pmdviz.scenes.columns import (
+    EMPTY_AREAS,
+    EMPTY_DOTS,
+    EMPTY_LINE,
+    EMPTY_PATHS,
+    MAX_DRAWN,
+    NO_WORDS,
+    Image,
+    StageColumns,
+)
 from pmdviz.targets import Target
 
 LAYERS = ("exact", "approximate", "particles", "prior", "paths")  # that can be seen or hidden
@@ -151,37 +162,68 @@ def square(box: tuple[tuple[float, float], ...], pair: Pair = (0, 1)) -> Ranges:
     return (a, b), (c, d)
 
 
-KINDS = {"particles": "dots", "paths": "segments"}  # of marks; the other layers are lines
 OTHERS_PX = 5.0  # of dots in ink
+TIPS = {"weight": "{weight:.6f}", "log q": "{log_density:.2f} nats"}
+ABOUT = "Picture: exact posterior, approximation and particles"
+EDGE = {"dash": "exact", "width": 1.2}  # of areas
+NO_IMAGE = Image(np.full((1, 1), 0.5, np.float32), (0.0, 1.0), (0.0, 1.0))
+MARKS = {  # from the lowest up, with nothing in them
+    "areas": Mark("areas", "exact", EMPTY_AREAS, layer="exact"),
+    "image": Mark("image", "", NO_IMAGE._asdict()),
+    "others": Mark("dots", "ink", EMPTY_LINE, {"size": OTHERS_PX}, moves=True),
+    "prior": Mark("line", "prior", EMPTY_LINE, {"dash": "prior"}, layer="prior", moves=True),
+    "particles": Mark("dots", "particles", EMPTY_DOTS, {"drawn": 0}, TIPS, layer="particles", moves=True),
+    "paths": Mark("segments", "ink", EMPTY_PATHS, layer="paths", moves=True),
+    "exact": Mark("line", "exact", EMPTY_LINE, {"dash": "exact"}, layer="exact", moves=True),
+    "approximate": Mark("line", "approximate", EMPTY_LINE, {"dash": "approximate"}, layer="approximate", moves=True),
+    "words": Mark("words", "ink", NO_WORDS._asdict()),
+}
+
+
+def stage_axes(scene: Scene, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
+    """The axes of a scene; `top` is the highest value of a curve, or NaN."""
+    spans = zip(scene.axis_labels(target, pair), scene.ranges(target, pair, top), strict=True)
+    x, y = (Axis(label, *span, numbered=scene.numbered) for label, span in spans)
+    return x, y
+
+
+def stage_tips(scene: Scene, target: Target, pair: Pair) -> dict[str, str]:
+    """What the pointer is told of a particle: its coordinates, its weight, log q."""
+    if not scene.shows_theta:
+        return {}
+    names = [target.parameter_names[k] for k in pair[: target.dim]]
+    return {**dict(zip(names, ("{x:.3f}", "{y:.3f}"), strict=False)), **TIPS}
 
 
 def stage_picture(
     scene: Scene,
     target: Target,
-    method: Method,
+    method: Method | None,
     pair: Pair,
     columns: StageColumns,
     note: str = "",
     layers: Sequence[str] = LAYERS,
+    axes: tuple[Axis, Axis] | None = None,
 ) -> Picture:
     """What a scene draws of a frame, as a picture of those of its `layers` that are to be seen."""
     words = scene.words(method)
     if "particles" in words:
         words["particles"] = particles_label(columns, words["particles"])
     shown = {name for name in words if name in layers or name == "others"}
-    marks: dict[str, Mark] = {}
+    looks = {"particles": {"look": {"drawn": columns.drawn}, "hover": stage_tips(scene, target, pair)}}
+    drawn: dict[str, Any] = {name: getattr(columns, name) for name in shown}
+    if "exact" in shown and len(columns.areas["x"]):
+        drawn["areas"], looks["exact"] = columns.areas, {"look": EDGE}
     if columns.image is not None and (not scene.image_of or scene.image_of in shown):
-        marks["image"] = Mark("image", "", columns.image._asdict())
-    if "others" in shown:
-        marks["others"] = Mark("dots", "ink", columns.others, {"size": OTHERS_PX})
-    for name in (each for each in DRAWN if each in shown):
-        look: dict[str, Any] = {"drawn": columns.drawn} if name == "particles" else {"dash": name}
-        marks[name] = Mark(KINDS.get(name, "line"), name, getattr(columns, name), look)
+        drawn["image"], looks["image"] = columns.image._asdict(), {"layer": scene.image_of}
     if columns.words.text:
-        marks["words"] = Mark("words", "ink", columns.words._asdict())
-    axes = zip(scene.axis_labels(target, pair), scene.ranges(target, pair, columns.top), strict=True)
-    x, y = (Axis(label, *span, numbered=scene.numbered) for label, span in axes)
-    return Picture(x, y, marks, {name: words[name] for name in LEGEND_ORDER if name in shown}, note=note)
+        drawn["words"] = columns.words._asdict()
+    marks = {
+        name: mark._replace(columns=drawn[name], **looks.get(name, {})) for name, mark in MARKS.items() if name in drawn
+    }
+    x, y = axes or stage_axes(scene, target, pair, columns.top)
+    legend = {name: words[name] for name in LEGEND_ORDER if name in shown}
+    return Picture(x, y, marks, legend, note=note, about=ABOUT)
 
 
 def around_cells(rows: float, columns: float, edge: float = 0.5) -> Ranges:

@@ -15,10 +15,13 @@ from pmdviz.densities.product import marginal_on_grid
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import (
+    EMPTY_AREAS,
     EMPTY_LINE,
     GOLDEN,
     LARGEST_DOT,
+    MASSES,
     MAX_DRAWN,
+    OUTLINE,
     Image,
     StageColumns,
     area_image,
@@ -36,6 +39,7 @@ from pmdviz.scenes.columns import (
     newest_draws,
     path_columns,
     path_words,
+    region_areas,
     region_lines,
     with_strips,
 )
@@ -220,14 +224,35 @@ def reference_lines(target: Target, pair: Pair) -> Drawn:
     return once(target, ("exact lines", pair), make)
 
 
+def exact_areas(picture: Any, target: Target) -> Lines:
+    """The regions of the exact posterior on a grid of its own coordinates, to be filled."""
+    if picture.p is None:
+        return EMPTY_AREAS
+    make = partial(region_areas, picture.grid.axes, picture.p)
+    return once(target, ("exact areas", picture.grid.box, picture.grid.shape), make)
+
+
+def reference_areas(target: Target, pair: Pair) -> Lines:
+    """The same of two coordinates of many."""
+    found = reference_marginal(target, pair)
+    if found is None:
+        return EMPTY_AREAS
+    return once(target, ("exact areas", pair), partial(region_areas, found.grid.axes, found.values))
+
+
 def lines_with_strips(
-    axes: tuple[np.ndarray, ...], density: np.ndarray, target: Target, pair: Pair, tops: Tops | None = None
+    axes: tuple[np.ndarray, ...],
+    density: np.ndarray,
+    target: Target,
+    pair: Pair,
+    tops: Tops | None = None,
+    masses: Sequence[float] = MASSES,
 ) -> Drawn:
     """The regions of a density on a grid, and its marginals; `tops` are their heights, by default its own.
 
     In one dimension it is a curve, and there are none.
     """
-    lines = region_lines(axes, density)
+    lines = region_lines(axes, density, masses)
     if len(axes) == 1:
         return lines, None
     across, up = marginals((axes[0], axes[1]), density)
@@ -241,10 +266,11 @@ DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # what 
 
 
 class PosteriorScene(Scene):
-    """Highest-density regions (50, 80, 95 %) of the exact posterior and of the approximation, over the particles.
+    """Regions of 50, 80 and 95 % of the exact posterior as areas; q as the outline of its 95 % region, and particles.
 
-    Above two dimensions of a pair of coordinates, each density's regions being those of its marginal. q is a soft
-    heat map besides, the prior an outline, and both coordinates have their marginals on strips at the edges.
+    Above two dimensions of a pair of coordinates, each density's regions being those of its marginal. Where no
+    particles show it, q is a soft heat map besides. The prior is an outline. Both coordinates have their marginals on
+    strips at the edges.
     """
 
     name = "posterior"
@@ -322,9 +348,10 @@ def _of_all(frame: Any, limit: int) -> StageColumns:
     if picture is None:
         return drawn
     exact, tops = lines_on_grid(picture, target)
-    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops)
-    image = heat_image(picture.q, picture.grid.box) if target.dim == 2 else None
-    return drawn._replace(exact=exact, approximate=approximate, image=image)
+    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, OUTLINE)
+    image = heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
+    areas = exact_areas(picture, target)
+    return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
 def _of_a_pair(frame: Any, pair: Pair, limit: int) -> StageColumns:
@@ -333,9 +360,10 @@ def _of_a_pair(frame: Any, pair: Pair, limit: int) -> StageColumns:
     dots = dot_columns(frame, pair, limit, LARGEST[frame.method.family])
     exact, tops = reference_lines(target, pair)
     found = approximate_marginal(frame.density, pair, target.view_box)
-    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops)
-    image = heat_image(found.values, found.grid.box)
-    return StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image)
+    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, OUTLINE)
+    image = heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
+    areas = reference_areas(target, pair)
+    return StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
 
 
 def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:

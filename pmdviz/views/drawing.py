@@ -1,0 +1,538 @@
+"""Pictures in Bokeh: a figure is built from a picture once; further ones of its shape change nothing but data."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bokeh.models import (
+    ColorBar,
+    ColumnDataSource,
+    CustomJSHover,
+    CustomJSTickFormatter,
+    FixedTicker,
+    GlyphRenderer,
+    Grid,
+    HoverTool,
+    Label,
+    Legend,
+    LegendItem,
+    LinearAxis,
+    LinearColorMapper,
+    LinearScale,
+    Node,
+    NoOverlap,
+    Range1d,
+)
+from bokeh.models.glyphs import Image, Line, Patches, Quad, Scatter, Segment, Text, VArea
+
+from pmdviz.pictures import Axis, Mark, Picture, tick_words
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import dot_opacity, set_data
+from pmdviz.scenes.style import PATH_COLOURS
+from pmdviz.views import figures
+
+NOTE_ALPHA = 0.75  # of the paper below words: what lies under them shines through
+AREA_ALPHA, DOT_PX, SIGN_PX, HOLLOW_PX = 0.16, 5.0, 9.0, 2.5  # where a mark does not say it
+WORDS_PX = style.TEXT_PX
+COLOURED = {
+    "line": ("line_color",), "areas": ("fill_color",), "band": ("fill_color",), "bars": ("fill_color",),
+    "dots": ("fill_color",), "signs": ("fill_color", "line_color"), "words": ("text_color",),
+}  # fmt: skip
+NUMBER_JS = """
+const size = Math.abs(value)
+if (size === 0 || !Number.isFinite(value)) return String(value)
+const rounded = () => Number(value.toPrecision(digits)).toLocaleString("en-US", {maximumFractionDigits: 8})
+if (size >= 1e-4 && size < 1e7) return rounded().replace("-", "−")
+let power = Math.floor(Math.log10(size) + 1e-9)
+const lead = Number((value / 10 ** power).toPrecision(3))
+const small = String(power).replace("-", "⁻").replace(/[0-9]/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])
+return (lead === 1 ? "" : `${lead}·`) + `10${small}`
+"""  # as `pictures.tick_words`
+TICK_JS = f"const value = tick, digits = 6\n{NUMBER_JS}"
+HOVER_JS = "if (value >= {0}) return '> {0}'\nconst digits = 3\n" + NUMBER_JS.replace("{", "{{").replace("}", "}}")
+CELL_JS = "return String(Math.round(special_vars.{axis}))"
+NOWHERE = {"x": [np.nan], "y": [np.nan], "low": [np.nan], "high": [np.nan]}
+Columns = Mapping[str, Any]
+
+
+@dataclass
+class Layer:
+    """What draws one mark."""
+
+    renderer: GlyphRenderer
+    mark: Mark
+    log: bool
+    source: str
+    visible: bool = True  # to ask Bokeh would cost as much as the rest of a frame
+
+    def show(self, on: bool) -> None:
+        """Have it seen or not."""
+        if on != self.visible:
+            self.visible = self.renderer.visible = on
+
+
+class PictureFigure:
+    """A figure of pictures; `drawn` and `sources` are by the keys of marks, or by the name of columns that are shared.
+
+    The reader may zoom along `zoom`, "width" or "both". With `twin` the y axis may be logarithmic or not, as each
+    picture has it. A page that has a `legend` of its own hides this one: its items wait among its tags until a picture
+    is saved.
+    """
+
+    def __init__(
+        self, name: str, first: Picture, zoom: str = "", legend: bool = True, twin: bool = False, **look: Any
+    ) -> None:
+        self.zoom, self.twin, self.log = zoom, twin, twin or first.y.log
+        scales = {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
+        self.figure = figures.make(name, zoom=zoom, **scales, **look)
+        figures.describe_by_tag(self.figure)
+        self.put: Callable[[ColumnDataSource, Any], None] = set_data  # a live page has a shorter way
+        self.sources: dict[str, ColumnDataSource] = {}
+        self.drawn: dict[str, Layer] = {}
+        self.signs: dict[str, GlyphRenderer] = {}
+        self.hovers: list[HoverTool] = []
+        self.hidden: frozenset[str] = frozenset()
+        self._sent: dict[str, Columns] = {}
+        self._named: dict[str, set[str]] = {}  # columns that renderers of a source name
+        self._free: list[Layer] = []
+        self._spans: dict[str, tuple[float, float]] = {}
+        self._axes: tuple[Axis, Axis] | None = None
+        self._told: tuple[Mapping[str, str], list[Any]] = {}, []
+        self.items: list[LegendItem] = []
+        self._dark = self._large = False
+        self._bar: ColorBar | None = None
+        self._said: dict[Label, str] = {}
+        self._about = ""
+        self._make_axes()
+        self._make_words(legend)
+        self.draw_picture(first)
+        figures.float_above(self.figure, [*(self.drawn[key].renderer for key in _over(first)), self.note])
+        self.set_theme()
+
+    # Axes, words and the legend
+
+    def _make_axes(self) -> None:
+        f = self.figure
+        f.extra_y_ranges = {"edge": Range1d(0, 1)}
+        f.extra_y_scales = {"edge": LinearScale()}
+        if self.twin:
+            f.extra_y_ranges["linear"], f.extra_y_scales["linear"] = Range1d(0, 1), LinearScale()
+            axis = LinearAxis(y_range_name="linear", visible=False)
+            f.add_layout(axis, "left")
+            f.add_layout(Grid(axis=axis, dimension=1, y_range_name="linear", visible=False))
+        for axis in f.axis:
+            axis.update(formatter=CustomJSTickFormatter(code=TICK_JS), major_label_policy=NoOverlap())
+
+    def _make_words(self, legend: bool) -> None:
+        look: dict[str, Any] = {"text": "", "text_font": style.FONT}
+        frame = {name: Node(target="frame", symbol=name) for name in ("center_x", "center_y", "right", "top")}
+        middle = {"text_align": "center", "text_baseline": "middle"}
+        corner = {"x_offset": -6, "y_offset": -3, "text_align": "right", "text_baseline": "top"}
+        self.middle = Label(x=frame["center_x"], y=frame["center_y"], **middle, **look)
+        self.corner = Label(x=frame["right"], y=frame["top"], **corner, **look)
+        self.note = Label(x=8, y=6, x_units="screen", y_units="screen", **look)
+        self.legend = Legend(items=[], visible=legend, **style.LEGEND)
+        for each in (self.middle, self.corner, self.note):
+            self.figure.add_layout(each)
+        self.figure.add_layout(self.legend, "above")
+        figures.fold_legend(self.figure, self.legend)
+
+    def _show_axes(self, picture: Picture) -> None:
+        f, y = self.figure, picture.y
+        own = f.y_range if y.log == self.log else f.extra_y_ranges["linear"]
+        self._set_range("x", f.x_range, picture.x, bool(self.zoom))
+        self._set_range(f"y{y.log}", own, y, self.zoom == "both")
+        if self._axes == (picture.x, y):
+            return
+        self._axes = picture.x, y
+        for axis, one, free in ((f.xaxis[0], picture.x, bool(self.zoom)), *self._y_axes(y)):
+            self._set_ticks(axis, one, free)
+
+    def _y_axes(self, y: Axis) -> list[tuple[Any, Axis, bool]]:
+        """The axis on the left that is seen of the two there may be."""
+        for axis, grid in zip(self.figure.left, self.figure.ygrid, strict=True):
+            axis.visible = grid.visible = (axis.y_range_name == "default") == (y.log == self.log)
+        return [(axis, y, self.zoom == "both") for axis in self.figure.left if axis.visible]
+
+    def _set_range(self, name: str, span: Range1d, axis: Axis, free: bool) -> None:
+        """The ends of an axis; those that a reader has zoomed to stay."""
+        ends = axis.low, axis.high
+        seen = self._spans.get(name)
+        if seen == ends or (free and seen is not None and seen != (span.start, span.end)):
+            return
+        span.update(start=ends[0], end=ends[1], reset_start=ends[0], reset_end=ends[1])
+        self._spans[name] = ends
+
+    def _set_ticks(self, axis: Any, one: Axis, free: bool) -> None:
+        axis.axis_label = one.label
+        axis.update(major_label_text_alpha=float(one.numbered), major_tick_line_alpha=float(one.numbered))
+        for grid in self.figure.grid:
+            if grid.axis is axis:
+                grid.visible = one.numbered
+        if free and not one.log:  # Bokeh chooses alike, and the reader may go elsewhere
+            return
+        if not isinstance(axis.ticker, FixedTicker):
+            axis.ticker = FixedTicker(ticks=[])
+        if axis.ticker.ticks != one.ticks:
+            axis.update(major_label_overrides={tick: tick_words(tick) for tick in one.ticks})
+            axis.ticker.ticks = one.ticks
+
+    def follow(self) -> None:
+        """Set the ranges to those of the picture again, after the reader's zoom."""
+        self._spans.clear()
+        self._show_axes(self.picture)
+
+    # Drawing
+
+    def draw_picture(self, picture: Picture) -> None:
+        """Draw a picture; drawing it twice changes nothing."""
+        self.picture = picture
+        self._show_axes(picture)
+        self._free = [layer for key, layer in self.drawn.items() if key not in picture.marks]
+        for key, mark in picture.marks.items():
+            self._show_mark(key, mark)
+        for layer in self._free:
+            self._empty(layer)
+        self._show_legend(picture)
+        self._show_hovers(picture)
+        for label, words in ((self.middle, picture.middle), (self.corner, picture.corner), (self.note, picture.note)):
+            if words != self._said.get(label):
+                self._said[label] = label.text = words
+        if picture.about != self._about:
+            self._about, self.figure.tags = picture.about, [picture.about]
+
+    def _show_mark(self, key: str, mark: Mark) -> None:
+        layer = self.drawn.get(key)
+        if layer is None:
+            layer = self.drawn[key] = self._taken(mark) or self._made(key, mark)
+        before, layer.mark = layer.mark, mark
+        if before.role != mark.role or before.look != mark.look:
+            self._style(layer)
+        layer.show(mark.layer not in self.hidden)
+        sent = self._sent.get(layer.source)
+        if mark.columns is not sent and (mark.moves or sent is None or not _same(mark.columns, sent)):
+            self._send(layer.source, mark)
+
+    def _send(self, source: str, mark: Mark) -> None:
+        self._sent[source] = mark.columns
+        self.put(self.sources[source], self._packed(source, mark))
+
+    def _packed(self, source: str, mark: Mark) -> Any:
+        """The columns of a mark as Bokeh takes them; what other marks name of shared ones is there as well."""
+        columns = mark.columns
+        match mark.kind:
+            case "areas":
+                parts = [[axis[columns["level"] == level] for level in np.unique(columns["level"])]
+                         for axis in (columns["x"], columns["y"])]  # fmt: skip
+                return {"xs": parts[0], "ys": parts[1]}
+            case "image":
+                (left, right), (bottom, top) = columns["x"], columns["y"]
+                ends = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
+                return {"image": [columns["values"]], **ends}
+        more: dict[str, Any] = {}
+        if "role" in columns:
+            table = style.colours(self._dark)
+            more["colour"] = [table[role] for role in columns["role"]]
+        missing = self._named[source] - columns.keys()
+        if missing and "role" not in columns:
+            more |= dict.fromkeys(missing, next(iter(columns.values())))
+        return {**columns, **more} if more else columns
+
+    def _empty(self, layer: Layer) -> None:
+        """What is not in the picture has no points; the columns that others share stay."""
+        if "shared" in layer.mark.look:
+            layer.show(False)
+        elif self._sent.pop(layer.source, None) is not None:
+            source = self.sources[layer.source]
+            self.put(source, {name: np.empty(0, np.float32) for name in source.column_names})
+
+    def _taken(self, mark: Mark) -> Layer | None:
+        """What drew a mark of its kind that is gone, with its columns."""
+        log = self.picture.y.log
+        for layer in self._free:
+            same = layer.mark.kind == mark.kind and layer.log == log and layer.mark.look.get("shared") is not None
+            if same and layer.source == mark.look.get("shared"):
+                self._free.remove(layer)
+                old = next(key for key, each in self.drawn.items() if each is layer)
+                del self.drawn[old]
+                return layer
+        return None
+
+    def _made(self, key: str, mark: Mark) -> Layer:
+        name = mark.look.get("shared", key)
+        named = self._named.setdefault(name, set())
+        source = self.sources.get(name)
+        if source is None:
+            source = self.sources[name] = ColumnDataSource()
+            self._named[name] |= {*mark.columns}
+            self._sent[name] = mark.columns
+            source.data = dict(self._packed(name, mark))
+        named |= {mark.look[axis] for axis in ("x", "y") if axis in mark.look}
+        log = self.picture.y.log
+        where = "edge" if mark.look.get("edge") else "default" if log == self.log else "linear"
+        level = {"image": "image", "band": "underlay"}.get(mark.kind, "glyph")
+        renderer = self.figure.add_glyph(source, self._glyph(mark), name=key, y_range_name=where, level=level)
+        layer = Layer(renderer, mark, log, name)
+        self._style(layer)
+        return layer
+
+    def _glyph(self, mark: Mark) -> Any:
+        look = mark.look
+        at = {"x": look.get("x", "x"), "y": look.get("y", "y")}
+        match mark.kind:
+            case "line":
+                return Line(**at)
+            case "areas":
+                return Patches(xs="xs", ys="ys", line_color=None)
+            case "band":
+                return VArea(x="x", y1="low", y2="high")
+            case "bars":
+                return Quad(left="left", right="right", bottom="bottom", top="top", line_color=None)
+            case "dots" | "signs":
+                size = (
+                    "size" if "size" in mark.columns else look.get("size", DOT_PX if mark.kind == "dots" else SIGN_PX)
+                )
+                marker = "marker" if "marker" in mark.columns else look.get("marker", "circle")
+                return Scatter(**at, size=size, marker=marker, line_color=None)
+            case "segments":
+                kinds = LinearColorMapper([], low=-0.5, high=len(PATH_COLOURS) - 0.5)
+                line = {"line_alpha": "alpha", "line_color": {"field": "kind", "transform": kinds}}
+                return Segment(
+                    x0="x0", y0="y0", x1="x1", y1="y1", line_width=look.get("width", style.PATH_WIDTH), **line
+                )
+            case "image":
+                mapper = LinearColorMapper([], low=look.get("low", 0.0), high=look.get("high", 1.0))
+                return Image(image="image", x="x", y="y", dw="dw", dh="dh", color_mapper=mapper)
+            case _:
+                return Text(x="x", y="y", text="text")
+
+    # Colours and looks
+
+    def _style(self, layer: Layer) -> None:
+        """Give a layer the look of its mark, in the colours of the theme."""
+        mark, glyph, theme = layer.mark, layer.renderer.glyph, style.theme(self._dark)
+        look, table = mark.look, style.colours(self._dark)
+        layer.show(mark.layer not in self.hidden)
+        if mark.kind == "image":
+            self._style_image(glyph, mark, theme)
+        elif mark.kind == "segments":
+            glyph.line_color.transform.palette = [table[name] for name in PATH_COLOURS]
+        elif "role" in mark.columns:
+            self._send(layer.source, mark)
+            glyph.update(fill_color="colour", line_color="colour")
+        else:
+            glyph.update(**dict.fromkeys(COLOURED[mark.kind], table[mark.role]))
+        match mark.kind:
+            case "line":
+                at = {axis: look[axis] for axis in ("x", "y") if axis in look}
+                width, alpha = look.get("width", style.LINE_WIDTH), look.get("alpha", 1.0)
+                glyph.update(line_width=width, line_alpha=alpha, line_dash=_dash(look.get("dash", "solid")), **at)
+            case "areas" | "band" | "bars":
+                glyph.fill_alpha = look.get("alpha", AREA_ALPHA)
+                if mark.kind == "bars" and look.get("parted"):
+                    glyph.line_color = theme.paper
+            case "dots" | "signs":
+                self._style_dots(glyph, mark, table)
+            case "words":
+                self._style_words(glyph, mark)
+
+    def _style_dots(self, glyph: Scatter, mark: Mark, table: Mapping[str, str]) -> None:
+        look = mark.look
+        if "drawn" in look:
+            glyph.fill_alpha = dot_opacity(style.theme(self._dark).dots, look["drawn"])
+        else:
+            glyph.fill_alpha = 0.0 if look.get("hollow") else look.get("alpha", 1.0)
+        if mark.kind == "signs" and "role" not in mark.columns:
+            glyph.line_width = HOLLOW_PX if look.get("hollow") else 1.0
+        if look.get("hollow"):
+            glyph.update(line_color=table[mark.role], line_width=HOLLOW_PX)
+        if "size" not in mark.columns and "size" in look:
+            glyph.size = look["size"]
+
+    def _style_words(self, glyph: Text, mark: Mark) -> None:
+        look, px = mark.look, look_px(mark.look, self._large)
+        align = {"text_align": look.get("align", "center"), "text_baseline": look.get("baseline", "middle")}
+        glyph.update(text_font={"value": style.FONT}, text_font_size=f"{px}px", **align)
+        glyph.update(x_offset=look.get("right", 0), y_offset=look.get("down", 0))
+        if look.get("bold"):
+            glyph.text_font_style = "bold"
+        if look.get("paper"):
+            glyph.update(background_fill_color=style.theme(self._dark).paper, background_fill_alpha=look["paper"])
+
+    def _style_image(self, glyph: Image, mark: Mark, theme: style.Theme) -> None:
+        ends, mapper = mark.columns.get("ends", style.USUAL), glyph.color_mapper
+        if not mark.look.get("opaque"):
+            mapper.update(palette=list(style.palette(self._dark, ends)), nan_color="#00000000")
+            return
+        layers = [theme.layers[name] for name in ends]
+        mapper.update(palette=style.diverging(theme.paper, *layers), nan_color=theme.grid)
+        mapper.update(low=mark.look["low"], high=mark.look["high"])
+        self._show_bar(mapper, theme)
+
+    def _show_bar(self, mapper: LinearColorMapper, theme: style.Theme) -> None:
+        """The colours with numbers, to the right."""
+        if self._bar is None:
+            look = {"width": 12, "padding": 4, "label_standoff": 4}
+            self._bar = ColorBar(color_mapper=mapper, formatter=CustomJSTickFormatter(code=TICK_JS), **look)
+            self.figure.add_layout(self._bar, "right")
+        font = {"major_label_text_font": style.FONT, "major_label_text_font_size": f"{style.TEXT_PX}px"}
+        colours = {"major_label_text_color": theme.muted, "major_tick_line_color": theme.muted}
+        self._bar.update(background_fill_color=theme.paper, **font, **colours)
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        self._dark, self._large = dark, presenter
+        figures.apply_theme(self.figure, dark, presenter)
+        for layer in self.drawn.values():
+            self._style(layer)
+        for key in self.signs.keys() & self.drawn.keys():
+            self._style_sign(key, self.signs[key])
+        theme, px = style.theme(dark), figures.text_px(presenter)
+        for label, colour in ((self.middle, theme.muted), (self.corner, theme.muted), (self.note, theme.text)):
+            label.update(text_color=colour, text_font_size=px)
+        self.note.update(background_fill_color=theme.paper, background_fill_alpha=NOTE_ALPHA)
+
+    def hide(self, hidden: Iterable[str]) -> None:
+        """Hide these layers and show all others."""
+        self.hidden = frozenset(hidden)
+        for layer in self.drawn.values():
+            layer.show(layer.mark.layer not in self.hidden)
+
+    # The legend: signs of their own, because BokehJS builds a legend anew for every change of a source that it names
+
+    def _show_legend(self, picture: Picture) -> None:
+        """What there is to be seen; where that stays, so do the items: another legend is laid out anew."""
+        marks, legend = picture.marks, picture.legend
+        looks = [(m.role, m.look.get("dash"), m.look.get("marker")) for m in map(marks.get, legend) if m is not None]
+        looks.append([*marks])
+        if (legend, looks) == self._told:
+            return
+        before, self._told = self._told, (legend, looks)
+        if [*before[0]] == [*legend] and before[1] == looks and len(self.items) == len(legend):
+            for item, words in zip(self.items, legend.values(), strict=True):
+                if item.label.value != words:
+                    item.label = {"value": words}
+            return
+        self.items = [LegendItem(label=words, renderers=self._signs(key)) for key, words in legend.items()]
+        self.items = [item for item in self.items if item.renderers]
+        if self.legend.visible:
+            self.legend.items = self.items
+        else:
+            self.legend.tags = self.items
+
+    def _signs(self, key: str) -> list[GlyphRenderer]:
+        """What stands for a mark, and for those that are seen and hidden with it, with nothing in the picture."""
+        found = []
+        for name, mark in sorted(self.picture.marks.items(), key=lambda each: each[0] != key):  # its own first
+            if key in (name, mark.layer) and mark.kind not in ("image", "words"):
+                if name not in self.signs:
+                    self.signs[name] = self._sign(name, mark)
+                self._style_sign(name, self.signs[name])
+                found.append(self.signs[name])
+        return found
+
+    def _sign(self, name: str, mark: Mark) -> GlyphRenderer:
+        nowhere = ColumnDataSource(NOWHERE)
+        if mark.kind in ("line", "segments"):
+            return self.figure.add_glyph(nowhere, Line(x="x", y="y"), name=name)
+        if mark.kind in ("areas", "band"):
+            return self.figure.add_glyph(nowhere, VArea(x="x", y1="low", y2="high"), name=name)
+        size = {"dots": 8.0, "bars": 9.0}.get(mark.kind, mark.look.get("size", SIGN_PX))
+        marker = "square" if mark.kind == "bars" else mark.look.get("marker", "circle")
+        return self.figure.add_glyph(
+            nowhere, Scatter(x="x", y="y", size=size, marker=marker, line_color=None), name=name
+        )
+
+    def _style_sign(self, name: str, sign: GlyphRenderer) -> None:
+        mark = self.drawn[name].mark
+        glyph, look, colour = sign.glyph, mark.look, style.colours(self._dark)[mark.role]
+        if isinstance(glyph, Line):
+            glyph.update(line_color=colour, line_dash=_dash(look.get("dash", "solid")))
+            glyph.line_width = look.get("width", style.LINE_WIDTH)
+        elif isinstance(glyph, VArea):
+            glyph.update(fill_color=colour, fill_alpha=min(1.0, 2 * look.get("alpha", AREA_ALPHA)))
+        else:
+            glyph.update(fill_color=colour, fill_alpha=0.0 if look.get("hollow") else look.get("alpha", 1.0))
+            if look.get("hollow") or mark.kind == "signs":
+                glyph.line_color = colour
+
+    # The pointer
+
+    def _show_hovers(self, picture: Picture) -> None:
+        groups: dict[tuple[Any, ...], list[str]] = {}
+        for key, mark in picture.marks.items():
+            if mark.hover:
+                across = bool(mark.look.get("across"))
+                groups.setdefault((tuple(mark.hover.items()), across, mark.look.get("ceiling")), []).append(key)
+        for k, (told, keys) in enumerate(groups.items()):
+            if k == len(self.hovers):
+                self.hovers.append(HoverTool(renderers=[], attachment="vertical"))
+                self.figure.add_tools(self.hovers[k])
+            renderers = [self.drawn[key].renderer for key in keys]
+            if self.hovers[k].tags != [told]:
+                self.hovers[k].update(**_hover(*told), tags=[told])
+            if self.hovers[k].renderers != renderers:
+                self.hovers[k].renderers = renderers
+        for rest in self.hovers[len(groups) :]:
+            rest.update(renderers=[], tooltips=None, tags=[])
+
+
+def _over(picture: Picture) -> list[str]:
+    """The marks from the lowest that moves up: they lie above the axes; words and images that stay do not."""
+    marks = picture.marks
+    first = next((k for k, mark in enumerate(marks.values()) if mark.moves), len(marks))
+    return [key for key in [*marks][first:] if marks[key].moves or marks[key].kind not in ("image", "words", "band")]
+
+
+def look_px(look: Mapping[str, Any], large: bool) -> float:
+    """The size of words."""
+    return style.PRESENTER_PX if large else look.get("px", WORDS_PX)
+
+
+def _dash(name: Any) -> Any:
+    pattern = style.DASHES.get(name, name) if isinstance(name, str) else name
+    return pattern if isinstance(pattern, str) else [*pattern]
+
+
+def _same(one: Columns, other: Columns) -> bool:
+    """Whether two mappings hold equal columns."""
+    if one.keys() != other.keys():
+        return False
+    pairs = [(one[name], other[name]) for name in one]
+    return all(a is b or _equal(a, b) for a, b in pairs)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and one.dtype.kind == "f":
+        return np.array_equal(one, other, equal_nan=True)
+    return len(one) == len(other) and all(a == b or a != a and b != b for a, b in zip(one, other, strict=True))
+
+
+def _hover(hover: tuple[tuple[str, str], ...], across: bool, ceiling: float | None) -> dict[str, Any]:
+    """The properties of a tool that tells what `Mark.hover` says."""
+    tips, formats = [], {}
+    for words, text in hover:
+        said = ""
+        for literal, name, spec, _ in string.Formatter().parse(text):
+            said += literal
+            if name is not None:
+                custom = spec == ".3g"
+                said += f"@{name}" + (f"{{{'custom' if custom else _numeral(spec or '')}}}" if spec else "")
+                if custom:
+                    formats[f"@{name}"] = CustomJSHover(
+                        code=HOVER_JS.format("Infinity" if ceiling is None else ceiling)
+                    )
+        tips.append((words, said))
+    mode = {"mode": "vline", "line_policy": "nearest"} if across else {}
+    return {"tooltips": tips, "formatters": formats, **mode}
+
+
+def _numeral(spec: str) -> str:
+    """A number's format as numeral.js has it: ".3f" is 0.000, "," is 0,0."""
+    whole = "0,0" if "," in spec else "0"
+    digits = int(spec.strip(",.f") or 0)
+    return f"{whole}.{'0' * digits}" if digits else whole
