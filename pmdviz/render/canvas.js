@@ -158,7 +158,7 @@ function on_the_way(start, to, t) {
 //   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
 //               double click goes back) and the size of the canvas; `tap(x, y, per)` is told where it was clicked
 //   pmdvizMerged(picture, change)      the picture with what a change has in its place; null leaves something out
-const REACH = 9, WIPE = 0.75, CLICK = 4  // px around a dot that answers; opacity of paper below words; px that a click may move
+const AREA_ALPHA = 0.16, REACH = 9, WIPE = 0.75, CLICK = 4  // px around a dot that answers; opacity of paper below words; px that a click may move
 const known = new WeakMap()
 const span_of = (axis, own) => own ?? [axis.low, axis.high]
 
@@ -454,7 +454,7 @@ function paint_areas(pen, key, {kind, columns, look}, colour) {
     }
   }
   ink.fillStyle = colour
-  ink.globalAlpha = look.alpha ?? 0.18
+  ink.globalAlpha = look.alpha ?? AREA_ALPHA
   for (const path of paths.values()) ink.fill(path)
   ink.globalAlpha = 1
 }
