@@ -158,7 +158,8 @@ function on_the_way(start, to, t) {
 //   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
 //               double click goes back) and the size of the canvas; `tap(x, y, per)` is told where it was clicked
 //   pmdvizMerged(picture, change)      the picture with what a change has in its place; null leaves something out
-const AREA_ALPHA = 0.16, REACH = 9, WIPE = 0.75, CLICK = 4  // px around a dot that answers; opacity of paper below words; px that a click may move
+const AREA_ALPHA = 0.16, WIPE = 0.75  // opacity of areas that do not say theirs, and of paper below words
+const REACH = 9, CLICK = 4, FEW = 40  // px around a dot that answers; px that a click may move; points of which no picture is kept
 const known = new WeakMap()
 const span_of = (axis, own) => own ?? [axis.low, axis.high]
 
@@ -175,7 +176,7 @@ function pmdvizMerged(base, change) {
 
 function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = BORDERS[large ? "large" : "usual"], previous = null, t = 1} = {}) {
   let state = known.get(canvas)
-  if (!state) known.set(canvas, state = {films: {}, rooms: {}, span: {}})
+  if (!state) known.set(canvas, state = {films: {}, rooms: {}, kept: {}, span: {}})
   Object.assign(state, {picture, options: {theme, large, borders, previous, t}})
   const paper = sharp(canvas), {ink, width, height} = paper
   if (width < 1 || height < 1) return null
@@ -405,7 +406,7 @@ function places(pen, key, mark, x = "x", y = "y") {
 function paint(pen, key, mark) {
   const {ink, map, colours} = pen, {columns, look} = mark, colour = pen.colour(mark.role)
   switch (mark.kind) {
-    case "line": return paint_line(ink, ...places(pen, key, mark), {colour, ...look})
+    case "line": return at_rest(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
     case "segments": {
       const ends = [...places(pen, key, mark, "x0", "y0"), ...places(pen, key, mark, "x1", "y1")]
       return paint_segments(ink, ends, columns.kind, columns.alpha, {palette: PATHS.map(pen.colour), width: look.width ?? PATH_WIDTH})
@@ -420,7 +421,8 @@ function paint(pen, key, mark) {
       const [x, y] = places(pen, key, mark), marker = (k) => columns.marker?.[k] ?? look.marker
       return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, colour, look.hollow))
     }
-    case "areas": case "band": return paint_areas(pen, key, mark, colour)
+    case "areas": return at_rest(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
+    case "band": return paint_areas(pen, key, mark, colour)
     case "bars": {
       ink.fillStyle = colour
       ink.globalAlpha = look.alpha ?? 0.55
@@ -434,6 +436,28 @@ function paint(pen, key, mark) {
     case "image": return paint_image(pen, key, mark)
     case "words": return paint_texts(pen, key, mark, colour)
   }
+}
+
+// What has not changed since the last time is painted once more, and from then on it is a picture.
+function at_rest(pen, key, {columns, look, role}, own) {
+  const {ink, state, paper: {ratio}, map: {box}} = pen, kept = state.kept[key] ??= {now: []}
+  const now = [columns[look.x ?? "x"], columns[look.y ?? "y"], state.seen, role, look.dash?.length]
+  if (now[0].length < FEW || now.some((one, k) => one !== kept.now[k])) {
+    Object.assign(kept, {now, drawn: false})
+    return own(ink)
+  }
+  const [left, top] = [Math.floor(box[0] * ratio), Math.floor(box[1] * ratio)]
+  if (!kept.drawn) {
+    kept.drawn = kept.canvas ??= document.createElement("canvas")
+    Object.assign(kept.canvas, {width: Math.ceil(box[2] * ratio) + 1, height: Math.ceil(box[3] * ratio) + 1})
+    const g = kept.canvas.getContext("2d")
+    g.setTransform(ratio, 0, 0, ratio, -left, -top)
+    own(g)
+  }
+  ink.save()
+  ink.resetTransform()
+  ink.drawImage(kept.canvas, left, top)
+  ink.restore()
 }
 
 // Outlines that are filled; those of one level together, so that holes stay open.
