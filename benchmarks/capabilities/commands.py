@@ -496,7 +496,7 @@ def essay_command(desk: Desk) -> None:
     """pmdviz essay."""
     desk.pmdviz("essay", "essay.html")
     text = (desk.folder / "essay.html").read_text(encoding="utf-8")
-    assert text.count("<svg") >= 8 and text.count('type="range"') >= 8 and not loaded(text)
+    assert text.count("<canvas") >= 8 and text.count('type="range"') >= 8 and not loaded(text)
 
 
 def loaded(text: str) -> list[str]:

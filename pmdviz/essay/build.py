@@ -7,7 +7,7 @@ import hashlib
 import html
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -18,137 +18,44 @@ from markdown_it import MarkdownIt
 from math_core import LatexError, LatexToMathML
 
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.essay.pictures import PICTURES, Picture, kept
+from pmdviz.essay.pictures import PICTURES, kept
+from pmdviz.essay.pictures import Picture as Computed
 from pmdviz.files import script_json, static_text
-from pmdviz.pictures import tick_words, ticks
+from pmdviz.pictures import Axis, Mark, Picture
+from pmdviz.render.canvas import canvas_script, changes, picture_json
 from pmdviz.scenes import style
 
-# A panel as SVG: what is seen without a script, and the paths that a script puts in its place for other values.
-# Colours and dashes are classes, so that one drawing serves both themes.
+# A panel as pictures, one for each value of the slider.
 
-WIDTH, HEIGHT = 400, 290
-LEFT, RIGHT, TOP, BOTTOM = 54, 14, 28, 46
-DOT = 1.6  # px, the radius at size 1
-LEAST_DOT, DOT_RATIO = 0.3, 1.25  # radii are rounded to powers, so that a path holds all dots of one radius
-ROUND = ("dots", "points")
+DOT = 3.2  # px, the diameter at size 1
+LOOKS = {"dots": {"alpha": 0.6}, "points": {"alpha": 1.0}, "marker": {"width": 1.5, "dash": (3, 3)}}
+DASHES = {**style.DASHES, "first_path": style.DASHES["ghost"]}
 
 
-class Scale(NamedTuple):
-    """From the units of an axis to px."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    log: bool
-
-    def __call__(self, value: float) -> float:
-        """Place of a value."""
-        low, high, at = (math.log(x) if self.log else x for x in (self.low, self.high, value))
-        return self.start + (at - low) / (high - low) * (self.end - self.start)
-
-
-class Drawn(NamedTuple):
-    """A panel's SVG, and for each path that changes its `d` at every value of the slider."""
-
-    svg: str
-    paths: list[list[str]]
-
-
-def scales(panel: Mapping[str, Any]) -> tuple[Scale, Scale]:
-    """Of the axes x and y."""
-    x, y = panel["x"], panel["y"]
-    across = Scale(x["low"], x["high"], LEFT, WIDTH - RIGHT, x["log"])
-    return across, Scale(y["low"], y["high"], HEIGHT - BOTTOM, TOP, y["log"])
-
-
-def line(columns: Mapping[str, Any], across: Scale, up: Scale) -> str:
-    """The `d` of a line, broken where a number is missing."""
-    parts, pen = [], "M"
-    for x, y in zip(columns["x"], columns["y"], strict=True):
-        if x is None or y is None or (up.log and y <= 0):
-            pen = "M"
-            continue
-        parts.append(f"{pen}{across(x):.1f} {min(max(up(y), -HEIGHT), 2 * HEIGHT):.1f}")
-        pen = "L"
-    return "".join(parts)
-
-
-def dots(columns: Mapping[str, Any], across: Scale, up: Scale) -> dict[int, str]:
-    """Of each radius, by its power of DOT_RATIO, the `d` of the dots that have it; what is too small is left out."""
-    found: dict[int, list[str]] = {}
-    for x, y, size in zip(columns["x"], columns["y"], columns["size"], strict=True):
-        radius = DOT * math.sqrt(size)
-        if radius >= LEAST_DOT:
-            at = f"M{across(x):.1f} {up(y):.1f}h0"
-            found.setdefault(round(math.log(radius, DOT_RATIO)), []).append(at)
-    return {power: "".join(parts) for power, parts in sorted(found.items())}
-
-
-def layer_paths(layer: Mapping[str, Any], across: Scale, up: Scale) -> list[tuple[str, list[str]]]:
-    """The attributes of each path of a layer, and its `d`s: one, or one for every value."""
-    if layer["kind"] not in ROUND:
-        kind = f'class="{layer["kind"]} {layer["colour"]}"'
-        return [(kind, [line(columns, across, up) for columns in layer["columns"]])]
-    each = [dots(columns, across, up) for columns in layer["columns"]]
-    kind = f'class="{layer["kind"]} {layer["colour"]}"'
+def pictures_of(panel: Mapping[str, Any], count: int) -> list[Picture]:
+    """A panel at each of so many values."""
+    layers = {f"{k}": layer for k, layer in enumerate(panel["layers"])}
+    legend = {key: layer["name"] for key, layer in layers.items() if layer["name"]}
+    about = f"{panel['title']}: {panel['y']['label']} against {panel['x']['label']}"
+    words = {"title": panel["title"], "about": "; ".join([about, *([", ".join(legend.values())] if legend else [])])}
+    x, y = Axis(**panel["x"]), Axis(**panel["y"])
     return [
-        (f'{kind} stroke-width="{2 * DOT_RATIO**power:.1f}"', [one.get(power, "") for one in each])
-        for power in sorted({power for one in each for power in one}, reverse=True)
+        Picture(x, y, {key: _mark(layer, k) for key, layer in layers.items()}, legend, **words) for k in range(count)
     ]
 
 
-def draw(panel: Mapping[str, Any], start: int, name: str, first: int) -> Drawn:
-    """The SVG of a panel at the value `start`; its changing paths are numbered from `first`."""
-    across, up = scales(panel)
-    inside, changing = [], []
-    for layer in panel["layers"]:
-        for kind, ds in layer_paths(layer, across, up):
-            if len(ds) == 1:
-                inside.append(f'<path {kind} d="{ds[0]}"/>')
-            else:
-                inside.append(f'<path {kind} data-path="{first + len(changing)}" d="{ds[start]}"/>')
-                changing.append(ds)
-    frame = f'x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}"'
-    svg = (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(panel_words(panel))}">'
-        f'<clipPath id="{name}"><rect {frame}/></clipPath>'
-        f'<text class="title" x="{LEFT}" y="16">{html.escape(panel["title"])}</text>'
-        f'{_grid(panel, across, up)}<g clip-path="url(#{name})">{"".join(inside)}</g></svg>'
-    )
-    return Drawn(svg, changing)
+def _mark(layer: Mapping[str, Any], k: int) -> Mark:
+    columns = layer["columns"][k if len(layer["columns"]) > 1 else 0]
+    if "size" in columns:
+        sizes = [round(DOT * math.sqrt(size), 2) for size in columns["size"]]
+        return Mark("dots", layer["colour"], {**columns, "size": sizes}, LOOKS[layer["kind"]])
+    return Mark("line", layer["colour"], columns, LOOKS.get(layer["kind"], {"dash": DASHES.get(layer["colour"], ())}))
 
 
-def panel_words(panel: Mapping[str, Any]) -> str:
-    """The picture in words, for who cannot see it."""
-    names = ", ".join(layer["name"] for layer in panel["layers"] if layer["name"])
-    return f"{panel['title']}: {panel['y']['label']} against {panel['x']['label']}" + (f"; {names}" if names else "")
-
-
-def _grid(panel: Mapping[str, Any], across: Scale, up: Scale) -> str:
-    """Grid lines, numbers and labels."""
-    bottom, middle = HEIGHT - BOTTOM, (TOP + HEIGHT - BOTTOM) / 2
-    xs, ys = (ticks(scale.low, scale.high, scale.log) for scale in (across, up))
-    lines = [f"M{across(x):.1f} {TOP}V{bottom}" for x in xs] + [f"M{LEFT} {up(y):.1f}H{WIDTH - RIGHT}" for y in ys]
-    words = [f'<text class="x" x="{across(x):.1f}" y="{bottom + 16}">{tick_words(x)}</text>' for x in xs]
-    words += [f'<text class="y" x="{LEFT - 6}" y="{up(y) + 4:.1f}">{tick_words(y)}</text>' for y in ys]
-    center = (LEFT + WIDTH - RIGHT) / 2
-    labels = (
-        f'<text class="x" x="{center:.0f}" y="{HEIGHT - 8}">{html.escape(panel["x"]["label"])}</text>'
-        f'<text class="x" transform="translate(13 {middle:.0f}) rotate(-90)">{html.escape(panel["y"]["label"])}</text>'
-    )
-    return f'<path class="grid" d="{"".join(lines)}"/>{"".join(words)}{labels}'
-
-
-def legend(panels: Sequence[Mapping[str, Any]]) -> str:
-    """The names of the layers with their colours, each once."""
-    entries = {layer["name"]: layer for panel in panels for layer in panel["layers"] if layer["name"]}
-    items = [
-        f'<li><svg class="key" viewBox="0 0 28 12" aria-hidden="true"><path class="{layer["kind"]} {layer["colour"]}" '
-        f'd="{"M14 6h0" if layer["kind"] in ROUND else "M1 6H27"}"/></svg>{html.escape(name)}</li>'
-        for name, layer in entries.items()
-    ]
-    return f'<ul class="legend">{"".join(items)}</ul>'
+def drawn(panel: Mapping[str, Any], start: int, count: int) -> dict[str, Any]:
+    """The panel at the value `start` for the script, and what it has in place of that at each value."""
+    states = [picture_json(picture, lambda name, values, axis: values) for picture in pictures_of(panel, count)]
+    return {"picture": states[start], "changes": [changes(state, states[start]) for state in states]}
 
 
 # Formulas of the prose as MathML, which every browser sets by itself: no script and no font from elsewhere.
@@ -216,7 +123,7 @@ class Prose:
         self.parts: list[str] = []  # what stands for each mark
         self.numbers: dict[str, list[tuple[str, ...]]] = {name: [] for name in PICTURES}
         self.widths: set[int] = set()  # in tenths of a digit, for which the style sheet has a class
-        self.drawn: dict[str, list[list[str]]] = {}
+        self.drawn: dict[str, list[dict[str, Any]]] = {}
 
     def html(self, source: str) -> str:
         """All of it."""
@@ -250,19 +157,15 @@ class Prose:
 
     def _figure(self, name: str, caption: str) -> str:
         picture, panels = PICTURES[name], kept()[name]["panels"]
-        svgs, paths = [], []
-        for place, panel in enumerate(panels):
-            drawn = draw(panel, picture.start, f"{name}-{place}", len(paths))
-            svgs.append(drawn.svg)
-            paths += drawn.paths
-        self.drawn[name] = paths
+        self.drawn[name] = [drawn(panel, picture.start, len(picture.values)) for panel in panels]
+        canvases = "".join("<canvas></canvas>" for _ in panels)
         return (
             f'<figure id="picture-{name}"><h3>{html.escape(picture.title)}</h3>'
-            f'<div class="panels">{"".join(svgs)}</div>{legend(panels)}{self._controls(picture)}'
+            f'<div class="panels">{canvases}</div>{self._controls(picture)}'
             f"<figcaption>{caption}</figcaption>{live(picture) if self.served else ''}</figure>"
         )
 
-    def _controls(self, picture: Picture) -> str:
+    def _controls(self, picture: Computed) -> str:
         last, shown = len(picture.values) - 1, shown_values(picture)[picture.start]
         return (
             f'<div class="controls"><label for="{picture.name}">{html.escape(picture.slider)}</label>'
@@ -271,7 +174,7 @@ class Prose:
         )
 
 
-def live(picture: Picture) -> str:
+def live(picture: Computed) -> str:
     """The picture's run in the app that serves the essay: in a frame on demand, or in a tab with all its settings."""
     from pmdviz.lab.links import START  # Panel, which the server has loaded
 
@@ -284,12 +187,12 @@ def live(picture: Picture) -> str:
     )
 
 
-def shown_values(picture: Picture) -> list[str]:
+def shown_values(picture: Computed) -> list[str]:
     """The values of the slider as text."""
     return [_text(value, picture.shown) for value in picture.values]
 
 
-def told(picture: Picture) -> list[str]:
+def told(picture: Computed) -> list[str]:
     """What a screen reader is told of each value of the slider."""
     return [
         f"{value}: " + NUMBER.sub(lambda found, place=place: number(*found.groups()).texts[place], picture.said)
@@ -298,10 +201,10 @@ def told(picture: Picture) -> list[str]:
 
 
 def moving(prose: Prose) -> dict[str, Any]:
-    """What the script needs of each picture: the paths, numbers, values and words for every value."""
+    """What the script needs of each picture: its panels, numbers, values and words for every value."""
     return {
         name: {
-            "paths": prose.drawn[name],
+            "panels": prose.drawn[name],
             "numbers": prose.numbers[name],
             "values": shown_values(picture),
             "told": told(picture),
@@ -348,7 +251,8 @@ def page(served: bool = False) -> str:
     body = prose.html((HERE / "essay.md").read_text(encoding="utf-8"))
     css, begin, script = (
         stylesheet(prose.widths),
-        *(static_text(STATIC / "essay.js", part) for part in ("begin", "essay")),
+        static_text(STATIC / "essay.js", "begin"),
+        canvas_script() + static_text(STATIC / "essay.js", "essay"),
     )
     return Template((STATIC / "essay.html").read_text(encoding="utf-8")).substitute(
         policy=html.escape(policy(served, css, begin, script)),

@@ -19,6 +19,7 @@ from pmdviz.experiments.dimension import EXACT, Dimension
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.files import atomic_write
 from pmdviz.metrics.modes import modes
+from pmdviz.pictures import Axis
 from pmdviz.scenes.columns import region_lines
 from pmdviz.targets import Target, make_target
 
@@ -26,15 +27,6 @@ from pmdviz.targets import Target, make_target
 
 DIGITS = 5  # that are kept of a number: far below what an eye sees in a picture of 400 px
 POINT = 6.0  # size of a measured point
-
-
-class Axis(NamedTuple):
-    """One axis: its label and its range, in the units of what is drawn."""
-
-    label: str
-    low: float
-    high: float
-    log: bool = False
 
 
 class Layer(NamedTuple):
@@ -187,7 +179,7 @@ def bayes() -> Found:
 
 def terms(costs: dict[str, Sequence[float]]) -> Panel:
     """The panel of the two parts of the cost and of their sum."""
-    colours, top = ("particles", "first_path", "ink"), 4.0
+    colours, top = ("second_path", "first_path", "ink"), 4.0
     lines = [
         Layer(name, colour, static(x=MEANS, y=np.array(cost) - min(cost)))
         for colour, (name, cost) in zip(colours, costs.items(), strict=True)
@@ -248,7 +240,7 @@ def many_steps() -> Found:
     target, steps = make_target("gaussian", **MANY), np.arange(1, STEPS + 1)
     decaying = [way(target, batch, 1 / steps) for batch in BATCHES]
     constant = [way(target, batch, np.full(STEPS, GAMMA)) for batch in BATCHES]
-    ways = {"γ = 1/t": ("approximate", decaying), f"γ = {GAMMA:g}": ("particles", constant)}
+    ways = {"γ = 1/t": ("approximate", decaying), f"γ = {GAMMA:g}": ("first_path", constant)}
     ratio = float(MANY["num_data"]) / np.array(BATCHES)
     rows = {
         "batch": BATCHES,
@@ -507,7 +499,7 @@ LOST = 0.02  # mass of a mode below which nothing comes back
 DIMS = [1, 2, 3, 5, 10, 20]
 SHOWN = {
     "pmd_weights": ("weights alone", "approximate"),
-    "pmd": ("with new particles", "particles"),
+    "pmd": ("with new particles", "first_path"),
     EXACT: ("as many independent draws", "exact"),
 }
 RUNS, PARTICLES, NUM_DATA = 3, 500, 500

@@ -8,44 +8,46 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
-from bokeh.embed import file_html
-from bokeh.resources import INLINE, Resources
 
 from pmdviz.export.films import Film, RaceFilm, Scene
-from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, shown_group, traced
+from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
+from pmdviz.export.pictures import race_traces_of, stage_of, tiles_of, traces_of
 from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import script_json, static_text
+from pmdviz.pictures import Axis, Mark, Picture
+from pmdviz.render.canvas import canvas_script, changes, picture_json
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import INK, StageColumns, Tiling
+from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.inside import Inside, inside
-from pmdviz.scenes.race import CLOCK_OF, RaceScene, places, tile_dots, tile_lines, tile_paths, tiles_legend
-from pmdviz.scenes.stage import LAYERS, particles_label
-from pmdviz.scenes.trace_columns import budget_drawn, usual_clock
-from pmdviz.views import StageView, TracesView
-from pmdviz.views.figures import inside_script, inside_stylesheet, pick_by_tap
-from pmdviz.views.race_tiles import RaceTiles
-from pmdviz.views.race_traces import SLOTS, RaceTraces
+from pmdviz.scenes.race import RaceScene, tiles_legend
+from pmdviz.views.figures import inside_script, inside_stylesheet
 
 # A film as numbers for a page: columns as 16-bit numbers in one run, each array stored once.
 
-GAP = 65_535  # stands for NaN
+GAP = 65_535  # is NaN
 STEPS = 65_534
 
 
 class Numbers:
-    """Arrays put one behind the other; the same numbers are kept once."""
+    """Arrays put one behind the other; the same numbers are kept once, and so is the beginning of a longer array."""
 
     def __init__(self) -> None:
         self._parts: list[np.ndarray] = []
         self._at: dict[bytes, int] = {}
+        self._longest: dict[str, bytes] = {}
         self._end = 0
 
-    def put(self, values: np.ndarray) -> list[int]:
-        """Start and length of an array of uint16 in the run."""
-        raw = values.tobytes()
+    def put(self, values: np.ndarray, name: str = "") -> list[int]:
+        """Start and length of an array of uint16 in the run. One that grows is put last moment first, under a name."""
+        raw, longest = values.tobytes(), self._longest.get(name, b"")
+        if name and longest.startswith(raw):
+            return [self._at[longest], len(values)]
+        if name:
+            self._longest[name] = raw
         if raw not in self._at:
             self._at[raw] = self._end
             self._parts.append(values)
@@ -67,124 +69,82 @@ def scale(arrays: Iterable[np.ndarray]) -> tuple[float, float]:
 
 
 def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
-    """uint16 numbers of `values`; NaN is `GAP`."""
-    gaps = np.isnan(values)
-    numbers = np.rint((np.where(gaps, low, values).astype(float) - low) / step).astype(np.uint16)
-    numbers[gaps] = GAP
+    """uint16 numbers of `values`; what is not finite is `GAP`."""
+    known = np.isfinite(values)
+    numbers = np.rint((np.where(known, values, low).astype(float) - low) / step).astype(np.uint16)
+    numbers[~known] = GAP
     return numbers
 
 
-def _columns(
-    dots: Mapping[str, np.ndarray], line: Mapping[str, np.ndarray], paths: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    ways = paths if len(paths["x0"]) else {}
-    return {"x": dots["x"], "y": dots["y"], "size": dots["size"], "line_x": line["x"], "line_y": line["y"], **ways}
+Group = tuple[Any, ...]  # columns that share a scale: those along one axis, or of one name
 
 
-AXES = {
-    **{"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size", "other_x": "x", "other_y": "y"},
-    **{"x0": "x", "y0": "y", "x1": "x", "y1": "y", "alpha": "alpha", "kind": "kind"},
-}
+class Film16:
+    """The pictures of all frames as JSON: those of the first one, what the others have in their place, and numbers."""
+
+    def __init__(self, frames: Sequence[Sequence[Picture]]) -> None:
+        self.numbers, found = Numbers(), {}
+        self._of_group: dict[Group, list[np.ndarray]] = {}
+        for pictures in frames:
+            for picture in pictures:
+                picture_json(picture, self._seen)
+        self.groups = {group: k for k, group in enumerate(self._of_group)}
+        self.scales = [
+            [*scale(arrays), *([1] if _logarithmic(group) else [])] for group, arrays in self._of_group.items()
+        ]
+        for at in reversed(range(len(frames))):  # lines grow from frame to frame: the longest is stored
+            found[at] = [picture_json(one, partial(self._put, f"{k}")) for k, one in enumerate(frames[at])]
+        self.first = found[0]
+        self.frames = [
+            [changes(new, old) for new, old in zip(found[at], found[0], strict=True)] for at in range(len(frames))
+        ]
+
+    def _seen(self, name: str, values: Any, axis: Axis | None) -> None:
+        group = _group(name, axis)
+        self._of_group.setdefault(group, []).append(_laid(values, group))
+
+    def _put(self, picture: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
+        group = _group(name, axis)
+        laid, at = _laid(values, group), self.groups[group]
+        return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {name}"), at]}
 
 
-def scales_of(columns: Iterable[Mapping[str, np.ndarray]]) -> dict[str, tuple[float, float]]:
-    """One scale an axis for all columns."""
-    every = list(columns)
-    return {
-        axis: scale(each[name] for each in every for name in each if AXES[name] == axis)
-        for axis in dict.fromkeys(AXES.values())
-    }
+def _group(name: str, axis: Axis | None) -> Group:
+    return (name,) if axis is None else axis
 
 
-def put_all(
-    numbers: Numbers, columns: Mapping[str, np.ndarray], scales: Mapping[str, tuple[float, float]]
-) -> dict[str, list[int]]:
-    """Where each of the columns stands in the run of numbers."""
-    return {name: numbers.put(quantised(values, *scales[AXES[name]])) for name, values in columns.items()}
+def _logarithmic(group: Group) -> bool:
+    return isinstance(group, Axis) and group.log
 
 
-def race_payload(scenes: list[RaceScene], tiling: Tiling) -> dict[str, Any]:
-    """The same for a race: each tile's columns by themselves, so that a tile that stands still is stored once."""
-    columns, numbers = [_tiles(scene, tiling) for scene in scenes], Numbers()
-    scales = scales_of(tile for tiles in columns for tile in tiles)
-    frames = []
-    for scene, tiles in zip(scenes, columns, strict=True):
-        frames.append({"tiles": [put_all(numbers, tile, scales) for tile in tiles], "words": scene.words})
-        images = [tile.columns.image for tile in scene.tiles if tile.columns.image is not None]
-        if images:
-            frames[-1]["images"] = [numbers.put(quantised(image.values.ravel(), 0.0, 1 / STEPS)) for image in images]
-            frames[-1]["image_step"] = 1 / STEPS
-    return {"frames": frames, "scales": scales, "numbers": numbers.text()}
-
-
-def _tiles(scene: RaceScene, tiling: Tiling) -> list[dict[str, np.ndarray]]:
-    tiles = [tile.columns for tile in scene.tiles]
-    pairs = zip(tiles, places(scene.scene, scene.pair, scene.recipe.target, tiles, tiling), strict=True)
-    return [
-        _columns(
-            tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one]), tile_paths([tile.paths], [one])
-        )
-        for tile, one in pairs
-    ]
+def _laid(values: Any, group: Group) -> np.ndarray:
+    """A column as it is quantised: the logarithms to the base 10 along such an axis."""
+    column = np.asarray(values, float).ravel()
+    if not _logarithmic(group):
+        return column
+    return np.log10(np.where(column > 0, column, np.nan))
 
 
 EXACT = ("values", "total", "row", "parent", "children")  # of a step from the inside: read as numbers, or add up
 KEPT_BITS = np.uint32(0xFFFFF800)  # of a 32-bit float that is drawn: 12 of its fraction, a fiftieth of a pixel
 
 
-def put_part(
-    numbers: Numbers, scales: Mapping[str, tuple[float, float]], name: str, values: np.ndarray
-) -> dict[str, list[float]]:
-    """Where an array of a step from the inside stands in the run of numbers.
+def put_part(film: Film16, axes: Mapping[str, Axis], name: str, values: np.ndarray) -> dict[str, list[int]]:
+    """Where an array of a step from the inside is in the run of numbers.
 
     Places are numbers of the stage's own scales, where they lie within them: its lines are then stored once. Others
     are 32-bit floats, the low halves of all and then the high ones.
     """
-    if name in ("x", "y"):
-        low, step = scales[name]
+    if name in axes and (at := film.groups.get(axes[name])) is not None:
+        low, step = film.scales[at][:2]
         if np.nanmin(values, initial=low) >= low and np.nanmax(values, initial=low) <= low + STEPS * step:
-            return {"at": [*numbers.put(quantised(values, low, step)), low, step]}
+            return {"at": [*film.numbers.put(quantised(values, low, step)), at]}
     bits = np.asarray(values, "<f4").view("<u4")
     if name not in EXACT:
         bits = bits & KEPT_BITS
-    return {"at": numbers.put(np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16))}
+    return {"at": film.numbers.put(np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16))}
 
 
-def stage_payload(scenes: list[Scene], names: Mapping[str, str], insides: Sequence[Inside] = ()) -> dict[str, Any]:
-    """`frames` (where each column stands, words, labels), `scales` of the columns and the run of `numbers`."""
-    columns, numbers = [_stage_columns(scene.columns) for scene in scenes], Numbers()
-    scales = scales_of(columns)
-    frames = []
-    for scene, each in zip(scenes, columns, strict=True):
-        places = put_all(numbers, each, scales)
-        drawn = scene.columns
-        said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn, names.get("particles", ""))}
-        frames.append({**places, **said, "share": INK * drawn.num_particles / max(drawn.drawn, 1)})
-        frames[-1]["largest"] = float(drawn.particles["size"].max(initial=0.0))
-        if drawn.words.text:
-            frames[-1]["text"] = drawn.words.text
-        if insides:
-            frames[-1]["inside"] = insides[len(frames) - 1].payload(partial(put_part, numbers, scales))
-        if drawn.image is not None:
-            frames[-1]["image"] = numbers.put(quantised(drawn.image.values.ravel(), 0.0, 1 / STEPS))
-    pictured = {} if scenes[0].columns.image is None else {"image_step": 1 / STEPS}
-    return {"frames": frames, "scales": scales, "numbers": numbers.text(), **pictured}
-
-
-def _stage_columns(drawn: StageColumns) -> dict[str, np.ndarray]:
-    others = {"other_x": drawn.others["x"], "other_y": drawn.others["y"]} if len(drawn.others["x"]) else {}
-    weight, share = drawn.particles["weight"], INK * drawn.num_particles / max(drawn.drawn, 1)
-    size = np.where(np.isnan(weight), drawn.particles["size"], np.sqrt(weight * share)).astype(np.float32)
-    return _columns({**drawn.particles, "size": size}, drawn.approximate, drawn.paths) | others
-
-
-def row_texts(columns: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """Columns as base64 of little-endian 32-bit floats."""
-    return {name: base64.b64encode(np.asarray(c, "<f4").tobytes()).decode() for name, c in columns.items()}
-
-
-PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
-FILM = "film-"  # how the names begin under which the script finds sources, note and legend
 STATIC = Path(__file__).with_name("static")
 BYTES_OF_A_DOT = 8.0  # in base64: two coordinates and a size
 BYTES_OF_A_FRAME = 10_000.0  # the contours and the words
@@ -192,72 +152,72 @@ INSIDE_DOTS, BYTES_INSIDE = 150, 15_000.0  # particles of which a frame tells th
 
 
 class Player:
-    """A page that plays scenes: figures, the numbers that a script puts into them, and the script."""
+    """A page that plays scenes: their pictures, the numbers in them, and the script."""
 
-    what = "run"  # and the part of the script that is its own
-    insides: Sequence[Inside] = ()
-    ratio, least = 1.0, 0.0  # width over height of the main figure; px that it does not get narrower than
+    what = "run"
 
     def __init__(self, film: Film | RaceFilm, scenes: Iterable[Any]) -> None:
         self.film, self.look = film, film.look
+        self.insides: list[Inside] = []
         self.scenes = [self.kept(scene) for scene in scenes]
-        self.payload: dict[str, Any] = {}
-        self.figures: list[Any] = []
+        first = self.pictures(self.scenes[0])
+        self.drawn = [
+            [one._replace(x=start.x, y=start.y) for one, start in zip(self.pictures(scene), first, strict=True)]
+            for scene in self.scenes
+        ]
+        made = Film16(self.drawn)
+        self.frames: list[dict[str, Any]] = [
+            {"pictures": pictures, "words": scene.words}
+            for pictures, scene in zip(made.frames, self.scenes, strict=True)
+        ]
+        self.add(made)
+        self.payload = {
+            **{"pictures": made.first, "frames": self.frames, "scales": made.scales, "numbers": made.numbers.text()},
+            **{"fps": self.look.fps, "dark": self.look.dark, "large": self.look.large_type},
+            **{"legend": self.legend(), "titles": self.titles(), "colours": style.entrant_colours(self.look.dark)},
+            "inside": bool(self.insides),
+        }
 
     def kept(self, scene: Any) -> Any:
         """What is kept of a scene until the page is made."""
         return scene
 
-    def named(self, model: Any, name: str) -> None:
-        """Let the script find a model by a name."""
-        model.name = f"{FILM}{name}"
+    def pictures(self, scene: Any) -> list[Picture]:
+        """The pictures of a scene, side by side."""
+        raise NotImplementedError
+
+    def add(self, made: Film16) -> None:
+        """Put further words and numbers into the frames."""
 
     def legend(self) -> list[tuple[str, str, str]]:
-        """Names, colours and kinds of line where the figures themselves have no legend."""
+        """Names, colours and kinds of line below pictures that have no legend."""
+        return []
+
+    def titles(self) -> list[str]:
+        """Of the tiles."""
         return []
 
     def html(self) -> str:
         """The whole page."""
-        film = {**self.payload, "fps": self.look.fps, "dark": self.look.dark}
-        css, js = static_text(STATIC / "player.css"), static_text(STATIC / "player.js", self.what, "inside", "player")
+        css, js = static_text(STATIC / "player.css"), canvas_script() + static_text(STATIC / "player.js")
         if self.insides:
             css, js = css + inside_stylesheet(), inside_script() + js
-        return file_html(
-            self.figures,
-            resources=INLINE,
-            title=f"pmdviz: {self.film.title}",
-            template=(STATIC / "player.html").read_text(encoding="utf-8"),
-            template_variables={
-                **{"css": css, "js": js, "inside": bool(self.insides)},
-                "bokeh": "\n".join(PLOTS.js_raw),
-                "film": script_json(film),
-                "words": html.escape(self.scenes[0].words),
-                "python": html.escape(self.film.python()),
-                "colours": style.theme(self.look.dark),
-                "px": style.PRESENTER_PX if self.look.large_type else 15,
-                "last": len(self.scenes) - 1,
-                **{"what": self.what, "ratio": f"{self.ratio:.4f}", "least": self.least},
-                **{"legend": self.legend(), "stage": self.figures[0].name},
-                "traces": self.figures[1].name if len(self.figures) > 1 else "",
-            },
-            suppress_callback_warning=True,
+        theme = style.theme(self.look.dark)
+        return Template((STATIC / "player.html").read_text(encoding="utf-8")).substitute(
+            title=html.escape(f"pmdviz: {self.film.title}"),
+            **{"css": css, "js": js, "film": script_json(self.payload), "what": self.what},
+            words=html.escape(self.scenes[0].words),
+            python=html.escape(self.film.python()),
+            **{"paper": theme.paper, "text": theme.text, "muted": theme.muted},
+            px=style.PRESENTER_PX if self.look.large_type else 15,
+            last=len(self.scenes) - 1,
         )
 
 
 class Page(Player):
     """The page of a run: the stage and the traces."""
 
-    def __init__(self, film: Film, scenes: Iterable[Scene]) -> None:
-        self.insides: list[Inside] = []
-        super().__init__(film, scenes)
-        self.run = film.run
-        drawn, _ = film.drawn
-        words = drawn.words(film.run.final.method)
-        self.payload = {**stage_payload(self.scenes, words, self.insides), "rows": {}, "marks": {}}
-        self.stage = self._stage()
-        self.figures = [self.stage.figure]
-        if self.look.traces != NO_TRACES:
-            self._add_traces(film.floors)
+    film: Film
 
     def kept(self, scene: Scene) -> Scene:
         """The scene without its frames, which are large; what the panel shows of its step is worked out before."""
@@ -266,51 +226,37 @@ class Page(Player):
             self.insides.append(inside(before, after, *self.film.drawn, INSIDE_DOTS, scene.columns))
         return scene._replace(step=None)
 
-    def _stage(self) -> StageView:
-        view = StageView(self.run.target, *self.film.drawn)
-        view.name_layers(self.run.final.method)
-        view.draw(self.scenes[0].columns, self.scenes[0].note)
-        view.set_theme(self.look.dark, self.look.large_type)
-        view.toggle(self.look.layers)
-        hidden = {name for name in LAYERS if name not in self.look.layers}
-        view.legend.items = [i for i in view.legend.items if i.renderers[0].name not in hidden]
-        if view.hover.tooltips:
-            view.hover.tooltips = [tip for tip in view.hover.tooltips if "log_density" not in tip[1]]
-        for name, source in view.sources.items():
-            self.named(source, name)
-        view.sources["particles"].remove("log_density")
-        self.named(view.note, "note")
-        self.named(view.legend, "legend")
-        view.figure.update(sizing_mode="stretch_both")
-        if self.insides:
-            pick_by_tap(view.figure)
-        return view
+    def pictures(self, scene: Scene) -> list[Picture]:
+        """The stage, and the traces beside it if they are wanted."""
+        stage = stage_of(self.film, scene)
+        if "particles" in stage.marks:
+            marks = {**stage.marks, "particles": weighed(stage.marks["particles"], scene.columns)}
+            stage = stage._replace(marks=marks)
+        traced = self.look.traces != NO_TRACES
+        return [stage, *([traces_of(self.film, self.scenes[-1], scene)] if traced else [])]
 
-    def _add_traces(self, floors: dict[str, float | None]) -> None:
-        group = shown_group(self.run.target, self.run.final.method, self.look.traces)
-        view, last = TracesView(group, others=False), self.scenes[-1]
-        recipe, budget = self.run.recipe, budget_drawn(self.run.final, self.run.recipe.budget)
-        view.choose(group, self.look.clock or usual_clock(self.run.final.method, recipe.budget_unit))
-        view.show(last.history, floors, sorted(last.marks), budget, recipe.budget_unit)
-        view.set_theme(self.look.dark, self.look.large_type)
-        self.named(view.source, "traces")
-        self.named(view.marks, "marks")
-        view.figure.update(sizing_mode="stretch_both")
-        self.figures.append(view.figure)
-        self.payload["rows"] = row_texts(view.source.data)
-        self.payload["marks"] = {name: list(values) for name, values in view.marks.data.items()}
-        self._count_rows(view.source.data["iteration"], [mark.iteration for mark in sorted(last.marks)[-500:]])
+    def add(self, made: Film16) -> None:
+        """The steps from the inside."""
+        axes = {"x": self.drawn[0][0].x, "y": self.drawn[0][0].y}
+        for frame, one in zip(self.frames, self.insides, strict=False):
+            frame["inside"] = one.payload(partial(put_part, made, axes))
 
-    def _count_rows(self, iterations: np.ndarray, marks: list[int]) -> None:
-        """How many rows and marks each frame shows."""
-        for scene, frame in zip(self.scenes, self.payload["frames"], strict=True):
-            frame["rows"] = int(np.searchsorted(iterations, scene.iteration, side="right"))
-            frame["marks"] = int(np.searchsorted(marks, scene.iteration, side="right"))
+
+def weighed(mark: Mark, columns: StageColumns) -> Mark:
+    """Dots whose sizes say their weights: the script takes the largest ones back to `most` px."""
+    hover = {words: form for words, form in mark.hover.items() if "{log_density" not in form}  # a film has none
+    weight, share = mark.columns["weight"], INK * columns.num_particles / max(columns.drawn, 1)
+    if np.isnan(weight).any():
+        return mark._replace(hover={words: form for words, form in hover.items() if "{weight" not in form})
+    look = {**mark.look, "area": share, "most": float(mark.columns["size"].max(initial=0.0))}
+    drawn = {**mark.columns, "size": np.sqrt(weight * share).astype(np.float32)}
+    del drawn["weight"]
+    return mark._replace(columns=drawn, look=look, hover=hover)
 
 
 def _forecast(look: Look, frames: int, dots: int) -> float:
     inside = BYTES_INSIDE * look.inside
-    return 1.5 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + inside)
+    return 0.2 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + inside)
 
 
 def _write(job: Job) -> None:
@@ -325,32 +271,31 @@ HTML = Writer(
 )  # fmt: skip
 
 
-# The player of a race: its tiles in one figure, and one metric of all beside them.
-
-WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
 LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths": "solid"}
-MIN_PX = 620.0  # narrower tiles would have words over one another
 
 
 class RacePage(Player):
-    """The page of a race."""
+    """The page of a race: a tile for each entrant, and one metric of all beside them."""
 
-    what, least = "race", MIN_PX
+    what = "race"
+    film: RaceFilm
 
-    def __init__(self, film: RaceFilm, scenes: Iterable[RaceScene]) -> None:
-        super().__init__(film, scenes)
-        scenes = self.scenes
-        self.tiling = Tiling.fitting(len(scenes[0].tiles), WIDE_PX)
-        width, height = self.tiling.size
-        self.ratio = width / height
-        self.tiles = self._tiles()
-        self.figures = [self.tiles.figure]
-        self.payload = race_payload(scenes, self.tiling)
-        for scene, frame in zip(scenes, self.payload["frames"], strict=True):
-            frame |= self.tiles.said(scene.tiles)
-        self.payload["rows"] = []
-        if self.look.traces != NO_TRACES:
-            self._add_traces()
+    def pictures(self, scene: RaceScene) -> list[Picture]:
+        """The tiles, and the traces if they are wanted."""
+        tiles = tiles_of(self.look, scene)
+        if self.look.traces == NO_TRACES:
+            return tiles
+        traces = race_traces_of(self.look, self.film.histories, self.scenes[-1], scene)
+        return [*tiles, traces._replace(legend={f"line-{k}": title for k, title in enumerate(self.titles())})]
+
+    def add(self, made: Film16) -> None:
+        """The states above the tiles."""
+        for frame, scene in zip(self.frames, self.scenes, strict=True):
+            frame["states"] = [tile.state for tile in scene.tiles]
+
+    def titles(self) -> list[str]:
+        """Of the entrants."""
+        return [tile.title for tile in self.scenes[0].tiles]
 
     def legend(self) -> list[tuple[str, str, str]]:
         """The layers of the tiles."""
@@ -358,44 +303,3 @@ class RacePage(Player):
         colours, words = dict(style.tile_layers(self.look.dark, 0, scene.shows_theta)), tiles_legend(scene)
         colours["paths"] = colours[style.PATH_COLOURS[0]]
         return [(words[name], colours[name], LINES[name]) for name in self.look.layers if name in words]
-
-    def _tiles(self) -> RaceTiles:
-        view, first = RaceTiles(), self.scenes[0]
-        view.arrange(self.tiling)
-        view.draw(first)
-        view.say(first.tiles)
-        view.set_theme(self.look.dark, self.look.large_type)
-        for name, layers in view.layers.items():
-            for layer in layers:
-                layer.visible = name in self.look.layers
-        for name, source in {**view.sources, "words": view.words}.items():
-            self.named(source, name)
-        view.figure.update(sizing_mode="stretch_both", styles={})
-        return view
-
-    def _add_traces(self) -> None:
-        last = self.scenes[-1]
-        recipe = last.recipe
-        view, clock = RaceTraces([traced(recipe, self.look.traces)]), self.look.clock or CLOCK_OF[recipe.budget_unit]
-        view.unit = recipe.budget_unit
-        view.show([tile.trace for tile in last.tiles], last.floors, last.budget)
-        view.choose(clock)
-        view.set_theme(self.look.dark, self.look.large_type)
-        (panel,) = view.panels.values()
-        sources = view.sources[: len(last.tiles)]
-        for k, source in enumerate(sources):
-            self.named(source, f"traces-{k}")
-        self.named(panel.sources["fronts"], "fronts")
-        panel.figure.update(sizing_mode="stretch_both")
-        self.figures.append(panel.figure)
-        self.payload |= {"metric": SLOTS[0], "clock": clock}
-        self.payload["rows"] = [row_texts(source.data) for source in sources]
-        counted = CLOCK_OF[recipe.budget_unit]
-        for scene, frame in zip(self.scenes, self.payload["frames"], strict=True):
-            pairs = zip(sources, scene.tiles, strict=True)
-            frame["rows"] = [_seen(source.data[counted], tile.trace[counted][-1]) for source, tile in pairs]
-
-
-def _seen(spent: np.ndarray, now: float) -> int:
-    """How many rows of a trace are there when `now` has been spent."""
-    return int(np.searchsorted(spent, np.float32(now), side="right"))

@@ -26,27 +26,23 @@ from pmdviz.export.figure import (
     line,
     set_segments,
 )
-from pmdviz.export.options import RaceLook, traced
-from pmdviz.pictures import Picture
+from pmdviz.export.options import RaceLook
+from pmdviz.export.pictures import race_traces_of
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import (
-    CLOCK_OF,
     Columns,
     Place,
     RaceScene,
     places,
-    spans,
     tile_dots,
     tile_images,
     tile_lines,
     tile_paths,
     tile_points,
     tiles_legend,
-    traces_picture,
 )
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
-from pmdviz.scenes.trace_columns import UNKNOWN, clock_end
 from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, PATH_PX, SAMPLE, cut
 
 WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
@@ -67,7 +63,7 @@ class RacePicture(Drawing):
         self.traces: PicturePanel | None = None
         if beside:
             inks = {f"entrant-{k}": colour for k, colour in enumerate(style.entrant_colours(look.dark))}
-            make = partial(traces_of, look, histories, first)
+            make = partial(race_traces_of, look, histories, first)
             self.traces = PicturePanel(self.paper, rest, make, first, inks, top=TOP)
         self.panels = [self.tiles, *([self.traces] if self.traces else [])]
 
@@ -207,14 +203,3 @@ def _draw_line(drawn: Any, data: Columns) -> None:
 
 
 TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines
-
-
-def traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScene, scene: RaceScene) -> Picture:
-    """The chosen metric of all against the chosen clock, on the axes of the whole race."""
-    recipe, metric = first.recipe, traced(first.recipe, look.traces)
-    clock = look.clock or CLOCK_OF[recipe.budget_unit]
-    end = clock_end(clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit)
-    limits = spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
-    made = traces_picture([tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name])
-    unknown = all(np.isnan(history[metric.name]).all() for history in histories)
-    return made._replace(middle=UNKNOWN.format(metric.title) if unknown else "")

@@ -23,6 +23,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.files import static_text
+from pmdviz.render.canvas import MARKS
 from pmdviz.scenes import style
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
 
@@ -71,7 +72,7 @@ def describe_by_tag(figure: Figure) -> None:
     figure.js_on_change("tags", tell)
 
 
-MOVING_JS = static_text(Path(__file__).with_name("static") / "figures.js", "moving")
+MOVING_JS = MARKS + static_text(Path(__file__).with_name("static") / "figures.js", "moving")
 
 
 def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None:
@@ -200,7 +201,7 @@ def inside_script() -> str:
     """JavaScript that defines `inside_view(host)`, and nothing else."""
     palettes = {name: _inside_palette(style.theme(dark), dark) for name, dark in (("light", False), ("dark", True))}
     text = static_text(_STATIC / "inside.js")
-    inner = f"const PALETTES = {json.dumps(palettes)}\n{text}\nreturn inside_view"
+    inner = f"const PALETTES = {json.dumps(palettes)}\n{MARKS}{text}\nreturn inside_view"
     return f"const inside_view = (() => {{\n{inner}\n}})()\n"
 
 

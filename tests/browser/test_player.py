@@ -47,7 +47,6 @@ def opened(browser, player):
         page.goto(place.as_uri())
         frame = page.frames[-1] if framed else page.main_frame
         frame.wait_for_function("document.getElementById('shown')?.textContent.startsWith('1 of')")
-        frame.wait_for_function("Bokeh.documents[0].is_idle")
         return page, frame
 
     yield open_player
@@ -114,9 +113,9 @@ def test_keys_and_the_square_stage(opened, player):
     assert frame.evaluate("said") == ["Pause", "Play"]
     for size in ((1280, 720), (390, 844)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        frame.wait_for_function("document.documentElement.scrollWidth <= innerWidth && Bokeh.documents[0].is_idle")
+        frame.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         frame.wait_for_function(
-            "(({inner_width: w, inner_height: h}) => Math.abs(w - h) <= 1 && w > 240)(pmdviz.model('stage'))"
+            "(([x, y, w, h]) => Math.abs(w - h) <= 1 && w > 240)(document.getElementById('stage').pmdviz.box)"
         )
 
 
@@ -124,7 +123,8 @@ def test_keys_and_the_square_stage(opened, player):
 def test_a_race_in_a_frame(opened, tmp_path):
     race = pmdviz.race(["pmd:num_particles=100", "smc:num_particles=80,batch_size=100"], budget=1_000)
     page, frame = opened(True, place=race.export(tmp_path / "race.html", fps=30))
-    ends = "Bokeh.documents[0].get_model_by_name('film-fronts').data.x.map(Number)"
+    front = "document.getElementById('traces').pmdviz.picture.marks['front-{}'].columns.x[0]"
+    ends = f"[{front.format(0)}, {front.format(1)}].map(Math.round)"
     seen = {}
     for k, visited in ((0, [0, 0]), (4, [400, 400]), (10, [1000, 1000]), (0, [0, 0])):
         scrub(frame, k)

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from pmdviz.essay.build import DOT, HEIGHT, Scale, dots, draw, line, scales
+from pmdviz.essay.build import DOT, drawn, pictures_of
 from pmdviz.essay.pictures import PICTURES, computed, kept, rounded
+from pmdviz.render.canvas import picture_json
 from tests.support.tables import looped
-
-UP = Scale(0.0, 1.0, 100.0, 0.0, False)
 
 
 def close(one, two):
@@ -37,25 +36,26 @@ def test_everything_that_moves_has_one_state_for_each_value_and_begins_with_the_
     layers = [layer for panel in one["panels"] for layer in panel["layers"]]
     assert {len(layer["columns"]) for layer in layers} == {1, len(picture.values)}
     assert all(len(columns["x"]) == len(columns["y"]) for layer in layers for columns in layer["columns"])
-    picture = PICTURES[name]
-    for panel in kept()[name]["panels"]:
-        svg, paths = draw(panel, picture.start, "clip", 0)
-        assert all(len(each) == len(picture.values) and f'd="{each[picture.start]}"' in svg for each in paths)
-        assert svg.count("data-path") == len(paths) and "nan" not in svg and "inf" not in svg
+    for panel in one["panels"]:
+        states, made = pictures_of(panel, len(picture.values)), drawn(panel, picture.start, len(picture.values))
+        assert {len(states), len(made["changes"])} == {len(picture.values)} and made["changes"][picture.start] == {}
+        assert all({*state.legend} <= {*state.marks} and state.about.startswith(state.title) for state in states)
+        assert made["picture"] == picture_json(states[picture.start], lambda name, values, axis: values)
+        moving = {key for change in made["changes"] for key in change.get("marks", ())}
+        assert moving == {f"{k}" for k, layer in enumerate(panel["layers"]) if len(layer["columns"]) > 1}
 
 
-def test_scales_lines_and_dots_are_drawn_as_their_numbers_say():
-    across, up = scales(kept()["width"]["panels"][1])
-    assert across.log and across(across.low) < across(0.05) < across(across.high)
-    assert up(up.low) > up(up.high)
-    assert line({"x": [0, 1, 0], "y": [0, None, 1]}, UP, UP) == "M100.0 100.0M100.0 0.0"
-    log = Scale(0.1, 1.0, 100.0, 0.0, True)
-    assert line({"x": [0, 1], "y": [0.0, 1.0]}, UP, log) == "M0.0 0.0"
-    assert line({"x": [0], "y": [1e9]}, UP, UP) == f"M100.0 -{HEIGHT:.1f}"
-    found = dots({"x": [0, 1, 0.5], "y": [0, 0, 0], "size": [1.0, 4.0, 1e-6]}, UP, UP)
-    small, large = found
-    assert found == {small: "M100.0 100.0h0", large: "M0.0 100.0h0"}
-    assert 1.25**large / 1.25**small == pytest.approx(2, rel=0.25) and 1.25**small == pytest.approx(DOT, rel=0.13)
+def test_the_area_of_a_dot_is_its_weight_and_numbers_that_are_kept_have_five_digits():
+    columns = {"x": [0.0, 1.0], "y": [0.0, 0.0], "size": [1.0, 4.0]}
+    axis = {"label": "", "low": 0.0, "high": 1.0, "log": False}
+    panel = {
+        "title": "",
+        "x": axis,
+        "y": axis,
+        "layers": [{"name": "", "colour": "exact", "columns": [columns], "kind": "dots"}],
+    }
+    (picture,) = pictures_of(panel, 1)
+    assert picture.marks["0"].columns["size"] == [DOT, 2 * DOT]
     assert rounded({"a": np.array([1 / 3, np.nan, np.inf]), "b": True, "c": "x"}) == {
         "a": [0.33333, None, None], "b": True, "c": "x",
     }  # fmt: skip

@@ -1,4 +1,3 @@
-import importlib
 import json
 import re
 
@@ -11,9 +10,10 @@ from hypothesis.extra import numpy as arrays
 import pmdviz
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look
+from pmdviz.export.pictures import traces_of
 from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Numbers, Page, quantised, scale
 from pmdviz.scenes.columns import INK, LARGEST_DOT
-from tests.export.unpacking import unpacked
+from tests.export.unpacking import merged, opened, unpacked
 
 FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))
 
@@ -42,34 +42,43 @@ def page(run, scenes, **options):
     return Page(Film(run, Look.checked(options)), scenes)
 
 
-def test_the_payload_holds_every_frame_and_positions_that_stay_once(run, scenes):
-    payload = page(run, scenes).payload
-    numbers = unpacked(payload["numbers"])
+def test_a_column_that_grows_is_stored_once_when_the_longest_comes_first():
+    numbers = Numbers()
+    long, other = np.array([1, 2, 3, 4], np.uint16), np.array([1, 2, 5], np.uint16)
+    assert [numbers.put(each, "x") for each in (long, long[:2], long[:0], other)] == [[0, 4], [0, 2], [0, 0], [4, 3]]
+    assert unpacked(numbers.text()).tolist() == [*long, *other]
+
+
+@pytest.mark.parametrize("traces", ["tv", "kl"])
+def test_the_payload_holds_the_pictures_of_every_frame(run, scenes, traces):
+    made = page(run, scenes, traces=traces)
+    payload, last = made.payload, made.scenes[-1]
     assert len(payload["frames"]) == 7
-
-    def column(frame, name, axis):
-        start, length = frame[name]
-        low, step = payload["scales"][axis]
-        found = numbers[start : start + length]
-        return np.where(found == GAP, np.nan, low + step * found)
-
     for frame, scene in zip(payload["frames"], scenes, strict=True):
+        stage, lines = opened(payload, frame), opened(payload, frame, 1)
         dots, line = scene.columns.particles, scene.columns.approximate
-        for name, axis, expected in [
-            ("x", "x", dots["x"]), ("y", "y", dots["y"]), ("size", "size", np.sqrt(dots["weight"] * frame["share"])),
-            ("line_x", "x", line["x"]), ("line_y", "y", line["y"]),
-        ]:  # fmt: skip
-            np.testing.assert_allclose(column(frame, name, axis), expected, atol=payload["scales"][axis][1])
+        found, look = stage["marks"]["particles"]["columns"], stage["marks"]["particles"]["look"]
+        assert look["area"] == pytest.approx(INK) and look["most"] == dots["size"].max() <= LARGEST_DOT
+        np.testing.assert_allclose(np.minimum(found["size"], look["most"]), dots["size"], atol=1e-3)
+        np.testing.assert_allclose(found["size"] ** 2 / look["area"], dots["weight"], atol=1e-5)
+        for mark, expected in ((found, dots), (stage["marks"]["approximate"]["columns"], line)):
+            for name in ("x", "y"):
+                np.testing.assert_allclose(mark[name], expected[name], atol=2e-4)
         assert frame["words"] == scene.words
-        assert frame["share"] == pytest.approx(INK)
-        assert frame["largest"] == dots["size"].max() <= LARGEST_DOT
-        assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
-        assert frame["marks"] == len(scene.marks)
-    frames = page(run, scenes).payload["frames"]
-    for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
+        drawn = traces_of(made.film, last, scene)
+        assert {*lines["marks"]} == {*drawn.marks} and lines["legend"] == drawn.legend
+        for key, mark in drawn.marks.items():
+            for side in ("x", "y"):
+                column = mark.look.get(side, side)
+                expected = np.asarray(mark.columns[column], float)
+                np.testing.assert_allclose(lines["marks"][key]["columns"][column], expected, rtol=1e-3, atol=1e-4)
+    places = [
+        merged(payload["pictures"][0], frame["pictures"][0])["marks"]["particles"]["columns"]["x"]
+        for frame in payload["frames"]
+    ]
+    for before, after, scene in zip(places, places[1:], scenes[1:], strict=False):
         between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
-        still = not between & {scene.iteration - 1, scene.iteration}
-        assert (before["x"] == frame["x"]) == still
+        assert (before == after) == (not between & {scene.iteration - 1, scene.iteration})
 
 
 def test_the_payload_holds_the_paths_of_a_method():
@@ -77,17 +86,15 @@ def test_the_payload_holds_the_paths_of_a_method():
     film = Film(made, Look.checked({}))
     some = [*film.scenes()]
     payload = Page(film, some).payload
-    numbers = unpacked(payload["numbers"])
-    for axis, name in (("x", "x0"), ("y", "y1"), ("alpha", "alpha")):
-        start, length = payload["frames"][-1][name]
-        low, step = payload["scales"][axis]
-        expected = some[-1].columns.paths[name]
-        np.testing.assert_allclose(low + step * numbers[start : start + length], expected, atol=step)
-    assert "x0" not in payload["frames"][0], "before the first step there are none"
+    found = opened(payload, payload["frames"][-1])["marks"]["paths"]["columns"]
+    for name in ("x0", "y1", "alpha"):
+        np.testing.assert_allclose(found[name], some[-1].columns.paths[name], atol=2e-4)
+    assert not len(opened(payload, payload["frames"][0])["marks"]["paths"]["columns"]["x0"]), (
+        "none before the first step"
+    )
 
 
 def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_nothing(run, scenes, tmp_path):
-    importlib.import_module("panel_material_ui")  # as in the app: Panel adds scripts of its own to Bokeh's
     text = page(run, scenes).html()
     assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
     assert "import pmdviz" in text and "iteration 0, 0 of 1,200 observations used" in text
@@ -120,8 +127,8 @@ def test_every_frame_has_its_step_in_numbers_that_add_up(made):
     def read(place):
         start, length, *scale = place["at"]
         if scale:
-            found = numbers[start : start + length]
-            return np.where(found == GAP, np.nan, scale[0] + scale[1] * found)
+            found, (low, step) = numbers[start : start + length], made.payload["scales"][scale[0]]
+            return np.where(found == GAP, np.nan, low + step * found)
         low, high = np.split(numbers[start : start + length].astype(np.uint32), 2)
         return (high << 16 | low).view(np.float32)
 
@@ -137,15 +144,16 @@ def test_every_frame_has_its_step_in_numbers_that_add_up(made):
         np.testing.assert_allclose(terms, told["total"][0], atol=2e-4)
         np.testing.assert_allclose(read(kept["dots"]["x"]), told["dots"]["x"], atol=1e-3)
         np.testing.assert_allclose(read(kept["dots"]["weight"]), told["dots"]["weight"], rtol=5e-4)
-        assert kept["lines"]["after"]["x"]["at"][:2] == frame["line_x"]  # stored once
+        drawn = merged(made.payload["pictures"][0], frame["pictures"][0])["marks"]["approximate"]["columns"]
+        assert kept["lines"]["after"]["x"] == drawn["x"]  # stored once
         assert len(told["dots"]["row"]) <= INSIDE_DOTS + 1
     assert all(scene.step is None for scene in made.scenes)  # the frames are let go of
 
 
 def test_the_page_has_the_panel_and_its_script_unless_it_is_left_out(made, run):
     text = made.html()
-    assert '<details id="inside">' in text and "inside_view = " in text and "pmdviz-pick" in text
+    assert made.payload["inside"] and "inside_view = " in text
     without = with_steps(run, inside=False)
     assert without.insides == [] and not any("inside" in frame for frame in without.payload["frames"])
     plain = without.html()
-    assert '<details id="inside">' not in plain and "inside_view = " not in plain and len(plain) < len(text)
+    assert not without.payload["inside"] and "inside_view = " not in plain and len(plain) < len(text)

@@ -11,7 +11,8 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
-from pmdviz.export.player import GAP, RacePage
+from pmdviz.export.pictures import tiles_of
+from pmdviz.export.player import RacePage
 from pmdviz.export.writers import picture_of
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling
@@ -19,7 +20,7 @@ from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
 from tests.export.conftest import KINDS
-from tests.export.unpacking import unpacked
+from tests.export.unpacking import merged, opened
 from tests.support.tables import looped
 
 METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
@@ -179,25 +180,24 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
 
 
 def test_the_player_holds_every_frame_of_every_tile(race, scenes):
-    page = RacePage(film(race, clock="density_evaluations"), scenes)
-    payload, numbers = page.payload, unpacked(page.payload["numbers"])
-    page.tiles.draw(scenes[2])
-    frame = payload["frames"][2]
-
-    def column(name, axis):
-        parts = [numbers[start : start + length] for start, length in (tile[name] for tile in frame["tiles"])]
-        low, step = payload["scales"][axis]
-        return np.concatenate([np.where(part == GAP, np.nan, low + step * part) for part in parts])
-
-    for name, axis in [("x", "x"), ("y", "y"), ("size", "size")]:
-        drawn = np.concatenate([page.tiles.sources[f"particles-{k}"].data[name] for k in range(4)])
-        np.testing.assert_allclose(column(name, axis), drawn, atol=payload["scales"][axis][1])
-    line = np.concatenate([page.tiles.sources[f"approximate-{k}"].data["x"] for k in range(4)])
-    np.testing.assert_allclose(
-        *(x[~np.isnan(x)] for x in (column("line_x", "x"), line)), atol=payload["scales"]["x"][1]
-    )
-    assert [len(tile.trace["visited"]) for tile in scenes[2].tiles] == frame["rows"]
-    assert payload["frames"][-1]["tiles"][1] == payload["frames"][-2]["tiles"][1]  # one that has ended is stored once
+    made = film(race, clock="density_evaluations")
+    page = RacePage(made, scenes)
+    payload, frame = page.payload, page.payload["frames"][2]
+    drawn = tiles_of(made.look, scenes[2])
+    for k, (expected, tile) in enumerate(zip(drawn, scenes[2].tiles, strict=True)):
+        picture = opened(payload, frame, k)
+        assert payload["titles"][k] == tile.title and frame["states"][k] == tile.state
+        assert picture["marks"]["approximate"]["role"] == f"entrant-{k}" and picture["x"]["ticks"] == []
+        for key, names in (("particles", ("x", "y", "size")), ("approximate", ("x", "y"))):
+            for name in names:
+                found = picture["marks"][key]["columns"][name]
+                np.testing.assert_allclose(found, expected.marks[key].columns[name], atol=1e-3)
+    traces = opened(payload, frame, 4)
+    assert [len(traces["marks"][f"line-{k}"]["columns"]["tv"]) for k in range(4)] == [
+        len(tile.trace["visited"]) for tile in scenes[2].tiles
+    ]
+    one, two = ([merged(payload["pictures"][1], each["pictures"][1])][0] for each in payload["frames"][-2:])
+    assert one == two  # one that has ended is stored once
     text = page.html()
     assert "import pmdviz" in text and "density_evaluations" in json.dumps(payload) and "approximate" in text
 

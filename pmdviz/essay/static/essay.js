@@ -1,21 +1,26 @@
 // == begin: Before anything is laid out: sliders are there only where a script can answer them.
 document.documentElement.classList.add("scripted")
-// == essay: Each slider chooses one of the values for which everything was computed: paths, numbers, and words for a screen reader.
+// == essay: Each slider chooses one of the values for which everything was computed: pictures, numbers, and words for a screen
+// reader.
 const pictures = JSON.parse(document.getElementById("pictures").textContent)
+const theme = document.getElementById("theme"), wish = matchMedia("(prefers-color-scheme: dark)")
+const is_dark = () => (document.documentElement.dataset.theme ?? (wish.matches ? "dark" : "light")) === "dark"
+const borders = {left: 58, right: 16, bottom: 46}
 
 function show(name, k) {
-  const { paths, numbers, values, told } = pictures[name], figure = document.getElementById(`picture-${name}`)
-  for (const path of figure.querySelectorAll("[data-path]")) path.setAttribute("d", paths[path.dataset.path][k])
+  const {panels, numbers, values, told} = pictures[name]
+  document.querySelectorAll(`#picture-${name} canvas`).forEach((canvas, at) => {
+    const {picture, changes} = panels[at]
+    pmdvizDraw(canvas, pmdvizMerged(picture, changes[k]), {theme: is_dark() ? "dark" : "light", borders})
+  })
   for (const output of document.querySelectorAll(`output[for="${name}"]`))
     output.textContent = "value" in output.dataset ? values[k] : numbers[output.dataset.number][k]
   document.getElementById(name).setAttribute("aria-valuetext", told[k])
 }
 
-for (const name in pictures) {
-  const slider = document.getElementById(name)
-  slider.addEventListener("input", () => show(name, slider.valueAsNumber))
-  show(name, slider.valueAsNumber) // a reload keeps where sliders were
-}
+const show_all = () => { for (const name in pictures) show(name, document.getElementById(name).valueAsNumber) }
+for (const name in pictures) document.getElementById(name).addEventListener("input", (event) => show(name, event.target.valueAsNumber))
+for (const canvas of document.querySelectorAll(".panels canvas")) pmdvizWatch(canvas)
 
 // The app itself, where it serves this page: in a frame, once somebody asks for it.
 for (const button of document.querySelectorAll("[data-frame]"))
@@ -28,9 +33,10 @@ for (const button of document.querySelectorAll("[data-frame]"))
     frame.focus()
   })
 
-const theme = document.getElementById("theme"), wish = matchMedia("(prefers-color-scheme: dark)")
-const is_dark = () => (document.documentElement.dataset.theme ?? (wish.matches ? "dark" : "light")) === "dark"
-const name_theme = () => { theme.textContent = is_dark() ? "Light theme" : "Dark theme" }
+const name_theme = () => {
+  theme.textContent = is_dark() ? "Light theme" : "Dark theme"
+  show_all()
+}
 theme.addEventListener("click", () => {
   document.documentElement.dataset.theme = is_dark() ? "light" : "dark"
   name_theme()

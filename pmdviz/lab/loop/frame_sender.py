@@ -13,6 +13,7 @@ from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
 from pmdviz.lab.css import EXPLAIN, MAKE, static
+from pmdviz.render.canvas import MOTION
 from pmdviz.scenes.columns import pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
@@ -52,7 +53,7 @@ class Acknowledge(DataModel):
 
 HELP = MAKE + static("frames.js", "help")
 ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("frames.js", "ears")
-ON_PARCEL = static("frames.js", "glide", "unpack")
+ON_PARCEL = MOTION + static("frames.js", "glide", "unpack")
 ON_WORDS = EXPLAIN + static("frames.js", "timeline", "words")
 ON_COPIES = static("frames.js", "copy")
 

@@ -1,24 +1,16 @@
-// == moving: Paint what moves straight from the columns of a frame. BokehJS gives them to five glyphs a layer (selected, muted, ...)
+// == moving: Paint what moves straight from the columns of a frame, by the functions of render/canvas.js. BokehJS gives them to five glyphs a layer (selected, muted, ...)
 // with an index of all points each, and rewrites a stylesheet at every paint: that is most of a frame's time. Its own
 // glyphs, which the pointer asks, follow a few times a second.
-const SETTLE_MS = 400, SHADES = 33
+const SETTLE_MS = 400
 const value = (spec) => spec !== null && typeof spec === "object" && "value" in spec ? spec.value : spec
 
 const screen = (view, columns, x, y) => view.coordinates.map_to_screen(columns[x.field], columns[y.field])
 
-// A picture of the frame's size lies on whole pixels of the canvas: where its origin is, and the canvas's own transform.
+// Where the frame's pixels lie on the canvas, and the canvas's own transform.
 function film_place(ctx, view) {
   const {x, y, width, height} = view.plot_view.frame.bbox, {a: ratio, e, f} = ctx.getTransform()
   const left = Math.floor(x * ratio + e), top = Math.floor(y * ratio + f)
   return {ratio, left, top, dx: e - left, dy: f - top, wide: Math.ceil(width * ratio) + 1, high: Math.ceil(height * ratio) + 1}
-}
-
-function put_film(ctx, canvas, place, x, y, w, h) {
-  ctx.save()
-  ctx.resetTransform()
-  ctx.globalAlpha = 1
-  ctx.drawImage(canvas, x, y, w, h, place.left + x, place.top + y, w, h)
-  ctx.restore()
 }
 
 // A line that stands still is painted twice; from then on it is a picture.
@@ -37,115 +29,28 @@ function line(ctx, view, glyph, columns) {
     g.setTransform(place.ratio, 0, 0, place.ratio, place.dx, place.dy)
     stroke(g, view, glyph, columns)
   }
-  put_film(ctx, kept.canvas, place, 0, 0, place.wide, place.high)
+  ctx.save()
+  ctx.resetTransform()
+  ctx.globalAlpha = 1
+  ctx.drawImage(kept.canvas, place.left, place.top)
+  ctx.restore()
 }
 
 function stroke(ctx, view, glyph, columns) {
-  const [sx, sy] = screen(view, columns, glyph.x, glyph.y)
-  ctx.strokeStyle = value(glyph.line_color)
-  ctx.globalAlpha = value(glyph.line_alpha)
-  ctx.lineWidth = value(glyph.line_width)
-  ctx.setLineDash(value(glyph.line_dash))
-  ctx.lineJoin = "bevel"
-  ctx.beginPath()
-  let drawing = false
-  for (let i = 0; i < sx.length; i++) {
-    const here = isFinite(sx[i] + sy[i])
-    if (here && drawing) ctx.lineTo(sx[i], sy[i])
-    else if (here) ctx.moveTo(sx[i], sy[i])
-    drawing = here
-  }
-  ctx.stroke()
+  const [colour, alpha, width, dash] = [glyph.line_color, glyph.line_alpha, glyph.line_width, glyph.line_dash].map(value)
+  paint_line(ctx, ...screen(view, columns, glyph.x, glyph.y), {colour, alpha, width, dash})
 }
 
-// Segments of one colour and about one opacity are one stroke: a tail of a thousand would be a thousand.
 function segments(ctx, view, glyph, columns) {
-  const {palette, low, high} = glyph.line_color.transform, step = (high - low) / palette.length
-  const kinds = columns[glyph.line_color.field], alpha = columns[glyph.line_alpha.field], strokes = new Map()
-  const [x0, y0] = screen(view, columns, glyph.x0, glyph.y0), [x1, y1] = screen(view, columns, glyph.x1, glyph.y1)
-  for (let i = 0; i < x0.length; i++) {
-    if (!isFinite(x0[i] + y0[i] + x1[i] + y1[i])) continue
-    const kind = Math.min(palette.length - 1, Math.max(0, Math.floor((kinds[i] - low) / step)))
-    const key = kind * SHADES + Math.round(alpha[i] * (SHADES - 1))
-    if (!strokes.has(key)) strokes.set(key, new Path2D())
-    strokes.get(key).moveTo(x0[i], y0[i])
-    strokes.get(key).lineTo(x1[i], y1[i])
-  }
-  ctx.lineWidth = value(glyph.line_width)
-  for (const [key, path] of strokes) {
-    ctx.strokeStyle = palette[Math.floor(key / SHADES)]
-    ctx.globalAlpha = key % SHADES / (SHADES - 1)
-    ctx.stroke(path)
-  }
+  const ends = [...screen(view, columns, glyph.x0, glyph.y0), ...screen(view, columns, glyph.x1, glyph.y1)]
+  const look = {palette: glyph.line_color.transform.palette, width: value(glyph.line_width)}
+  paint_segments(ctx, ends, columns[glyph.line_color.field], columns[glyph.line_alpha.field], look)
 }
 
-// Dots of one colour as pixels: 1,500 circles take the canvas 3 ms, this a tenth of it. Where dots lie over one another
-// what shines through is multiplied, as the canvas would.
 function dots(ctx, view, glyph, columns) {
-  const [sx, sy] = screen(view, columns, glyph.x, glyph.y), size = glyph.size.field ? columns[glyph.size.field] : null
-  const place = film_place(ctx, view), {ratio, dx, dy, wide, high} = place, film = view.film ??= new_film()
-  if (wide < 2 || high < 2 || value(glyph.fill_color) == null) return
-  const at = (i) => [ratio * sx[i] + dx, ratio * sy[i] + dy, ratio * (size ? size[i] : value(glyph.size)) / 2]
-  const box = [wide, high, -1, -1]  // what the dots take up
-  for (let i = 0; i < sx.length; i++) {
-    const [x, y, r] = at(i)
-    if (!(r > 0) || !isFinite(x + y)) continue
-    box[0] = Math.min(box[0], x - r)
-    box[1] = Math.min(box[1], y - r)
-    box[2] = Math.max(box[2], x + r)
-    box[3] = Math.max(box[3], y + r)
-  }
-  const x0 = Math.max(0, Math.floor(box[0]) - 1), x1 = Math.min(wide - 1, Math.ceil(box[2]))
-  const y0 = Math.max(0, Math.floor(box[1]) - 1), y1 = Math.min(high - 1, Math.ceil(box[3]))
-  if (x1 < x0 || y1 < y0) return
-  film.clear(wide, high, y0, y1)
-  const shade = film.colour(value(glyph.fill_color)), opacity = value(glyph.fill_alpha)
-  for (let i = 0; i < sx.length; i++) {
-    const [x, y, r] = at(i)
-    if (r > 0 && isFinite(x + y)) disc(film.pixels, wide, high, x, y, r, shade, opacity)
-  }
-  const [w, h] = [x1 - x0 + 1, y1 - y0 + 1]
-  film.put(x0, y0, w, h)
-  put_film(ctx, film.canvas, place, x0, y0, w, h)
-}
-
-function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
-  const left = Math.max(0, Math.floor(cx - r - 0.5)), right = Math.min(wide - 1, Math.ceil(cx + r))
-  const top = Math.max(0, Math.floor(cy - r - 0.5)), bottom = Math.min(high - 1, Math.ceil(cy + r))
-  for (let y = top; y <= bottom; y++) {
-    const dy = y + 0.5 - cy
-    for (let x = left, k = y * wide + left; x <= right; x++, k++) {
-      const dx = x + 0.5 - cx, inside = r + 0.5 - Math.sqrt(dx * dx + dy * dy)
-      if (inside <= 0) continue
-      const through = (255 - (pixels[k] >>> 24)) * (1 - opacity * Math.min(1, inside))
-      pixels[k] = (255.5 - through | 0) << 24 | shade
-    }
-  }
-}
-
-// Pixels of a frame's size. A canvas has bytes red, green, blue, opacity; all our machines put the low one first.
-function new_film() {
-  const canvas = document.createElement("canvas"), g = canvas.getContext("2d", {willReadFrequently: true})
-  let image = null, said = "", shade = 0
-  return {
-    canvas,
-    clear(width, height, first, last) {
-      if (canvas.width !== width || canvas.height !== height || !image) {
-        Object.assign(canvas, {width, height})
-        image = g.createImageData(width, height)
-        this.pixels = new Uint32Array(image.data.buffer)
-      } else this.pixels.fill(0, first * width, (last + 1) * width)
-    },
-    colour(words) {
-      if (words !== said) {
-        said = g.fillStyle = words
-        const [red, green, blue] = [1, 3, 5].map((k) => parseInt(g.fillStyle.slice(k, k + 2), 16))
-        shade = blue << 16 | green << 8 | red
-      }
-      return shade
-    },
-    put(x, y, width, height) { g.putImageData(image, 0, 0, x, y, width, height) },
-  }
+  const [x, y] = screen(view, columns, glyph.x, glyph.y), size = glyph.size.field ? columns[glyph.size.field] : value(glyph.size)
+  const {x: left, y: top, width, height} = view.plot_view.frame.bbox
+  paint_dots(ctx, view.film ??= new_film(), [left, top, width, height], x, y, size, {colour: value(glyph.fill_color), alpha: value(glyph.fill_alpha)})
 }
 
 // A glyph that looks the way one of these paints it, or null: then Bokeh goes on painting it.

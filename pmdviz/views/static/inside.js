@@ -66,18 +66,6 @@ function signed(text) {
 // The pictures of a step on canvases: where its dots lie, and what each term does to them.
 const LONGEST = 0.16, MOST_ARROWS = 90, DEAD = 8  // an arrow's share of the side; arrows drawn; nats below that nobody sees
 
-function sharp(canvas) {
-  const {clientWidth: width, clientHeight: height} = canvas, ratio = window.devicePixelRatio || 1
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio)
-    canvas.height = Math.round(height * ratio)
-  }
-  const ink = canvas.getContext("2d")
-  ink.setTransform(ratio, 0, 0, ratio, 0, 0)
-  ink.clearRect(0, 0, width, height)
-  return {ink, width, height}
-}
-
 // Pixels of coordinates: a square in the middle for a plane, all of the canvas for a curve.
 function mapping(size, x, y, equal) {
   const side = Math.min(size.width, size.height)
@@ -100,23 +88,8 @@ function framed({ink}, map, colours) {
   ink.clip()
 }
 
-// Lines with gaps (NaN) between them.
-function draw_lines({ink}, map, line, colour, {width = 1.5, dash = [], opacity = 1} = {}) {
-  if (!line?.x) return
-  ink.save()
-  ink.globalAlpha = opacity
-  ink.strokeStyle = colour
-  ink.lineWidth = width
-  ink.setLineDash(dash)
-  ink.beginPath()
-  let down = false
-  for (let i = 0; i < line.x.length; i++) {
-    if (Number.isNaN(line.x[i]) || Number.isNaN(line.y[i])) { down = false; continue }
-    down ? ink.lineTo(map.X(line.x[i]), map.Y(line.y[i])) : ink.moveTo(map.X(line.x[i]), map.Y(line.y[i]))
-    down = true
-  }
-  ink.stroke()
-  ink.restore()
+function draw_lines({ink}, map, line, colour, {opacity = 1, width = 1.5, dash} = {}) {
+  if (line?.x) paint_line(ink, line.x.map(map.X), line.y.map(map.Y), {colour, alpha: opacity, width, dash})
 }
 
 function draw_dot(ink, x, y, radius, colour, opacity = 1) {

@@ -1,0 +1,1 @@
+"""Renderers of pictures that know no scene."""

@@ -1,0 +1,635 @@
+// == marks: What lies in pictures, painted at places that are pixels already. The pictures of the lab, which Bokeh lays out, use
+// these too.
+const SHADES = 33
+
+// A canvas whose own pixels are those of the screen, cleared: its context in CSS pixels, and its size.
+function sharp(canvas) {
+  const {clientWidth: width, clientHeight: height} = canvas, ratio = globalThis.devicePixelRatio || 1
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)]
+  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, {width: wide, height: high})
+  const ink = canvas.getContext("2d")
+  ink.setTransform(ratio, 0, 0, ratio, 0, 0)
+  ink.clearRect(0, 0, width, height)
+  return {ink, width, height, ratio}
+}
+
+// A line with gaps where a number is missing.
+function paint_line(ink, x, y, {colour, alpha = 1, width = 2, dash = []}) {
+  ink.strokeStyle = colour
+  ink.globalAlpha = alpha
+  ink.lineWidth = width
+  ink.setLineDash(dash)
+  ink.lineJoin = "bevel"
+  ink.beginPath()
+  let drawing = false
+  for (let i = 0; i < x.length; i++) {
+    const here = isFinite(x[i] + y[i])
+    if (here && drawing) ink.lineTo(x[i], y[i])
+    else if (here) ink.moveTo(x[i], y[i])
+    drawing = here
+  }
+  ink.stroke()
+  ink.setLineDash([])
+  ink.globalAlpha = 1
+}
+
+// Segments of one colour and about one opacity are one stroke: a tail of a thousand would be a thousand.
+function paint_segments(ink, [x0, y0, x1, y1], kinds, alpha, {palette, width}) {
+  const strokes = new Map()
+  for (let i = 0; i < x0.length; i++) {
+    if (!isFinite(x0[i] + y0[i] + x1[i] + y1[i])) continue
+    const kind = Math.min(palette.length - 1, Math.max(0, Math.round(kinds[i])))
+    const key = kind * SHADES + Math.round(alpha[i] * (SHADES - 1))
+    if (!strokes.has(key)) strokes.set(key, new Path2D())
+    strokes.get(key).moveTo(x0[i], y0[i])
+    strokes.get(key).lineTo(x1[i], y1[i])
+  }
+  ink.lineWidth = width
+  for (const [key, path] of strokes) {
+    ink.strokeStyle = palette[Math.floor(key / SHADES)]
+    ink.globalAlpha = key % SHADES / (SHADES - 1)
+    ink.stroke(path)
+  }
+  ink.globalAlpha = 1
+}
+
+// Dots of one colour as pixels: 1,500 circles take the canvas 3 ms, this a tenth of it. Where dots lie over one another
+// what shines through is multiplied, as the canvas would. `frame` [x, y, width, height] holds all that is seen; `film` is kept
+// by the caller from one picture to the next, and `size` is one diameter or an array of them.
+function paint_dots(ink, film, frame, x, y, size, {colour, alpha = 1, most = Infinity}) {
+  const {a: ratio, e, f} = ink.getTransform(), [left, top] = [Math.floor(frame[0] * ratio + e), Math.floor(frame[1] * ratio + f)]
+  const [wide, high] = [Math.ceil(frame[2] * ratio) + 1, Math.ceil(frame[3] * ratio) + 1]
+  if (wide < 2 || high < 2 || !colour) return
+  const n = x.length, cx = film.room(0, n), cy = film.room(1, n), radius = film.room(2, n)
+  let [x0, y0, x1, y1] = [wide, high, -1, -1]  // what the dots take up
+  for (let i = 0; i < n; i++) {
+    const r = radius[i] = ratio * Math.min(most, size.length === undefined ? size : size[i]) / 2
+    cx[i] = ratio * x[i] + e - left
+    cy[i] = ratio * y[i] + f - top
+    if (!(r > 0) || !isFinite(cx[i] + cy[i])) { radius[i] = 0; continue }
+    x0 = Math.min(x0, cx[i] - r)
+    y0 = Math.min(y0, cy[i] - r)
+    x1 = Math.max(x1, cx[i] + r)
+    y1 = Math.max(y1, cy[i] + r)
+  }
+  x0 = Math.max(0, Math.floor(x0) - 1)
+  y0 = Math.max(0, Math.floor(y0) - 1)
+  x1 = Math.min(wide - 1, Math.ceil(x1))
+  y1 = Math.min(high - 1, Math.ceil(y1))
+  if (x1 < x0 || y1 < y0) return
+  film.clear(wide, high, y0, y1)
+  const shade = film.colour(colour), [w, h] = [x1 - x0 + 1, y1 - y0 + 1]
+  for (let i = 0; i < n; i++) if (radius[i] > 0) disc(film.pixels, wide, high, cx[i], cy[i], radius[i], shade, alpha)
+  film.put(x0, y0, w, h)
+  ink.save()
+  ink.resetTransform()
+  ink.drawImage(film.canvas, x0, y0, w, h, left + x0, top + y0, w, h)
+  ink.restore()
+}
+
+function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
+  const left = Math.max(0, Math.floor(cx - r - 0.5)), right = Math.min(wide - 1, Math.ceil(cx + r))
+  const top = Math.max(0, Math.floor(cy - r - 0.5)), bottom = Math.min(high - 1, Math.ceil(cy + r))
+  for (let y = top; y <= bottom; y++) {
+    const dy = y + 0.5 - cy
+    for (let x = left, k = y * wide + left; x <= right; x++, k++) {
+      const dx = x + 0.5 - cx, inside = r + 0.5 - Math.sqrt(dx * dx + dy * dy)
+      if (inside <= 0) continue
+      const through = (255 - (pixels[k] >>> 24)) * (1 - opacity * Math.min(1, inside))
+      pixels[k] = (255.5 - through | 0) << 24 | shade
+    }
+  }
+}
+
+// Pixels of a frame's size. A canvas has bytes red, green, blue, opacity; all our machines put the low one first.
+function new_film() {
+  const canvas = document.createElement("canvas"), g = canvas.getContext("2d", {willReadFrequently: true}), rooms = []
+  let image = null, said = "", shade = 0
+  return {
+    canvas,
+    room(k, n) { return rooms[k]?.length >= n ? rooms[k] : rooms[k] = new Float64Array(n) },
+    clear(width, height, first, last) {
+      if (canvas.width !== width || canvas.height !== height || !image) {
+        Object.assign(canvas, {width, height})
+        image = g.createImageData(width, height)
+        this.pixels = new Uint32Array(image.data.buffer)
+      } else this.pixels.fill(0, first * width, (last + 1) * width)
+    },
+    colour(words) {
+      if (words !== said) {
+        said = g.fillStyle = words
+        const [red, green, blue] = [1, 3, 5].map((k) => parseInt(g.fillStyle.slice(k, k + 2), 16))
+        shade = blue << 16 | green << 8 | red
+      }
+      return shade
+    },
+    put(x, y, width, height) { g.putImageData(image, 0, 0, x, y, width, height) },
+  }
+}
+// == motion: Dots on their way from one frame to the next: row k comes from row origin[k], or from nowhere (-1) and grows.
+const MOVING = ["x", "y", "size"]
+
+function starts(from, to, origin) {
+  const n = to.x.length, start = Object.fromEntries(MOVING.map((name) => [name, new Float32Array(n)]))
+  for (let k = 0; k < n; k++) {
+    const o = origin[k] < from.x.length ? origin[k] : -1
+    for (const name of MOVING) start[name][k] = o >= 0 ? from[name][o] : name === "size" ? 0 : to[name][k]
+  }
+  return start
+}
+
+// `t` in 0 .. 1 of the way.
+function on_the_way(start, to, t) {
+  const share = t * t * (3 - 2 * t), now = {...to}
+  for (const name of MOVING) now[name] = start[name].map((value, k) => value + share * (to[name][k] - value))
+  return now
+}
+// == picture: A picture of pmdviz/pictures.py, as `picture_json` writes it, on a canvas.
+//
+//   pmdvizDraw(canvas, picture, {theme, large, borders, previous, t})   paints it; the canvas has the size that its style gives it
+//     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words},
+//               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
+//     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
+//               without `top` as much as title and legend take
+//     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. With `ids` a dot comes from the one of
+//               its id, else from the one of its row.
+//     returns   {box, X, Y, colour}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
+//               role to its colour; also canvas.pmdviz
+//   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
+//               double click goes back) and the size of the canvas; `tap(x, y, per)` is told where it was clicked
+//   pmdvizMerged(picture, change)      the picture with what a change has in its place; null leaves something out
+const AREA_ALPHA = 0.16, WIPE = 0.75  // opacity of areas that do not say theirs, and of paper below words
+const REACH = 9, CLICK = 4, FEW = 40  // px around a dot that answers; px that a click may move; points of which no picture is kept
+const known = new WeakMap()
+const span_of = (axis, own) => own ?? [axis.low, axis.high]
+
+function pmdvizMerged(base, change) {
+  if (change === undefined) return base
+  if (change === null || typeof change !== "object" || Array.isArray(change) || ArrayBuffer.isView(change)) return change
+  const both = {...base}
+  for (const [name, part] of Object.entries(change)) {
+    if (part === null) delete both[name]
+    else both[name] = pmdvizMerged(both[name], part)
+  }
+  return both
+}
+
+function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = BORDERS[large ? "large" : "usual"], previous = null, t = 1} = {}) {
+  let state = known.get(canvas)
+  if (!state) known.set(canvas, state = {films: {}, rooms: {}, kept: {}, span: {}})
+  Object.assign(state, {picture, options: {theme, large, borders, previous, t}})
+  const paper = sharp(canvas), {ink, width, height} = paper
+  if (width < 1 || height < 1) return null
+  const px = large ? LARGE_PX : TEXT_PX, top = borders.top ?? head(ink, picture, width, px)
+  const map = mapping(picture, paper, {...borders, top}, state.span), colours = PALETTES[theme]
+  const pen = {ink, map, state, colours, paper, px, colour: (role) => colours.roles[role] ?? colours.roles.text}
+  paint_ground(pen, picture, theme)
+  ink.save()
+  ink.beginPath()
+  ink.rect(...map.box)
+  ink.clip()
+  const moved = previous && t < 1 ? on_their_way(picture, previous, t) : picture.marks
+  const above = Object.entries(moved).filter(([key, mark]) => (mark.kind === "signs" && !mark.look.edge ? true : (paint(pen, key, mark), false)))
+  paint_words(pen, picture)
+  ink.restore()
+  for (const [key, mark] of above) paint(pen, key, mark)  // a sign in front of a line is seen whole
+  if (picture.about && canvas.getAttribute("aria-label") !== picture.about) {
+    canvas.setAttribute("role", "img")
+    canvas.setAttribute("aria-label", picture.about)
+  }
+  return canvas.pmdviz = {box: map.box, X: map.X, Y: map.Y, colour: pen.colour, picture}
+}
+
+function on_their_way(picture, previous, t) {
+  return Object.fromEntries(Object.entries(picture.marks).map(([key, mark]) => {
+    const before = previous.marks[key]?.columns, to = mark.columns
+    if (mark.kind !== "dots" || !before?.size?.length || !to.size?.length) return [key, mark]
+    const rows = mark.ids ? new Map(Array.from(before[mark.ids], (id, k) => [id, k])) : null
+    const origin = Array.from(to.x, (_, k) => rows ? rows.get(to[mark.ids][k]) ?? -1 : k)
+    return [key, {...mark, columns: on_the_way(starts(before, to, origin), to, t)}]
+  }))
+}
+
+// From values to pixels. A picture of equal units keeps them by a smaller frame.
+function mapping(picture, {width, height}, borders, own) {
+  const {left, right, top, bottom} = borders
+  let box = [left, top, Math.max(1, width - left - right), Math.max(1, height - top - bottom)]
+  const [x, y] = [span_of(picture.x, own.x), span_of(picture.y, own.y)]
+  if (picture.equal) {
+    const unit = Math.min(box[2] / Math.abs(x[1] - x[0]), box[3] / Math.abs(y[1] - y[0]))
+    const [w, h] = [unit * Math.abs(x[1] - x[0]), unit * Math.abs(y[1] - y[0])]
+    box = [box[0] + (box[2] - w) / 2, box[1] + (box[3] - h) / 2, w, h]
+  }
+  const scale = ([low, high], log, start, length) => {
+    const [a, b] = log ? [Math.log(low), Math.log(high)] : [low, high], per = length / (b - a)
+    return log ? (value) => start + per * (Math.log(value) - a) : (value) => start + per * (value - a)
+  }
+  const X = scale(x, picture.x.log, box[0], box[2]), Y = scale(y, picture.y.log, box[1] + box[3], -box[3])
+  return {box, X, Y, x, y}
+}
+
+// Paper, grid, axes with their numbers and words, the title and the legend: painted once, and then a picture.
+function paint_ground(pen, picture, theme) {
+  const {state, paper, ink, map} = pen, {x, y, legend, title} = picture
+  const looks = Object.keys(legend).map((key) => { const {kind, role, look} = picture.marks[key] ?? {}; return [kind, role, look] })
+  const seen = JSON.stringify([paper.width, paper.height, paper.ratio, theme, pen.px, map.box, map.x, map.y, x, y, legend, looks, title])
+  if (state.seen !== seen) {
+    state.seen = seen
+    const canvas = state.ground ??= document.createElement("canvas")
+    Object.assign(canvas, {width: Math.round(paper.width * paper.ratio), height: Math.round(paper.height * paper.ratio)})
+    const g = canvas.getContext("2d")
+    g.setTransform(paper.ratio, 0, 0, paper.ratio, 0, 0)
+    paint_axes({...pen, ink: g}, picture)
+    paint_legend({...pen, ink: g}, picture)
+  }
+  ink.save()
+  ink.resetTransform()
+  ink.drawImage(state.ground, 0, 0)
+  ink.restore()
+}
+
+// Numbers of an axis in the part of it that is seen: the picture's own, or round ones where the reader has moved it.
+function numbers_of(axis, own) {
+  if (!own || axis.log || !axis.ticks.length) return axis.ticks.map((value, k) => [value, axis.words[k]])
+  const [low, high] = own, power = 10 ** Math.floor(Math.log10((high - low) / 6))
+  const step = [0.5, 1, 2, 5, 10].map((share) => share * power).reduce((a, b) => Math.abs(6 - (high - low) / a) <= Math.abs(6 - (high - low) / b) ? a : b)
+  const first = Math.ceil(low / step - 1e-9), n = Math.floor(high / step + 1e-9) - first + 1
+  return Array.from({length: n}, (_, k) => Number(((first + k) * step).toPrecision(12))).map((value) => [value, number_words(value)])
+}
+
+function number_words(value, digits = 9) {
+  return value.toLocaleString("en-US", {maximumFractionDigits: digits}).replace("-", "−")
+}
+
+const font = (px, bold = false) => `${bold ? "600 " : ""}${px}px ${FONT}`
+
+function paint_axes({ink, map, colours, paper, px, state}, picture) {
+  const [left, top, w, h] = map.box, crisp = (at) => Math.round(at * paper.ratio) / paper.ratio + 0.5 / paper.ratio
+  ink.fillStyle = colours.paper
+  ink.fillRect(0, 0, paper.width, paper.height)
+  const across = numbers_of(picture.x, state.span.x), up = numbers_of(picture.y, state.span.y)
+  const rule = (colour, lines) => {
+    ink.strokeStyle = colour
+    ink.lineWidth = 1
+    ink.beginPath()
+    for (const [x0, y0, x1, y1] of lines) { ink.moveTo(crisp(x0), crisp(y0)); ink.lineTo(crisp(x1), crisp(y1)) }
+    ink.stroke()
+  }
+  rule(colours.grid, [...across.map(([value]) => [map.X(value), top, map.X(value), top + h]), ...up.map(([value]) => [left, map.Y(value), left + w, map.Y(value)])])
+  rule(colours.grid, [[left, top, left + w, top], [left + w, top, left + w, top + h]])
+  rule(colours.muted, [[left, top, left, top + h], [left, top + h, left + w, top + h]])
+  rule(colours.muted, [...across.map(([value]) => [map.X(value), top + h, map.X(value), top + h + 4]), ...up.map(([value]) => [left - 4, map.Y(value), left, map.Y(value)])])
+  ink.font = font(px)
+  ink.fillStyle = colours.muted
+  ink.textAlign = "center"
+  ink.textBaseline = "top"
+  const widest = Math.max(0, ...across.map(([, words]) => ink.measureText(words).width)) + 8
+  const every = Math.max(1, Math.ceil(widest * across.length / w))  // numbers that would touch one another are left out
+  across.forEach(([value, words], k) => { if (k % every === 0) ink.fillText(words, map.X(value), top + h + 7) })
+  ink.textAlign = "right"
+  ink.textBaseline = "middle"
+  for (const [value, words] of up) ink.fillText(words, left - 7, map.Y(value) + 1)
+  const beside = Math.max(0, ...up.map(([, words]) => ink.measureText(words).width))
+  ink.fillStyle = colours.text
+  ink.textAlign = "center"
+  ink.textBaseline = "bottom"
+  fit_words(ink, picture.x.label, left + w / 2, paper.height - 4, paper.width, px)
+  ink.translate(Math.max(3, left - 16 - beside - px), top + h / 2)
+  ink.rotate(-Math.PI / 2)
+  ink.textBaseline = "top"
+  fit_words(ink, picture.y.label, 0, 0, paper.height, px)
+  ink.setTransform(paper.ratio, 0, 0, paper.ratio, 0, 0)
+}
+
+// Words on one line; where they are too long they lose what is in brackets at their end.
+function fit_words(ink, words, x, y, room, px) {
+  ink.font = font(px)
+  ink.fillText(ink.measureText(words).width > room ? words.replace(/ \([^)]*\)$/, "") : words, x, y, room)
+}
+
+const SAMPLE = 22, GAP = 12  // px: of a line in the legend, and between two of its words
+
+// The title, and the legend in as many lines as it takes; signs that have no room are left out, the last first.
+function paint_legend(pen, picture) {
+  const {ink, map, colours, px, paper} = pen, line = px + 4
+  let keys = Object.keys(picture.legend).filter((key) => picture.marks[key])
+  ink.font = font(px)
+  const room = Math.floor((map.box[1] - 2) / line) - (picture.title ? 1 : 0)
+  let lines = fold(ink, picture, keys, paper.width - 8)
+  while (keys.length && lines.length > room && picture.marks[keys.at(-1)].kind === "signs") lines = fold(ink, picture, keys = keys.slice(0, -1), paper.width - 8)
+  ink.textBaseline = "middle"
+  ink.textAlign = "left"
+  lines.forEach(({keys: row, width}, k) => {
+    const y = map.box[1] - 4 - line * (lines.length - k - 0.5)
+    let x = Math.max(4, Math.min(map.box[0] + (map.box[2] - width) / 2, paper.width - 4 - width))
+    for (const key of row) {
+      sample(pen, picture.marks[key], x, y)
+      ink.fillStyle = colours.text
+      ink.fillText(picture.legend[key], x + SAMPLE + 5, y + 1, paper.width - x - SAMPLE - 6)
+      x += SAMPLE + 5 + ink.measureText(picture.legend[key]).width + GAP
+    }
+  })
+  if (!picture.title) return
+  ink.fillStyle = colours.text
+  ink.font = font(px, true)
+  ink.fillText(picture.title, map.box[0], line / 2 + 2, paper.width - map.box[0])
+}
+
+// Room for the title and at least two lines of legend.
+function head(ink, picture, width, px) {
+  ink.font = font(px)
+  const lines = fold(ink, picture, Object.keys(picture.legend), width - 8).length
+  return (px + 4) * (Math.max(2, lines) + (picture.title ? 1 : 0)) + 4
+}
+
+function fold(ink, picture, keys, room) {
+  const lines = []
+  for (const key of keys) {
+    const width = SAMPLE + 5 + ink.measureText(picture.legend[key]).width, last = lines.at(-1)
+    if (last && last.width + GAP + width <= room) { last.keys.push(key); last.width += GAP + width }
+    else lines.push({keys: [key], width})
+  }
+  return lines
+}
+
+// What stands for a mark in the legend.
+function sample(pen, mark, x, y) {
+  const {ink, colours} = pen, colour = pen.colour(mark.kind === "segments" ? "ink" : mark.role), {look} = mark
+  if (mark.kind === "dots" && !look.marker || mark.kind === "signs") {
+    paint_sign(ink, look.marker ?? "circle", x + SAMPLE / 2, y, mark.kind === "signs" ? 8 : 7, colour, look.hollow)
+  } else if (["areas", "band", "bars"].includes(mark.kind)) {
+    ink.globalAlpha = Math.max(0.3, look.alpha ?? 0.3)
+    ink.fillStyle = colour
+    ink.fillRect(x + 2, y - 5, SAMPLE - 4, 10)
+    ink.globalAlpha = 1
+  } else if (mark.kind !== "image") {
+    paint_line(ink, [x, x + SAMPLE], [y, y], {colour, width: look.width ?? 2, dash: look.dash})
+  }
+}
+
+const UNIT = {  // corners of signs of diameter 2
+  triangle: [[0, -1], [0.9, 0.8], [-0.9, 0.8]], inverted_triangle: [[0, 1], [0.9, -0.8], [-0.9, -0.8]], square: [[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]],
+  diamond: [[0, -1], [0.75, 0], [0, 1], [-0.75, 0]], plus: [[-0.3, -1], [0.3, -1], [0.3, -0.3], [1, -0.3], [1, 0.3], [0.3, 0.3], [0.3, 1], [-0.3, 1], [-0.3, 0.3], [-1, 0.3], [-1, -0.3], [-0.3, -0.3]],
+  hex: [0, 1, 2, 3, 4, 5].map((k) => [Math.sin(k * Math.PI / 3), -Math.cos(k * Math.PI / 3)]),
+  star: Array.from({length: 10}, (_, k) => [0, 1].map((c) => (k % 2 ? 0.45 : 1.1) * (c ? -Math.cos(k * Math.PI / 5) : Math.sin(k * Math.PI / 5)))),
+}
+
+function paint_sign(ink, marker, x, y, size, colour, hollow = false) {
+  if (!isFinite(x + y)) return
+  const r = size / 2
+  ink.strokeStyle = ink.fillStyle = colour
+  ink.lineWidth = 1.5
+  ink.beginPath()
+  if (marker === "asterisk") for (const turn of [0, 1, 2].map((k) => k * Math.PI / 3)) {
+    ink.moveTo(x - r * Math.sin(turn), y - r * Math.cos(turn))
+    ink.lineTo(x + r * Math.sin(turn), y + r * Math.cos(turn))
+  } else if (UNIT[marker]) {
+    for (const [dx, dy] of UNIT[marker]) ink.lineTo(x + r * dx, y + r * dy)
+    ink.closePath()
+  } else ink.arc(x, y, r, 0, 7)
+  if (hollow || marker === "asterisk") ink.stroke()
+  else ink.fill()
+}
+
+// The columns of a mark as pixels; the arrays are used again.
+function places(pen, key, mark, x = "x", y = "y") {
+  const {map, state} = pen, {columns, look} = mark, one = columns[look[x] ?? x], two = columns[look[y] ?? y], n = one.length
+  const room = (name) => { const at = key + name; return state.rooms[at]?.length === n ? state.rooms[at] : state.rooms[at] = new Float64Array(n) }
+  const [sx, sy] = [room(x), room(y)], [, top, , h] = map.box, edge = look.edge
+  for (let k = 0; k < n; k++) {
+    sx[k] = one[k] === null ? NaN : map.X(one[k])
+    sy[k] = edge ? top + h * (1 - two[k]) : two[k] === null ? NaN : map.Y(two[k])
+  }
+  return [sx, sy]
+}
+
+function paint(pen, key, mark) {
+  const {ink, map, colours} = pen, {columns, look} = mark, colour = pen.colour(mark.role)
+  switch (mark.kind) {
+    case "line": return at_rest(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
+    case "segments": {
+      const ends = [...places(pen, key, mark, "x0", "y0"), ...places(pen, key, mark, "x1", "y1")]
+      return paint_segments(ink, ends, columns.kind, columns.alpha, {palette: PATHS.map(pen.colour), width: look.width ?? PATH_WIDTH})
+    }
+    case "dots": {
+      const [x, y] = places(pen, key, mark), size = columns.size ?? look.size
+      if (look.marker || look.hollow) return x.forEach((at, k) => paint_sign(ink, look.marker, at, y[k], size[k] ?? size, colour, look.hollow))
+      const alpha = look.thin ? Math.min(OPAQUE, colours.dots * look.thin) : look.alpha
+      return paint_dots(ink, pen.state.films[key] ??= new_film(), map.box, x, y, size, {colour, alpha, most: look.most})
+    }
+    case "signs": {
+      const [x, y] = places(pen, key, mark), marker = (k) => columns.marker?.[k] ?? look.marker
+      return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, colour, look.hollow))
+    }
+    case "areas": return at_rest(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
+    case "band": return paint_areas(pen, key, mark, colour)
+    case "bars": {
+      ink.fillStyle = colour
+      ink.globalAlpha = look.alpha ?? 0.55
+      columns.left.forEach((left, k) => {
+        const [x, y] = [map.X(left), map.Y(columns.top[k])], foot = map.Y(columns.bottom?.[k] ?? 0)
+        ink.fillRect(x, Math.min(y, foot), Math.max(1, map.X(columns.right[k]) - x - 0.5), Math.abs(foot - y))
+      })
+      ink.globalAlpha = 1
+      return
+    }
+    case "image": return paint_image(pen, key, mark)
+    case "words": return paint_texts(pen, key, mark, colour)
+  }
+}
+
+// What has not changed since the last time is painted once more, and from then on it is a picture.
+function at_rest(pen, key, {columns, look, role}, own) {
+  const {ink, state, paper: {ratio}, map: {box}} = pen, kept = state.kept[key] ??= {now: []}
+  const now = [columns[look.x ?? "x"], columns[look.y ?? "y"], state.seen, role, look.dash?.length]
+  if (now[0].length < FEW || now.some((one, k) => one !== kept.now[k])) {
+    Object.assign(kept, {now, drawn: false})
+    return own(ink)
+  }
+  const [left, top] = [Math.floor(box[0] * ratio), Math.floor(box[1] * ratio)]
+  if (!kept.drawn) {
+    kept.drawn = kept.canvas ??= document.createElement("canvas")
+    Object.assign(kept.canvas, {width: Math.ceil(box[2] * ratio) + 1, height: Math.ceil(box[3] * ratio) + 1})
+    const g = kept.canvas.getContext("2d")
+    g.setTransform(ratio, 0, 0, ratio, -left, -top)
+    own(g)
+  }
+  ink.save()
+  ink.resetTransform()
+  ink.drawImage(kept.canvas, left, top)
+  ink.restore()
+}
+
+// Outlines that are filled; those of one level together, so that holes stay open.
+function paint_areas(pen, key, {kind, columns, look}, colour) {
+  const {ink, map} = pen, paths = new Map(), path_of = (level) => paths.get(level) ?? paths.set(level, new Path2D()).get(level)
+  const n = columns.x.length
+  if (kind === "band") {
+    const path = path_of(0)
+    for (let k = 0; k < n; k++) path.lineTo(map.X(columns.x[k]), map.Y(columns.high[k]))
+    for (let k = n - 1; k >= 0; k--) path.lineTo(map.X(columns.x[k]), map.Y(columns.low[k]))
+  } else {
+    const [x, y] = places(pen, key, {columns, look})
+    let drawing = false
+    for (let k = 0; k < n; k++) {
+      const here = isFinite(x[k] + y[k]), path = here ? path_of(columns.level?.[k] ?? 0) : null
+      if (here) path[drawing ? "lineTo" : "moveTo"](x[k], y[k])
+      drawing = here
+    }
+  }
+  ink.fillStyle = colour
+  ink.globalAlpha = look.alpha ?? AREA_ALPHA
+  for (const path of paths.values()) ink.fill(path)
+  ink.globalAlpha = 1
+}
+
+// Cells of colour: 0 and 1 are those of two roles, a half is nothing.
+function paint_image(pen, key, {columns, role}) {
+  const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns
+  const cells = state.films[key] ??= document.createElement("canvas"), g = cells.getContext("2d")
+  Object.assign(cells, {width: wide, height: rows})
+  const image = g.createImageData(wide, rows), rgb = ends.map((end) => [1, 3, 5].map((k) => parseInt(pen.colour(end).slice(k, k + 2), 16)))
+  for (let row = 0; row < rows; row++) for (let k = 0; k < wide; k++) {
+    const value = values[row * wide + k], at = 4 * ((rows - 1 - row) * wide + k)  // row 0 lies at the bottom
+    image.data.set([...rgb[value < 0.5 ? 0 : 1], 255 * STRENGTH * Math.abs(2 * value - 1)], at)
+  }
+  g.putImageData(image, 0, 0)
+  ink.imageSmoothingEnabled = false
+  ink.drawImage(cells, map.X(x[0]), map.Y(y[1]), map.X(x[1]) - map.X(x[0]), map.Y(y[0]) - map.Y(y[1]))
+}
+
+function paint_texts(pen, key, mark, colour) {
+  const {ink, map, px} = pen, {columns, look} = mark, [x, y] = places(pen, key, mark)
+  ink.font = font(Math.max(look.px ?? TEXT_PX, TEXT_PX) * px / TEXT_PX, look.bold)
+  ink.fillStyle = colour
+  ink.textAlign = look.align ?? (look.beside ? "left" : "center")
+  ink.textBaseline = look.baseline ?? (look.beside ? "bottom" : "middle")
+  const [right, down] = look.beside ? [6, -3] : [look.right ?? 0, look.down ?? 0]
+  columns.text.forEach((words, k) => ink.fillText(words, (look.end ? map.box[0] + map.box[2] : x[k]) + right, y[k] + down))
+}
+
+// Words in the middle, the corner, and as a note; lines that a note has are kept.
+function paint_words({ink, map, colours, px}, {middle, corner, note}) {
+  const [left, top, w, h] = map.box
+  const write = (words, x, y, align, baseline, colour) => {
+    if (!words) return
+    ink.font = font(px)
+    ink.textAlign = align
+    ink.textBaseline = baseline
+    const lines = words.split("\n").flatMap((one) => folded(ink, one, w - 16)), line = px + 4
+    const first = y - (baseline === "bottom" ? line * (lines.length - 1) : baseline === "middle" ? line * (lines.length - 1) / 2 : 0)
+    const wide = Math.max(...lines.map((one) => ink.measureText(one).width)), start = align === "left" ? x : align === "right" ? x - wide : x - wide / 2
+    ink.globalAlpha = WIPE
+    ink.fillStyle = colours.paper
+    ink.fillRect(start - 2, first - (baseline === "bottom" ? line : baseline === "middle" ? line / 2 : 0), wide + 4, line * lines.length)
+    ink.globalAlpha = 1
+    ink.fillStyle = colour
+    lines.forEach((one, k) => ink.fillText(one, x, first + k * line))
+  }
+  write(middle, left + w / 2, top + h / 2, "center", "middle", colours.muted)
+  write(corner, left + w - 6, top + 4, "right", "top", colours.muted)
+  write(note, left + 8, top + h - 5, "left", "bottom", colours.text)
+}
+
+function folded(ink, words, room) {
+  const lines = [""]
+  for (const word of words.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word
+    if (lines.at(-1) && ink.measureText(longer).width > room) lines.push(word)
+    else lines[lines.length - 1] = longer
+  }
+  return lines
+}
+
+// What the pointer is told: "{x:.3f}" and "{visited:,}" as Python writes them, of one row.
+function told(format, columns, k) {
+  return format.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, name, form = "") => {
+    const value = columns[name]?.[k], [, grouped, , digits, kind] = form.match(/(,)?(\.(\d+)([fge]))?/)
+    if (typeof value === "string") return value
+    if (!Number.isFinite(value)) return "unknown"
+    if (kind === "f") return value.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: Boolean(grouped)}).replace("-", "−")
+    return number_words(kind ? Number(value.toPrecision(digits)) : value)
+  })
+}
+
+// The row of a mark under the pointer: the nearest dot or sign; of a line the nearest along it.
+function under(pen, [key, mark], px, py) {
+  const [x, y] = places(pen, `hover ${key}`, mark), {size} = mark.columns, along = mark.kind === "line"
+  let best = null
+  for (let k = 0; k < x.length; k++) {
+    const away = along ? Math.abs(x[k] - px) : Math.hypot(x[k] - px, y[k] - py)
+    const reach = along ? Infinity : Math.max(REACH, Math.min(size?.[k] ?? 0, mark.look.most ?? Infinity) / 2 + 2)
+    if (away <= reach && (!best || away < best.away)) best = {k, away, along, mark, at: [x[k], y[k]]}
+  }
+  return best
+}
+
+function tip() {
+  const box = document.querySelector(".pmdviz-tip") ?? document.body.appendChild(document.createElement("div"))
+  if (!box.className) {
+    box.className = "pmdviz-tip"
+    box.setAttribute("role", "tooltip")
+    box.style.cssText = `position:fixed;z-index:1200;pointer-events:none;padding:4px 8px;border:1px solid #8a8a8a;border-radius:4px;white-space:pre;font:${font(TEXT_PX)};line-height:1.4`
+  }
+  return box
+}
+
+function pmdvizWatch(canvas, {zoom = "", tap = null} = {}) {
+  const state = () => known.get(canvas), redraw = () => { const now = state(); if (now) pmdvizDraw(canvas, now.picture, now.options) }
+  const inside = ({offsetX: x, offsetY: y}, [left, top, w, h]) => x >= left && x <= left + w && y >= top && y <= top + h
+  let pressed = null
+
+  function hover(event) {
+    const now = state(), box = tip(), pen = canvas.pmdviz && {map: canvas.pmdviz, state: now}
+    const marks = pen && inside(event, pen.map.box) ? Object.entries(now.picture.marks).filter(([, mark]) => Object.keys(mark.hover ?? {}).length) : []
+    const found = marks.map((one) => under(pen, one, event.offsetX, event.offsetY)).filter(Boolean).sort((a, b) => a.along - b.along || a.away - b.away)[0]
+    box.hidden = !found
+    if (!found) return
+    const colours = PALETTES[now.options.theme]
+    box.textContent = Object.entries(found.mark.hover).map(([words, format]) => `${words ? `${words}: ` : ""}${told(format, found.mark.columns, found.k)}`).join("\n")
+    Object.assign(box.style, {color: colours.text, background: colours.paper})
+    const {width, height} = box.getBoundingClientRect(), {clientX: x, clientY: y} = event
+    Object.assign(box.style, {left: `${Math.max(4, Math.min(x + 14, innerWidth - width - 4))}px`, top: `${y + 20 + height > innerHeight ? y - height - 12 : y + 20}px`})
+  }
+
+  // Values at the ends of an axis when its start and end are moved to these pixels.
+  function move(to_x, to_y) {
+    const now = state(), [left, top, w, h] = canvas.pmdviz.box, {picture, span} = now
+    const ends = (axis, own, a, b) => { const [low, high] = span_of(axis, own), per = high - low; return [low + a * per, low + b * per] }
+    if (!picture.x.log) span.x = ends(picture.x, span.x, (to_x(left) - left) / w, (to_x(left + w) - left) / w)
+    if (zoom === "both" && !picture.y.log) span.y = ends(picture.y, span.y, (top + h - to_y(top + h)) / h, (top + h - to_y(top)) / h)
+    redraw()
+  }
+
+  canvas.addEventListener("pointermove", (event) => {
+    if (!pressed || !zoom) return hover(event)
+    const [dx, dy] = [event.offsetX - pressed.x, event.offsetY - pressed.y]
+    if (!pressed.moved && Math.hypot(dx, dy) < CLICK) return
+    if (!pressed.moved) canvas.setPointerCapture(event.pointerId)
+    Object.assign(pressed, {x: event.offsetX, y: event.offsetY, moved: true})
+    tip().hidden = true
+    move((x) => x - dx, (y) => y - dy)
+  })
+  canvas.addEventListener("pointerleave", () => { tip().hidden = true })
+  canvas.addEventListener("pointerdown", (event) => { if (canvas.pmdviz && inside(event, canvas.pmdviz.box)) pressed = {x: event.offsetX, y: event.offsetY} })
+  canvas.addEventListener("pointerup", (event) => {
+    if (pressed && !pressed.moved && tap) {
+      const {box: [left, top, w, h], picture} = canvas.pmdviz, {span} = state(), [x, y] = [span_of(picture.x, span.x), span_of(picture.y, span.y)]
+      const per = {x: w / (x[1] - x[0]), y: h / (y[1] - y[0])}
+      tap(x[0] + (event.offsetX - left) / per.x, y[0] + (top + h - event.offsetY) / per.y, per)
+    }
+    pressed = null
+  })
+  canvas.addEventListener("pointercancel", () => { pressed = null })
+  if (zoom) {
+    canvas.style.touchAction = "pan-y"
+    canvas.addEventListener("wheel", (event) => {
+      if (!canvas.pmdviz || !inside(event, canvas.pmdviz.box)) return
+      event.preventDefault()
+      const {offsetX: x, offsetY: y} = event, share = Math.exp(Math.max(-100, Math.min(100, event.deltaY)) / 400)
+      move((at) => x + share * (at - x), (at) => y + share * (at - y))
+    }, {passive: false})
+    canvas.addEventListener("dblclick", () => { state().span = {}; redraw() })
+  }
+  new ResizeObserver(redraw).observe(canvas)
+}
