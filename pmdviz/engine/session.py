@@ -374,6 +374,10 @@ class Session:
         if not left_out:
             self.frame = self.frame.checked
         self.history.put(self.frame.row(left_out))
+        self.keep()
+
+    def keep(self) -> None:
+        """Keep the present moment, measured or not, as a place that `seek` goes back to without a step."""
         self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
 
     def set(self, /, **knobs: Any) -> Frame:

@@ -267,6 +267,8 @@ class RaceScene(NamedTuple):
     done: bool
     scene: Scene  # of every tile
     pair: Pair
+    at: int = 0  # the round that is shown
+    last: int = 0  # the round that the race has come to
 
     @property
     def iteration(self) -> int:
@@ -334,6 +336,24 @@ class Standing:
         if self._length > MAX_ROWS:
             self._thin()
 
+    def iteration_at(self, spent: int) -> int:
+        """The last iteration in the trace at which no more was spent."""
+        trace = self._trace()
+        rows = np.searchsorted(trace[CLOCK_OF[self._race.recipe.budget_unit]], spent, side="right")
+        return int(trace["iteration"][max(rows - 1, 0)])
+
+    def branch_of(self, other: Standing) -> None:
+        """Take the trace of the entrant that this one has left, up to where they parted."""
+        shown = other._shown()  # noqa: SLF001, of the same class
+        self._length = len(shown["iteration"])
+        self._rows[:, : self._length] = list(shown.values())
+
+    def _shown(self) -> Mapping[str, np.ndarray]:
+        """The trace up to the moment that is shown."""
+        trace = self._trace()
+        length = np.searchsorted(trace["iteration"], self.frame.iteration, side="right")
+        return {name: values[:length] for name, values in trace.items()}
+
     def _thin(self) -> None:
         """Of the trace so far half as many rows, those where it turns; what was given out stays as it is."""
         rows = extremes([self._trace()[metric] for metric in self._metrics], MAX_ROWS // 2)
@@ -356,7 +376,7 @@ class Standing:
             iteration=self.frame.iteration,
             row=self._row,
             columns=self._drawn[2],
-            trace=self._trace(),
+            trace=self._shown(),
             ended=self.ended,
             caveat=self.frame.caveat,
             metric=self._race.recipe.shown[0],

@@ -76,6 +76,37 @@ async def test_an_entrant_is_turned_added_and_removed():
         assert page.screen.tiles.middle.data["text"] == ["No methods yet: choose one in the drawer and press Add"]
 
 
+async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_entrant():
+    async with raced() as page:
+        page._act("toggle")
+        await until(lambda: page._last.done)
+        last = page._last.last
+        page.screen.ack.update(place=3, exactly=True, places=1)
+        await until(lambda: page._last.at == 3)
+        assert page._last.last == last and not page._last.done
+        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
+        await until(lambda: len(page._last.tiles) == 3)
+        assert page._last.at == 3 and "from iteration" in page.setup.cards[2].view.header.object
+        page._act("back")
+        await until(lambda: page._last.at == 2)
+        page._act("restart")
+        await until(lambda: page._last.at == page._last.last == 0)
+        page._act("what_if")
+        page.setup._turn(page.setup.cards[1], "jitter", 0.5)
+        await until(lambda: [tile.label for tile in page._last.tiles][3:] == ["smc:num_particles=80,jitter=0.5"])
+
+
+async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():
+    async with raced() as page:
+        page._act("step")
+        await until(lambda: page._last.tiles[0].iteration > 0)
+        opened = []
+        page.on_open = lambda name, what: opened.append((name, what))
+        page._open_in_lab(0)
+        (name, link), tile = opened[0], page._last.tiles[0]
+        assert name == "lab" and link.iteration == tile.iteration > 0 and link.recipe == page.recipe.recipes[0]
+
+
 async def test_bands_come_with_a_summary_and_go_with_another_race():
     async with raced() as page:
         page._press_bands(3)

@@ -1,11 +1,14 @@
 """A race in threads: every frame drawn in time, the lock step kept, a slow one neither lost nor waited for."""
 
+import json
 import threading
 import time
 
 import numpy as np
+import pytest
 
 import pmdviz
+from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.pool import current_token
 from pmdviz.lab.loop import race_runner
@@ -44,6 +47,55 @@ def test_every_step_is_in_lock_step_the_ends_are_those_of_the_recipes_and_more_b
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
     more = runner.extend(300)
     assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
+
+
+def shown(snapshot):
+    """Spent, TV and the length of the trace of each tile."""
+    return [(tile.spent, tile.row["tv"], len(tile.trace["visited"])) for tile in snapshot.tiles]
+
+
+def test_any_round_comes_again_with_the_same_bits_and_the_race_goes_on_from_there():
+    runner = RaceRunner(RACE)
+    moments = to_the_end(runner)
+    for moment in (moments[3], moments[0], moments[-2], moments[3]):
+        again = runner.visit(moment.at)
+        assert (again.at, again.last, again.done) == (moment.at, moments[-1].at, False)
+        assert all(tile.spent >= moment.at * 100 or tile.ended for tile in again.tiles)
+        assert all((tile.trace["visited"] <= tile.visited).all() for tile in again.tiles)
+    end = to_the_end(runner)[-1]
+    assert shown(end) == shown(moments[-1]) and end.last == moments[-1].last
+    assert runner.visit(2).at == 2 and shown(runner.visit(10**6)) == shown(end)
+
+
+def test_a_branch_is_one_more_entrant_whose_recipe_replays_it():
+    runner = RaceRunner(RACE)
+    for _ in range(4):
+        runner.advance()
+    end = to_the_end(runner)[-1]
+    runner.visit(3)
+    at = runner.race.sessions[0].frame.iteration
+    made = runner.branch(0, {"bandwidth": 3.0})
+    assert [tile.label for tile in made.tiles][:3] == [tile.label for tile in end.tiles]
+    assert made.tiles[3].label == f"pmd:num_particles=80@{at}:bandwidth=3.0"
+    assert made.tiles[3].title == f"PMD, particles m = 80, bandwidth h = 3 from iteration {at}"
+    assert made.tiles[3].iteration == at and len(made.tiles[3].trace["visited"]) > 1
+    after = to_the_end(runner)[-1]
+    assert shown(after)[:3] == shown(end) and after.tiles[3].row["tv"] != after.tiles[0].row["tv"]
+    again = RaceRecipe.from_link(after.recipe.to_link())
+    assert again == after.recipe and RaceRecipe.from_json(again.to_json()) == again
+    rows = pmdviz.race(again).rows
+    assert [row["tv"] for row in rows] == [tile.row["tv"] for tile in after.tiles]
+    with pytest.raises(InputError, match="bandwidth must be"):
+        runner.branch(0, {"bandwidth": -1})
+    assert len(runner.snapshot().tiles) == 4
+
+
+def test_inside_the_last_step_of_each_entrant():
+    runner = RaceRunner(RACE)
+    runner.advance(3)
+    for k, tile in enumerate(runner.snapshot().tiles):
+        told = json.loads(runner.look_inside(k))
+        assert told["iteration"] == tile.iteration and len(told) > 2, tile.label
 
 
 def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatch):

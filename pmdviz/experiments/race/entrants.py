@@ -1,14 +1,20 @@
-"""Who races: a method with its knobs, as a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True})."""
+"""Who races: a method with its knobs, as a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True}).
+
+Changes of knobs on the way follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, as a triple
+("pmd", {"warm_start": True}, [(40, {"bandwidth": 0.5})]).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.recipe_parts import MAX_BUDGET, Change, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import find_method
@@ -16,21 +22,26 @@ from pmdviz.targets import Target
 
 MAX_ENTRANTS = 100
 FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=true,bandwidth=0.5"
+Given = str | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Iterable[Change]]
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A method with the knobs that were given; `label` is its key in a race's rows, `title` its name in pictures."""
+    """A method with the knobs that were given, and those changed while it ran.
+
+    `label` is its key in a race's rows, `title` its name in pictures.
+    """
 
     label: str
     method: str
     knobs: Mapping[str, Any]
+    changes: tuple[Change, ...] = ()
 
     @property
     def text(self) -> str:
         """The entrant as `entrants` reads it: the label, but for what tells it from another one like it."""
-        words = ",".join(f"{name}={_word(value)}" for name, value in self.knobs.items())
-        return f"{self.method}:{words}" if words else self.method
+        start = f"{self.method}:{_words(self.knobs)}" if self.knobs else self.method
+        return start + "".join(f"@{at}:{_words(knobs)}" for at, knobs in self.changes)
 
     @property
     def title(self) -> str:
@@ -45,13 +56,17 @@ class Entrant:
     def _titled(self, name: str) -> str:
         """The method and what was given of its knobs; the later one of two alike ends in "#2"."""
         method = find_method(self.method)
-        given = [setting_words(method.Knobs.specs()[knob], value) for knob, value in self.knobs.items()]
+        specs = method.Knobs.specs()
+        given = [setting_words(specs[knob], value) for knob, value in self.knobs.items()]
+        for at, knobs in self.changes:
+            given += [f"{setting_words(specs[knob], value)} from iteration {at:,}" for knob, value in knobs.items()]
         return ", ".join([name or method.title, *given]) + self.label.removeprefix(self.text)
 
     def recipe(self, target: Target, seed: int, budget: int | None, unit: str = "data") -> Recipe:
         """The recipe of its run. Raises InputError, with the entrant named."""
         try:
-            return Recipe(target, self.method, seed=seed, budget=budget, budget_unit=unit, **self.knobs)
+            parts = {"seed": seed, "budget": budget, "budget_unit": unit, "changes": self.changes}
+            return Recipe(target, self.method, **parts, **self.knobs)
         except InputError as error:
             raise InputError(f"entrant {self.label}: {error}", error.field, f"{self.label}: {error.on_page}") from error
 
@@ -69,7 +84,7 @@ def split(text: str) -> list[str]:
     return found
 
 
-def entrants(given: str | Iterable[str | tuple[str, Mapping[str, Any]] | Entrant]) -> tuple[Entrant, ...]:
+def entrants(given: str | Iterable[Given | Entrant]) -> tuple[Entrant, ...]:
     """The entrants, each with a label of its own: of two alike the later one is called "pmd #2".
 
     Raises InputError for an unknown method or knob, a value out of its bounds, or no entrant at all.
@@ -78,7 +93,9 @@ def entrants(given: str | Iterable[str | tuple[str, Mapping[str, Any]] | Entrant
         given = split(given)
     try:
         found = [_entrant(one) for one in given]
-    except TypeError as error:
+    except InputError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
         raise InputError(f"methods must be a list of entrants; {FORM}; given: {shown(given)}") from error
     if not 1 <= len(found) <= MAX_ENTRANTS:
         raise InputError(f"a race needs at least 1 and at most {MAX_ENTRANTS} methods; given: {len(found)}")
@@ -90,28 +107,41 @@ def _entrant(given: Any) -> Entrant:
         return given
     if isinstance(given, str):
         return _of_text(given)
-    if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[1], Mapping):
-        method, knobs = given
-        return _checked(method, {str(name): _plain(value) for name, value in knobs.items()})
+    if isinstance(given, (tuple, list)) and len(given) in (2, 3) and isinstance(given[1], Mapping):
+        method, knobs, *changes = given
+        moments = [(0, knobs), *(changes[0] if changes else [])]
+        return _checked(method, [(at, {str(n): _plain(v) for n, v in values.items()}) for at, values in moments])
     raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); given: {shown(given)}")
 
 
 def _of_text(text: str) -> Entrant:
-    method, colon, rest = (part.strip() for part in text.partition(":"))
+    start, *later = text.split("@")
+    method, colon, rest = (part.strip() for part in start.partition(":"))
+    moments = [(0, _named(rest, text) if colon else {})]
+    for change in later:
+        at, _, rest = change.partition(":")
+        moments.append((at.strip(), _named(rest, text)))
+    return _checked(method, moments)
+
+
+def _named(listed: str, text: str) -> dict[str, str]:
+    """The knobs between commas, and their values as texts."""
     knobs: dict[str, str] = {}
-    for part in rest.split(",") if colon else ():
+    for part in listed.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):
             raise InputError(f"{FORM}; given: {shown(text)}")
         if name in knobs:
             raise InputError(f"{name} is given twice in {shown(text)}")
         knobs[name] = value
-    return _checked(method, knobs)
+    return knobs
 
 
-def _checked(method: Any, knobs: dict[str, Any]) -> Entrant:
-    find_method(method).Knobs.checked(knobs)
-    return Entrant("", method, knobs)
+def _checked(method: Any, moments: Sequence[tuple[Any, dict[str, Any]]]) -> Entrant:
+    (_, start), *changes = moments
+    find_method(method).Knobs.checked(start)  # its recipe checks the changes
+    numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), knobs) for at, knobs in changes)
+    return Entrant("", method, start, tuple(sorted(numbered, key=itemgetter(0))))
 
 
 def _plain(value: Any) -> Any:
@@ -119,8 +149,9 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _words(knobs: Mapping[str, Any]) -> str:
+    plain = {name: str(value).lower() if isinstance(value, bool) else value for name, value in knobs.items()}
+    return ",".join(f"{name}={value}" for name, value in plain.items())
 
 
 def setting_words(knob: KnobSpec, given: Any) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET
-from pmdviz.engine.session import Session
+from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments.base import grouped
 from pmdviz.experiments.race.entrants import Entrant
@@ -40,13 +40,12 @@ class Race:
     Parameters
     ----------
     recipe : RaceRecipe
-    metrics_every : int or None
-        As in `Session`.
+    metrics_every, memory_cap : as in `Session`
     """
 
-    def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None) -> None:
+    def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
         self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
-        self.sessions = [Session(one, metrics_every) for one in recipe.recipes]
+        self.sessions = [Session(one, metrics_every, memory_cap) for one in recipe.recipes]
         self.level = 0  # everybody who can goes on until so much is spent
         self.bound = self.slack = recipe.target.num_data * recipe.each_costs
         self._failed: dict[int, str] = {}
@@ -98,12 +97,16 @@ class Race:
             return False
         return mine == lowest or mine + self._next_cost(k) <= lowest + self.slack
 
+    def forward(self, k: int) -> Frame:
+        """One iteration of entrant k, whatever comes of it."""
+        return self.sessions[k].advance(1)
+
     def step(self, k: int) -> Frame:
         """One iteration of entrant k. A failure ends this entrant alone, at its last good frame."""
         session = self.sessions[k]
         before = session.frame.spent
         try:
-            frame = session.advance(1)
+            frame = self.forward(k)
         except TargetError as error:
             self.fail(k, str(error))
             return session.frame
@@ -114,6 +117,19 @@ class Race:
     def fail(self, k: int, words: str) -> None:
         """Let entrant k end where it stands, with the reason in words."""
         self._failed[k] = f"it stopped: {words}"
+
+    def stand(self, level: int, sessions: Sequence[Session]) -> None:
+        """Stand where all have spent `level`, with the entrants' sessions there; one that failed later may go on."""
+        self.level = level
+        for k, (before, after) in enumerate(zip(self.sessions, sessions, strict=True)):
+            if after.frame.iteration != before.frame.iteration:
+                self._failed.pop(k, None)
+        self.sessions = [*sessions]
+
+    def join(self, one: Entrant, session: Session) -> None:
+        """One more entrant, whose session is as far as the others."""
+        self.recipe = self.recipe.with_entrants([*self.recipe.entrants, one])
+        self.sessions.append(session)
 
     def extend(self, more: int) -> None:
         """Give every entrant `more` to spend. Raises InputError for a race without a budget."""

@@ -46,33 +46,46 @@ def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, val
     return {one: plain[one] for one in plain if plain[one] != defaults[one]}
 
 
+Look = tuple[Callable[[Any], None], Callable[[], str]]
+NOWHERE: Look = (lambda entrant: None), (lambda: "Open in the Lab")
+
+
 class EntrantCard:
     """One entrant, folded; its knobs are made when it is first opened."""
 
-    def __init__(self, turn: Callable[[EntrantCard, str, Any], None], remove: Callable[[EntrantCard], None]) -> None:
-        self._turn, self._remove = turn, remove
+    def __init__(
+        self,
+        turn: Callable[[EntrantCard, str, Any], None],
+        remove: Callable[[EntrantCard], None],
+        look: Look,
+    ) -> None:
+        self._turn, self._remove, self._look = turn, remove, look
         self.form: KnobForm | None = None
         self._shown: tuple[Entrant, Target] | None = None
         self.view = folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
 
     def _build(self) -> None:
         self.form = KnobForm(lambda name, value: self._turn(self, name, value))
-        self._fill()
-        self.view.extend([self.form, small_button("Remove", lambda: self._remove(self))])
+        self.fill()
+        open_it, words = self._look
+        look = small_button(words(), lambda: open_it(self))
+        row = pn.FlexBox(look, small_button("Remove", lambda: self._remove(self)), gap="8px", **WIDE)
+        self.view.extend([self.form, row])
 
     def show(self, entrant: Entrant, target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""
         if self._shown != (entrant, target):
             self._shown = entrant, target
             self.view.header.object = f"<b>{html.escape(entrant.title)}</b>"
-            self._fill()
+            self.fill()
 
     @property
     def shown(self) -> Entrant | None:
         """The entrant that is shown."""
         return self._shown[0] if self._shown else None
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
+        """Show the entrant's knobs, in place of what was turned."""
         if self.form is not None and self._shown is not None:
             entrant, target = self._shown
             way = METHODS[entrant.method]
@@ -86,11 +99,22 @@ class EntrantCard:
 
 
 class RaceSetup(ProblemControls):
-    """The controls of a race: `begin(recipe)` asks for another race."""
+    """The controls of a race: `begin(recipe)` asks for another race.
 
-    def __init__(self, recipe: RaceRecipe, begin: Callable[[RaceRecipe], None]) -> None:
+    `branch(k, values)` has entrant k go on with other knobs as one more entrant, and says whether that is wanted now;
+    `look` opens an entrant by itself, and says what that is called.
+    """
+
+    def __init__(
+        self,
+        recipe: RaceRecipe,
+        begin: Callable[[RaceRecipe], None],
+        branch: Callable[[int, Mapping[str, Any]], bool] = lambda k, values: False,
+        look: Look = NOWHERE,
+    ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: self._ask(seeds=(value,)))
-        self._begin, self.recipe = begin, recipe
+        self._begin, self._branch, self.recipe = begin, branch, recipe
+        self._look = (lambda card: look[0](self.cards.index(card))), look[1]
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
         self.clock = select("Clock", CLOCK_MENU, self._ask_by)
@@ -155,6 +179,10 @@ class RaceSetup(ProblemControls):
 
     def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
         k, methods = self.cards.index(card), [*self.recipe.entrants]
+        self._asked = card, name
+        if self._branch(k, {name: value}):
+            card.fill()  # the entrant itself stays as it is
+            return
         one = methods[k]
         methods[k] = replace(one, knobs=turned(one.method, one.knobs, self.recipe.target, name, value))
         self._ask_for(methods)
@@ -194,7 +222,7 @@ class RaceSetup(ProblemControls):
 
     def _show_cards(self, recipe: RaceRecipe) -> None:
         kept = self._kept([one.method for one in recipe.entrants])
-        self.cards = [card or EntrantCard(self._turn, self._remove) for card in kept]
+        self.cards = [card or EntrantCard(self._turn, self._remove, self._look) for card in kept]
         for card, entrant in zip(self.cards, recipe.entrants, strict=True):
             card.show(entrant, recipe.target)
         views = [card.view for card in self.cards]

@@ -216,15 +216,15 @@ class PageSharing:
         self, ack: Acknowledge, query: Callable[[Any], str], bare: str, usual: Any = None, hint: str = ""
     ) -> None:
         self._ack, self._query, self._bare, self._usual, self._hint = ack, query, bare, usual, hint
-        self._clipboard = Clipboard(ack)
-        self.button, self.said = small_button("Share", self.copy), self._clipboard.said
+        self.clipboard = Clipboard(ack)
+        self.button, self.said = small_button("Share", self.copy), self.clipboard.said
 
     def follow(self, shown: Any) -> None:
         """Share this one from now on, and bring the address up to date."""
         if shown is self.shown and self._ack.link:
             return
         self.shown = shown
-        self._clipboard.say("")
+        self.clipboard.say("")
         try:
             self._ack.link = self._bare if shown == self._usual else self._query(shown)
         except InputError:
@@ -235,10 +235,10 @@ class PageSharing:
         try:
             text = self._query(self.shown)
         except InputError as error:
-            self._clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}{self._hint}.")
+            self.clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}{self._hint}.")
             return
         self._ack.link = self._ack.link or text
-        self._clipboard.put_on_clipboard(text)
+        self.clipboard.put_on_clipboard(text)
 
 
 # A recipe out of a file: what Export, the command line or Python wrote opens in the lab.

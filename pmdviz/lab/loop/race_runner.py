@@ -1,32 +1,85 @@
-"""A race as the live loop sees it: every entrant steps in a thread of its own, and no slow one holds up the picture."""
+"""A race as the live loop sees it: every entrant has a runner like that of a single run, and they go in lock step.
+
+Each steps in a thread of its own, and no slow one holds up the picture.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.session import MEMORY_CAP
 from pmdviz.errors import InputError, failed_step_words
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.runs import mode_masses, row
 from pmdviz.kernels.pool import Cancelled, cancellable
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
+from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.task import Task, pool_for
-from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, weighted
+from pmdviz.scenes import style
+from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
 from pmdviz.scenes.stage import SceneChoice
 
+MOST = len(style.ENTRANTS_LIGHT)  # entrants whose colours differ
+KEPT_BYTES = MEMORY_CAP // MOST  # of an entrant's places to come back to
 ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
 TABLE_S = 0.4  # what is for the table or for exports alone is not measured 20 times a second
+
+
+class RaceOfRunners(Race):
+    """A race whose entrants can go back in time: each has a runner with its past."""
+
+    def __init__(self, recipe: RaceRecipe) -> None:
+        super().__init__(recipe, MAX_BUDGET, KEPT_BYTES)
+        self.runners = [Runner(session, own_budget=True) for session in self.sessions]
+
+    def forward(self, k: int) -> Frame:
+        """One iteration of entrant k, whether its run has made it before or not."""
+        frame = self.runners[k].step()
+        self.sessions[k] = self.runners[k].session
+        return frame
+
+    def visit(self, level: int, iterations: Sequence[int], roughly: bool) -> None:
+        """Stand where all had spent `level`; at `iterations` each had spent no more than that."""
+        for runner, at in zip(self.runners, iterations, strict=True):
+            line = runner.past.line
+            line.visit(at, roughly)
+            while not roughly and line.behind and line.session.frame.spent < level:
+                line.advance()
+        self.stand(level, [runner.session for runner in self.runners])
+
+    def branch(self, k: int, values: Mapping[str, Any]) -> None:
+        """One more entrant: entrant k from here on with other knobs. Raises InputError and changes nothing."""
+        if len(self.sessions) >= MOST:
+            raise InputError(f"a race on a page has at most {MOST} methods; remove one first")
+        left, line = self.recipe.entrants[k], self.runners[k].past.line.branched()
+        session, at = line.session, line.last
+        wanted = session.knobs.replaced(**values)
+        limits.check_knobs(wanted, session.target)
+        session.set_all(wanted)
+        started = {**left.knobs, **values} if at == 0 else left.knobs
+        made = Runner(session, own_budget=True)
+        made.past.line = line
+        self.join(replace(left, knobs=started, changes=session.recipe.changes), session)
+        self.runners.append(made)
+
+    def extend(self, more: int) -> None:
+        """Give every entrant `more` to spend."""
+        super().extend(more)
+        for runner in self.runners:
+            runner.past.limit(runner.session.recipe.budget)
 
 
 class RaceRunner:
@@ -39,7 +92,8 @@ class RaceRunner:
 
     def __init__(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> None:
         self.choice = choice
-        self.race = Race(limits.check_race(recipe), metrics_every=MAX_BUDGET)
+        self.race = RaceOfRunners(limits.check_race(recipe))
+        self._furthest = 0  # the highest level that the race has come to
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
         self._turns: dict[int, Task] = {}  # of the entrants whose steps are under way
@@ -55,14 +109,24 @@ class RaceRunner:
     @property
     def iteration(self) -> int:
         """Rounds so far."""
-        return self.race.level // (ROWS * self.race.recipe.each_costs)
+        return self.race.level // self._round
+
+    @property
+    def last(self) -> int:
+        """The round that the race has come to; the one that is shown may be before it."""
+        return max(self._furthest, self.race.level) // self._round
+
+    @property
+    def _round(self) -> int:
+        return ROWS * self.race.recipe.each_costs
 
     def snapshot(self) -> RaceScene:
         """The present moment."""
         tiles = self._tiles
         for k, task in self._turns.items():
             tiles[k] = tiles[k]._replace(waited=task.seconds, share=task.token.share)
-        return race_scene(self.race, tiles, self.weighted, self.choice)
+        made = race_scene(self.race, tiles, self.weighted, self.choice)
+        return made._replace(at=self.iteration, last=self.last)
 
     @property
     def weighted(self) -> Frame | None:
@@ -86,6 +150,45 @@ class RaceRunner:
             self._gather()
         if self._turns:  # a slow one: the others go on to the bound
             self.race.raise_level(rows)
+        return self.snapshot()
+
+    def visit(self, rounds: int, roughly: bool = False) -> RaceScene:
+        """Everybody at another round of the race so far; roughly: near it where the way there takes long."""
+        self._stop()
+        self._furthest = max(self._furthest, self.race.level)
+        level = min(max(0, rounds) * self._round, self._furthest)
+        ends = [runner.past.line.last for runner in self.race.runners]
+        there = ends if level == self._furthest else [one.iteration_at(level) for one in self._standings]
+        self.race.visit(level, there, roughly)
+        return self._again()
+
+    def branch(self, k: int, values: Mapping[str, Any]) -> RaceScene:
+        """One more entrant, which goes on from here as entrant k with other knobs. Raises InputError."""
+        self._stop()
+        self.race.branch(k, values)
+        self._standings.append(Standing(self.race, len(self._standings), self.choice))
+        self._standings[-1].branch_of(self._standings[k])
+        self._shown.append(self._shown[k])
+        return self._again()
+
+    def look_inside(self, k: int) -> str:
+        """JSON of what the last step of entrant k is made of, as `scenes.inside`."""
+        self._stop()
+        watch = self.race.runners[k].inside
+        watch.on = True
+        session, drawn = self.race.sessions[k], scene_of(self.race, self.choice)
+        return watch.told(session, *drawn, drawn[0].columns(session.frame, drawn[1]), playing=False)
+
+    def _stop(self) -> None:
+        """Have every step under way end; who did not come to its end stays at its last frame."""
+        self.cancel()
+        wait([task.future for task in self._turns.values()])
+        self._gather()
+
+    def _again(self) -> RaceScene:
+        """The present moment, drawn anew."""
+        self._measured.clear()
+        self._shown = [self._tile(k) for k in range(len(self._standings))]
         return self.snapshot()
 
     def look_at(self, choice: SceneChoice) -> RaceScene:
@@ -143,6 +246,8 @@ class RaceRunner:
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
         with cancellable(None):  # a step that is done is shown, also after Cancel
+            if not self.race.runners[k].past.line.behind:
+                self.race.sessions[k].keep()
             return self._tile(k)
 
     def _gather(self) -> None:

@@ -233,12 +233,18 @@ class Runner:
             if self.session.done:
                 break
             before = time.perf_counter()
-            at = self.session.frame
-            self.inside.passed(at, self.past.line.advance())
+            self.step()
             self._slowest = max(self._slowest, time.perf_counter() - before)
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
         return self.snapshot(first)
+
+    def step(self) -> Frame:
+        """One iteration, whether the run has made it before or not."""
+        before = self.session.frame
+        after = self.past.line.advance()
+        self.inside.passed(before, after)
+        return after
 
     def go(self, iteration: int) -> bool:
         """Forward to `iteration` for one turn; whether it is there, or at the end of the run, which may come first."""

@@ -204,14 +204,19 @@ class Lab(LivePage):
         if link.iteration:
             self.live.do("going to the iteration of the link", sharing.arrive)
 
-    def take(self, what: Lesson | Recipe | Opening) -> None:
-        """Show what another page hands over: a lesson, a recipe, or a method with the part of it that is to be seen."""
+    def take(self, what: Lesson | Recipe | Link | Opening) -> None:
+        """Show what another page hands over: a lesson, a run, or a method with the part of it that is to be seen."""
         if isinstance(what, Lesson):
             self.on_lesson(what)
             return
         self.leave_lesson()
         if isinstance(what, Recipe):
             self.commands.begin("new run", recipe=what)
+            return
+        if isinstance(what, Link):
+            self.commands.begin("new run", recipe=what.recipe)
+            self.sharing = Sharing(self.screen.ack, what, self.screen.actions.say)
+            self.live.do("going to the iteration of the link", self.sharing.arrive)
             return
         self._freeze()
         self.screen.wish(what.method, what.trace)

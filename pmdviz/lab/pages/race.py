@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
@@ -13,7 +15,7 @@ import panel as pn
 
 from pmdviz.engine.recipe_parts import fresh_seed
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, failed_step_words
+from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.lab import links
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
@@ -38,6 +40,7 @@ from pmdviz.targets import Target
 from pmdviz.views.race_tiles import MOST
 
 BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
+WHAT_IF = "Change a setting of a method: from this moment on it is one more method of the race."
 SETTLE_S = 0.3  # so often a paused race looks who has come back
 
 # Bands over seeds: the whole race again and again in the background, with progress and Cancel.
@@ -106,7 +109,8 @@ def usual_race() -> RaceRecipe:
 class RacePage(LivePage):
     """A race with its controls; `recipe` is what is raced at first."""
 
-    keys = {"space": "toggle", "right": "step", "R": "restart", "N": "reseed"}
+    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "what_if": "what_if"}
+    _what_if = False  # whether the next changed setting begins a branch
 
     def __init__(self, recipe: RaceRecipe | None = None) -> None:
         super().__init__()
@@ -117,13 +121,16 @@ class RacePage(LivePage):
         self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe.shown)
         self._go_live()
         self.live.pace = SLOW
-        self.setup = RaceSetup(self.recipe, self._begin)
+        go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
+        self.setup = RaceSetup(self.recipe, self._begin, self._branch, go)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         hint = " (Export, recipe as JSON)"
         self.sharing = PageSharing(self.screen.ack, links.race_query, "?page=race", usual_race(), hint=hint)
         share = pn.Column(self.sharing.button, self.sharing.said, **WIDE)
         self.setup.view.extend([share, self.exports.view])
-        self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
+        ack = self.screen.ack
+        ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
+        ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
     # Life; the first picture is sent when the browser has laid out the figures
@@ -169,7 +176,7 @@ class RacePage(LivePage):
     def show(self, scene: RaceScene) -> None:
         """Draw a scene and bring everything up to date."""
         if self._last is None or scene.iteration != self._last.iteration:
-            self.screen.extra = ""
+            self.screen.extra, self._what_if = "", False
         self._last, self.recipe = scene, scene.recipe
         self.playback.hold(False)
         self.screen.show(scene, self.live.playing, self._summary())
@@ -234,6 +241,8 @@ class RacePage(LivePage):
             "restart": lambda: self._begin(self.recipe),
             "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
             "proceed": self._proceed,
+            "back": lambda: self._visit(self._last.at - 1),
+            "what_if": self._ask_what_if,
         }
         if self._last is not None and self.gate(name):
             acts[name]()
@@ -254,6 +263,36 @@ class RacePage(LivePage):
             more = self.recipe.budget
             self.live.do("continue", lambda runner: runner.extend(more))
             self.live.play(True)
+
+    def _visit(self, rounds: int, roughly: bool = False) -> None:
+        """Go to a round of the race so far; of several that wait only to the newest."""
+        if self.live.playing:
+            self.live.play(False)
+        act = methodcaller("visit", rounds, roughly)
+        self.live.do("going to a round", act, newest_only=True)
+
+    def _ask_what_if(self) -> None:
+        if self.live.playing:
+            self.live.play(False)
+        self._what_if = True
+        self._say(WHAT_IF)
+
+    def _branch(self, k: int, values: Mapping[str, Any]) -> bool:
+        """Another setting before the end of what was run, or after What if: one more entrant goes on with it."""
+        last = self._last
+        if last is None or not (self._what_if or last.at < last.last):
+            return False
+        self._what_if = False
+        self.live.do("branch", lambda runner: runner.branch(k, values))
+        return True
+
+    def _open_in_lab(self, k: int) -> None:
+        """One entrant as a run of the Lab, at the moment that is shown; where there is no Lab, copy its Python."""
+        recipe, tile = self.live.runner.race.sessions[k].recipe, self._last.tiles[k]
+        if self.on_open is not None:
+            self.on_open("lab", links.Link(recipe, tile.iteration))
+        else:
+            self.sharing.clipboard.put_on_clipboard(recipe.to_python())
 
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
@@ -360,6 +399,28 @@ class Race(RacePage):
         self._present()
         race = self.live.runner.race
         return {one.label: session.run for one, session in zip(race.recipe.entrants, race.sessions, strict=True)}
+
+    def visit(self, rounds: int) -> None:
+        """Go to a round of the race so far: everybody stands where each had used 100 observations a round."""
+        self._ask(methodcaller("visit", rounds))
+
+    def branch(self, label: str, **knobs: Any) -> None:
+        """Have an entrant go on from this moment with other knobs, as one more entrant beside it. Raises InputError."""
+        labels = [*self.runs]
+        if label not in labels:
+            raise unknown("method of this race:", label, labels)
+        self._ask(methodcaller("branch", labels.index(label), knobs))
+
+    def inside(self, label: str) -> dict[str, Any]:
+        """What the last step of an entrant is made of: formula, terms and particles, as *Inside this step* shows."""
+        return json.loads(self.live.runner.look_inside([*self.runs].index(label)))
+
+    def _ask(self, act: Callable[[RaceRunner], Any]) -> None:
+        self._present()
+        if self.live.started:
+            self.live.do("look", act)
+        else:
+            act(self.live.runner)
 
     def _told(self) -> Mapping[str, Any]:
         return {"iteration": self._last.iteration}

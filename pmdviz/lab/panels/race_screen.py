@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 import param
-from bokeh.models import Div
+from bokeh.models import ColumnDataSource, Div
 from panel.custom import JSComponent
 
 from pmdviz.experiments.race import RaceRecipe
@@ -21,14 +21,14 @@ from pmdviz.lab.css import static
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.panels.cards import Card
-from pmdviz.lab.panels.status import fields_html, waiting_fields
+from pmdviz.lab.panels.status import NO_PAST, fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tiles_legend
 from pmdviz.scenes.stage import Scene, SceneChoice
-from pmdviz.scenes.trace_columns import clock_end
+from pmdviz.scenes.trace_columns import clock_end, line_end
 from pmdviz.scenes.words import count, number
 from pmdviz.views import figures
 from pmdviz.views.race_tiles import RaceTiles
@@ -62,7 +62,15 @@ def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> d
         "step": _step(scene),
         "more": extra,
         "live": "off" if playing else "polite",
+        **_past_fields(scene),
     }
+
+
+def _past_fields(scene: RaceScene) -> dict[str, Any]:
+    """The time line counts rounds: where the race stands, how far it has come, where its right end is."""
+    place = f"round {count(scene.at)} of {count(scene.last)}"
+    end = line_end(scene.last, max(scene.spent), scene.budget) if scene.at == scene.last else scene.last
+    return {"counts": "round", "at": scene.at, "last": scene.last, "end": max(1, end), "branch": False, "place": place}
 
 
 def _passes(scene: RaceScene) -> str:
@@ -236,12 +244,13 @@ class RaceScreen:
         self.tiles, self.traces = RaceTiles(), RaceTraces(shown)
         self.table = RaceTable(margin=0, columns=columns(shown))
         self.playback = playback
-        making = fields_html(waiting_fields("Making the first picture of the race"))
+        making = fields_html(waiting_fields("Making the first picture of the race") | NO_PAST)
         self.status = Div(text=making, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
         sheets = [css.TEXT, css.static("race.css", "race_legend")]
         self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
         packed = [*self.tiles.moving, *self.traces.sources]
-        self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge")
+        marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line; a race has none
+        self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge", marks)
         self.sender = FrameSender(self.ack, packed, self.status, fields_html)
         self.tiles.put = self.traces.put = self.sender.put
         self._pace, self.extra, self.width = Throttle(WORDS_S), "", UNKNOWN_PX
@@ -371,12 +380,12 @@ class RaceScreen:
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first picture."""
-        self.sender.say(waiting_fields(words, share))
+        self.sender.say(waiting_fields(words, share) | NO_PAST)
 
     def say(self, scene: RaceScene | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
-        self.sender.say(status_fields(scene, words, playing) if scene else waiting_fields(words))
+        self.sender.say(status_fields(scene, words, playing) if scene else waiting_fields(words) | NO_PAST)
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new race is being made."""

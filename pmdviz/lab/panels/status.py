@@ -31,14 +31,16 @@ BRANCH_BUTTONS = {  # act -> label, what it does
 }
 
 
-NO_PAST: dict[str, Any] = {"at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
+PLACE = "iteration"  # what the time line counts; of a race rounds
+NO_PAST: dict[str, Any] = {"counts": PLACE, "at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
 
 
 def past_fields(snapshot: Snapshot) -> dict[str, Any]:
     """The time line: where one stands, how far the run has come, what its right end is."""
     at, last = snapshot.frame.iteration, snapshot.last
     end = line_end(last, snapshot.last_spent, snapshot.recipe.budget)
-    return {"at": at, "last": last, "end": end, "branch": snapshot.ghost is not None, "place": place_words(at, last)}
+    branch, place = snapshot.ghost is not None, place_words(at, last)
+    return {"counts": PLACE, "at": at, "last": last, "end": end, "branch": branch, "place": place}
 
 
 def time_line_html(f: Mapping[str, Any]) -> str:
@@ -52,7 +54,8 @@ def time_line_html(f: Mapping[str, Any]) -> str:
         f'<div class="past" role="group" aria-label="Branch">{buttons}</div><div class="time">'
         f'<div class="ran" style="background-size:{100.0 * f["last"] / f["end"]:.2f}% 100%"></div>'
         f'<svg aria-hidden="true"><path d=""></path></svg><input type="range" class="pmdviz-time" min="0" step="1" '
-        f'max="{f["end"]}" value="{f["at"]}" aria-label="Iteration" aria-valuetext="{f["place"]}"></div>'
+        f'max="{f["end"]}" value="{f["at"]}" aria-label="{f["counts"].capitalize()}" '
+        f'aria-valuetext="{f["place"]}"></div>'
     )
 
 

@@ -95,7 +95,7 @@ const said = (n) => {
   const {iteration, text} = marks.data, there = [...iteration].flatMap((at, k) => at === n ? [text[k]] : [])
   return there.map((words) => words.replace(/^iteration [\d,]+: /, "")).join("; ")
 }
-const place_at = (n) => `iteration ${n.toLocaleString("en")} of ${time.w.last.toLocaleString("en")}`
+const place_at = (n) => `${time.w.counts} ${n.toLocaleString("en")} of ${time.w.last.toLocaleString("en")}`
 const tell = (input, n, place) => {
   const words = [place, said(n)].filter(Boolean).join(": ")
   if (input.getAttribute("aria-valuetext") !== words) input.setAttribute("aria-valuetext", words)
@@ -115,7 +115,7 @@ function name_under(input, e) {
   const near = [...marks.data.iteration].filter((at) => Math.abs(THUMB / 2 + at * span - x) < NEAR)
   const found = near.length ? near.reduce((one, two) => Math.abs(two - n) < Math.abs(one - n) ? two : one) : n
   const at = Math.max(0, Math.min(found, time.w.last))
-  input.title = [`iteration ${at.toLocaleString("en")}`, said(at)].filter(Boolean).join(": ")
+  input.title = [`${time.w.counts} ${at.toLocaleString("en")}`, said(at)].filter(Boolean).join(": ")
 }
 
 function listen(root, input) {

@@ -110,6 +110,23 @@ def test_titles_are_words_of_the_method_and_of_what_was_given_and_never_identifi
             assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
 
 
+def test_knobs_changed_on_the_way_are_part_of_an_entrant():
+    text = "pmd:num_particles=60@3:bandwidth=0.5,eta=1@5:bandwidth=2"
+    triple = ("pmd", {"num_particles": 60}, [(5, {"bandwidth": 2}), (3, {"bandwidth": 0.5, "eta": 1})])
+    assert split(f"{text},smc") == [text, "smc"]
+    one, other = entrants([text, triple])
+    assert one.text == other.text == text and other.label == f"{text} #2"
+    assert one.title.endswith("bandwidth h = 2 from iteration 5")
+    made = race([text], seeds=[3], **FEW)
+    alone = made.recipe.recipes[0]
+    assert [at for at, _ in alone.changes] == [3, 5] and alone.knobs_at(5).bandwidth == 2
+    assert pmdviz.run(alone, floor=False).final.metrics["tv"] == made.rows[0]["tv"]
+    assert RaceRecipe.from_json(made.recipe.to_json()) == made.recipe
+    for given in ("pmd@x:bandwidth=1", "pmd@0:bandwidth=1", "pmd@3", ("pmd", {}, 3), "pmd@3:bandwith=1"):
+        with pytest.raises(InputError):
+            RaceRecipe.checked([given])
+
+
 def label(method, knob):
     words = find_method(method).Knobs.specs()[knob].label
     return words[0].lower() + words[1:]
