@@ -45,10 +45,20 @@ class Answer(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How an answer compares with what is right."""
+    """How an answer compares with what is right; `near` is a wrong number not far off."""
 
     right: bool
     words: str
+    near: bool = False
+
+    @property
+    def grade(self) -> str:
+        """One of GRADES."""
+        return GRADES[0] if self.right else GRADES[1] if self.near else GRADES[2]
+
+
+GRADES = ("Right", "Close", "No")
+NEAR = 3.0  # tolerances from the right number within which a wrong one is close
 
 
 def within(value: float, right: float, tolerance: float, scale: float = 0.0) -> bool:
@@ -92,12 +102,15 @@ class Option:
         Whether it is right whatever the run shows; or where it is about the run: what makes it right.
     to : str
         The step where it leads on; "" for the one that follows.
+    hope : bool
+        Whether it is what a hopeful beginner chooses; among many questions it should be right in a third.
     """
 
     say: Text
     because: Sentence
     right: Annotated[bool | Expression, _right] = False
     to: Words = ""
+    hope: Flag = False
 
     @property
     def when(self) -> Expression | None:
@@ -160,7 +173,7 @@ class Ask:
     text: Text = field(metadata={"key": "ask"})
     options: Annotated[Mapping[str, Option], _options] = field(default_factory=dict)
     number: Annotated[Number | None, _number] = None
-    confidence: Flag = False
+    confidence: Flag = True
 
     def checked(self, value: Any, confidence: str = "") -> Answer:
         """An answer to it. Raises InputError for what is none."""
@@ -174,8 +187,10 @@ class Ask:
         right = self.number.right.value(scope)
         if right is None:
             raise InputError(f"{self.number.right.text!r} is not known in this run")
-        found = side(float(answer.value), float(right), self.number.tolerance, self.number.scale)
-        return Verdict(found == "close", getattr(self.number, found).words(scope))
+        value, tolerance, scale = float(answer.value), self.number.tolerance, self.number.scale
+        found = side(value, float(right), tolerance, scale)
+        near = found != "close" and within(value, float(right), NEAR * tolerance, scale)
+        return Verdict(found == "close", getattr(self.number, found).words(scope), near)
 
 
 def _ask(value: Any, key: str, what: str) -> Ask:
@@ -184,6 +199,18 @@ def _ask(value: Any, key: str, what: str) -> Ask:
     if bool(found.options) == (found.number is not None):
         raise InputError(f"{what} needs either `options` or a `number`")
     return found
+
+
+HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all that needs it, curves, the status line
+
+
+def _hides(value: Any, key: str, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise InputError(f"`{key}` of {what} must be a list of some of {', '.join(HIDES)}; given: {shown(value)}")
+    for one in value:
+        if one not in HIDES:
+            raise unknown(f"part of the page to hide in {what}", one, HIDES)
+    return tuple(value)
 
 
 RUN_PARTS = ("seed", "budget")  # what a control or a solution may name besides knobs and options of the target
@@ -275,6 +302,8 @@ class Step:
     diagnosis : tuple of Diagnosis
     trace : str
         Key of the traces that are shown; "" for the usual ones.
+    hide : tuple of str
+        Those of HIDES that the page does not show before the step's first question is answered.
     skip : bool
         Whether it may be left without an answer.
     to : str
@@ -297,6 +326,7 @@ class Step:
     reveal: Words = ""
     diagnosis: Diagnoses = ()
     trace: Words = ""
+    hide: Annotated[tuple[str, ...], _hides] = ()
     skip: Flag = False
     to: Words = ""
 

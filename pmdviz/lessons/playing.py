@@ -15,6 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, unknown, words_of
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.expressions import Expression, Scope, Template
+from pmdviz.lessons.in_view import View, faults_of_view
 from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached
 from pmdviz.lessons.progress import Progress
 from pmdviz.metrics import perfect_draws
@@ -180,8 +181,8 @@ def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
 
 
 def may_tell(progress: Progress) -> bool:
-    """Whether what the step shows may be told: it was revealed, or nothing is asked before."""
-    return progress.is_revealed or progress.step.question is None
+    """Whether what the step shows may be told: it was revealed, or nothing is asked before, and nothing is hidden."""
+    return (progress.is_revealed or progress.step.question is None) and not progress.hidden
 
 
 def _value(expression: Expression, scope: Scope) -> tuple[Any, str]:
@@ -251,7 +252,8 @@ def _faults_of_step(lesson: Lesson, step: Step, player: Player) -> list[str]:
         return [words_of(error)]
     parts: tuple[Callable[[Step, Shown], Iterator[str]], ...]
     parts = (_faults_of_trace, _faults_of_words, _faults_of_questions, _faults_of_goal, _faults_of_score)
-    return [words for part in parts for words in _said(part, step, shown)]
+    said = [words for part in parts for words in _said(part, step, shown)]
+    return said or [*faults_of_view(View(lesson, step, source, shown.run), shown.plain)]
 
 
 def _said(part: Callable[[Step, Shown], Iterator[str]], step: Step, shown: Shown) -> list[str]:

@@ -78,6 +78,13 @@ class Progress:
         """Whether the present step was revealed."""
         return self.step.name in self.revealed
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The parts of the page that the step hides: until it is revealed, or its only question `after` is judged."""
+        step = self.step
+        answered = self.is_revealed if step.question is not None else self.verdict_on("after") is not None
+        return () if answered or self.done else step.hide
+
     def answer(self, part: str, value: Any, confidence: str = "") -> Progress:
         """Store an answer; it may be changed until it is judged. Raises InputError."""
         ask = self.step.asks.get(part)
@@ -194,11 +201,15 @@ def _read(lesson: Lesson, text: str) -> Progress:
     for name in (*plain["path"], *plain["reached"], *plain["revealed"], *scores):
         lesson.step(name)  # raises for one that is none
     answers = {key: _asked(lesson, key).checked(*one) for key, one in plain["answers"].items()}
-    verdicts = {key: Verdict(bool(one[0]), str(one[1])) for key, one in plain["verdicts"].items() if key in answers}
+    verdicts = {key: _verdict(*one) for key, one in plain["verdicts"].items() if key in answers}
     hints = {name: max(0, min(int(n), len(lesson.step(name).hints))) for name, n in plain["hints"].items()}
     reached, revealed = frozenset(plain["reached"]), frozenset(plain["revealed"])
     path, done = tuple(plain["path"]), bool(plain["done"])
     return Progress(lesson, path, answers, verdicts, hints, reached, revealed, scores, done)
+
+
+def _verdict(right: Any, words: Any, near: Any = False) -> Verdict:
+    return Verdict(bool(right), str(words), bool(near))
 
 
 def _asked(lesson: Lesson, key: str) -> Any:

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.expressions import BEFORE, Expression
-from pmdviz.lessons.lesson import CONFIDENCES
+from pmdviz.lessons.lesson import CONFIDENCES, Verdict
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS
@@ -151,30 +151,56 @@ def _value(value: Any) -> str:
 def summary(progress: Progress) -> list[str]:
     """What became of a lesson that is done: how many right, how sure, which goals and scores; sentences."""
     judged = [verdict.right for verdict in progress.verdicts.values()]
+    close = sum(verdict.near for verdict in progress.verdicts.values())
     goals = [step.name for step in progress.lesson.steps if step.goal is not None]
     reached = sum(name in progress.reached for name in goals)
     said = []
     if judged:
-        said.append(f"{sum(judged)} of {len(judged)} answers right.")
-    if calibration(progress):
-        said.append(calibration(progress))
+        beside = f", and {close} close" if close else ""
+        said.append(f"{sum(judged)} of {len(judged)} answers right{beside}.")
+    said += calibration(progress)
     if goals:
         said.append(f"{reached} of {len(goals)} goals reached.")
     said += [f"Best score: {score_words(score)}." for score in progress.scores.values()]
     return said
 
 
-def calibration(progress: Progress) -> str:
-    """How often one was right, by how sure one was: "Sure: 2 of 3 right; a guess: 1 of 2"; "" where nobody said."""
+ENOUGH, MOST_RIGHT = 3, 0.7  # answers from which calibration is judged, and the share of right ones that "sure" needs
+
+
+def calibration(progress: Progress) -> list[str]:
+    """How often you were right, by how sure you were: ["You were sure of 4 answers, and right on 1."]."""
     by = {said: [0, 0] for said in reversed(CONFIDENCES)}
     for key, verdict in progress.verdicts.items():
         said = progress.answers[key].confidence
         if said in by:
             by[said][0] += verdict.right
             by[said][1] += 1
-    parts = [f"{said}: {right} of {total} right" for said, (right, total) in by.items() if total]
-    words = "; ".join(parts)
-    return f"{words[0].upper()}{words[1:]}." if words else ""
+    found = [SURE[said].format(total, right, "" if total == 1 else "s") for said, (right, total) in by.items() if total]
+    guess, _, sure = CONFIDENCES
+    shares = {said: right / total for said, (right, total) in by.items() if total >= ENOUGH}
+    if shares.get(sure, 1.0) < MOST_RIGHT:
+        found.append("You were more often sure than right.")
+    elif shares.get(guess, 0.0) > MOST_RIGHT:
+        found.append("Your guesses were better than you thought.")
+    return found
+
+
+SURE = {
+    "sure": "You were sure of {0} answer{2}, and right on {1}.",
+    "rather sure": "You were rather sure of {0} answer{2}, and right on {1}.",
+    "a guess": "You guessed {0} answer{2}, and {1} of them right.",
+}
+
+
+def grade_words(verdict: Verdict, confidence: str) -> str:
+    """How an answer is graded: "Right.", "Close.", "No."; with how sure you were, where that is worth a thought."""
+    beside = ""
+    if confidence == CONFIDENCES[-1] and not (verdict.right or verdict.near):
+        beside = " You were sure: read on."
+    elif confidence == CONFIDENCES[0] and verdict.right:
+        beside = " You called it a guess."
+    return f"{verdict.grade}.{beside}"
 
 
 def score_words(score: float) -> str:

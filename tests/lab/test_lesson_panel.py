@@ -12,10 +12,12 @@ from pmdviz.lab.links import LessonLink, attempt_query, read
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
+from pmdviz.lessons.reading import read_lesson
 from pmdviz.serve.tabs import PageSpec, Tabs
 from tests.lab.threads import drawing, until
 from tests.lessons.samples import SMALL as WITH_A_RACE
 from tests.lessons.samples import lesson_of
+from tests.support.lessons import SMALL as SMALL_LAB
 from tests.support.lessons import small_challenge, small_lesson
 
 LESSON, CHALLENGE = small_lesson(), small_challenge()
@@ -56,7 +58,7 @@ def words(nodes):
 
 def verdict(guide, part="question"):
     found = told(guide)["asks"][part]["verdict"]
-    return found and [found[0], words(found[1])]
+    return found and [found[0] == "right", words(found[2])]
 
 
 def do(guide, act, **message):
@@ -182,7 +184,7 @@ async def test_an_answer_leads_on_by_its_own_way_and_back_keeps_it():
         do(guide, "next")
         do(guide, "next")
         assert told(guide)["is_done"] and told(guide)["done"] == [
-            "0 of 2 answers right.", "Sure: 0 of 1 right.", "0 of 1 goals reached."
+            "0 of 2 answers right.", "You were sure of 1 answer, and right on 0.", "0 of 1 goals reached."
         ]  # fmt: skip
         do(guide, "again")
         assert guide.step.name == "first" and told(guide)["asks"]["question"]["stored"] is None
@@ -294,3 +296,33 @@ async def test_what_a_browser_makes_up_changes_no_answer():
         for message in MADE_UP:
             acts.do(guide, message)
             assert not guide.is_open
+
+
+def judging():
+    """A lesson that shows a run without the exact posterior, and asks what it is worth."""
+    text = SMALL_LAB[: SMALL_LAB.index("```{step} turn")]
+    start, end = text.index("question:\n  ask: How many it"), text.index("hints:")
+    text = text[:start] + text[end:]
+    text = text.replace("title: A choice", "title: A choice\nhide: [exact, numbers]")
+    return read_lesson("one_step", text)
+
+
+async def test_what_a_step_hides_is_not_sent_before_the_answer_is_judged():
+    async with opened(judging()) as (guide, lab):
+        lab.screen.sender.live(False)  # what is sent stays in the document, to be read
+        exact = lab.screen.stage.sources["exact"]
+        assert guide.progress.hidden and "tv" not in lab.screen.group.options.values()
+        assert told(guide)["reveal"]["label"] == "Play the run"
+        do(guide, "reveal")
+        await until(lambda: told(guide)["at_end"])
+        assert len(exact.data["x"]) == 0 and "TV" not in lab.screen.status.text and "Done" not in lab.screen.status.text
+        assert told(guide)["reveal"]["text"] == [] and told(guide)["diagnosis"] == ""
+        do(guide, "answer", part="after", value=60)
+        await until(lambda: told(guide)["asks"]["after"]["verdict"])
+        assert len(exact.data["x"]) > 0 and "TV" in lab.screen.status.text
+        assert "tv" in lab.screen.group.options.values() and told(guide)["reveal"]["text"]
+        await until(lambda: told(guide)["diagnosis"])
+        do(guide, "again")
+        assert guide.progress.hidden
+        do(guide, "leave")
+        await until(lambda: len(exact.data["x"]) > 0)

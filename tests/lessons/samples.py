@@ -33,7 +33,7 @@ question:
 after:
   ask: And the share?
   number:
-    right: ess / num_particles
+    right: ess_fraction
     tolerance: 0.1
     close: "It is {{ess_fraction:.2f}}."
     low: "More, {{ess_fraction:.2f}}."

@@ -66,7 +66,7 @@ PLANTED = {
     "a hint twice": ([("hints: [Think., Count.]", "hints: [Think., Think.]")], "two of its hints are the same"),
     "no option that is right": ([("right: ess < 0.5", "right: ess > 0.8")], "`question`: none of its options is right"),
     "all options right": ([("right: ess > 0.9", "right: ess < 0.9")], "`question`: all of its options are right"),
-    "an unknown number": ([("right: ess / num_particles", "right: tv_states")], "'tv_states', is not known"),
+    "an unknown number": ([("right: ess_fraction", "right: tv_states")], "'tv_states', is not known"),
     "a number without tolerance": ([("tolerance: 0.1", "tolerance: 0")], "no number but the very one is right"),
     "a number that no sentence has": ([("It is {ess_fraction", "It is {log_z")], "`close` of `after`: 'log_z' is"),
     "a step that no path reaches": ([("to: detour", "to: second")], "step 'detour': no path leads to it"),
@@ -76,6 +76,57 @@ PLANTED = {
         "unknown preset of an experiment",
     ),
 }
+
+IN_VIEW = "its answer is in view before it is given: "
+ASKS = """title: A detour
+question: {ask: "TV?", options: [{say: Low, right: tv < 2, because: Yes.}, {say: High, because: No.}]}"""
+NEXT = """Two runs.
+```
+
+```{step} next
+---
+title: The same race
+question:
+  ask: By TV?
+  options:
+    - {say: Few, right: few.tv < many.tv, because: Few.}
+    - {say: Many, right: many.tv < few.tv, because: Many.}
+---
+Again.
+```"""
+NEARER = "question:\n  ask: Which is nearer?"
+PLANTED |= {
+    "the right number in the text": (
+        [("right: ess_fraction", "right: 0.45"), ("The text of the first step", "The share is 0.45")],
+        IN_VIEW + "a text has 0.45",
+    ),
+    "the right option in the text": (
+        [("The text of the first step", "Perhaps a few")],
+        IN_VIEW + "a text has 'A few'",
+    ),
+    "a number to be read off the traces": (
+        [("right: ess_fraction\n    tolerance: 0.1", "right: ess\n    tolerance: 0.1")],
+        f"`after`: {IN_VIEW}'ess' is in the traces; hide: .traces.",
+    ),
+    "a question about a run that is over": (
+        [("title: A detour", ASKS)],
+        f"step 'detour': `question`: {IN_VIEW}'tv' is in the status line; hide: .numbers.",
+    ),
+    "a question about a race that is over": (
+        [(NEARER, f"to: next\n{NEARER}"), ("Two runs.\n```", NEXT)],
+        f"{IN_VIEW}the race is over",
+    ),
+    "a metric that the page does not show": ([("trace: ess", "trace: kl")], "it asks for ess, which the page does not"),
+    "hide without a question": ([("title: A goal", "title: A goal\nhide: [exact]")], "asks nothing that would show"),
+    "hide in a race": ([("title: Side by", "hide: [traces]\ntitle: Side by")], "`hide` needs a run"),
+}
+
+
+def test_what_is_hidden_is_not_in_view():
+    parts = ("numbers", "exact", "traces")
+    hiding = {part: faults(("title: A detour", f"hide: [{part}]\n{ASKS}")) for part in parts}
+    assert hiding["numbers"] == hiding["exact"] == []
+    assert any("status line" in one for one in hiding["traces"])
 
 
 def test_what_is_planted_is_found():

@@ -29,9 +29,9 @@ def test_a_lesson_asks_first_and_has_something_to_work_for():
     challenges = [lesson.is_challenge for lesson in LESSONS.values()]
     assert challenges == sorted(challenges), "challenges come last"
     for name, lesson in LESSONS.items():
-        assert lesson.is_challenge or (lesson.question and lesson.text and lesson.steps[0].question is not None), name
+        assert lesson.is_challenge or (lesson.question and lesson.text and lesson.steps[0].asks), name
         for step in lesson.steps:
-            assert step.hints and step.text and (step.question or step.goal), (name, step.name)
+            assert step.hints and step.text and (step.asks or step.goal), (name, step.name)
             for hint in step.hints if step.goal else ():
                 assert hint.settings or not NAMES_A_SETTING.search(hint.say), (name, step.name, hint.say)
             assert step.score is None or "seed" not in step.controls, "the seed of a score is given"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pmdviz.errors import InputError
 from pmdviz.lessons.lesson import Verdict
 from pmdviz.lessons.progress import Progress
-from tests.lessons.samples import SMALL, lesson_of
+from tests.lessons.samples import SMALL, changed, lesson_of
 
 LESSON = lesson_of(SMALL)
 ACTS = {
@@ -107,3 +107,24 @@ def test_an_earlier_file_of_the_lesson_is_refused_in_a_sentence():
     for text in ("", "null", "[]", "{}", '{"pmdviz_progress": 2}', "x" * 200_000):
         with pytest.raises(InputError, match="no progress in lesson 'small'"):
             Progress.from_json(LESSON, text)
+
+
+def test_a_step_hides_until_its_first_question_is_answered():
+    lesson = lesson_of(changed(("title: The first step", "title: The first step\nhide: [exact, numbers]")))
+    at = Progress.begin(lesson)
+    assert at.hidden == ("exact", "numbers") == at.answer("question", "b").hidden
+    assert at.answer("question", "b").reveal().hidden == ()
+    alone = SMALL[: SMALL.index("question:\n  ask: How many")] + SMALL[SMALL.index("after:\n") :]
+    alone = alone.replace("title: The first step", "title: The first step\nhide: [exact]")
+    at = Progress.begin(lesson_of(alone)).reveal()
+    assert at.hidden == ("exact",) == at.answer("after", 0.3).hidden, "it can still be changed"
+    assert at.answer("after", 0.3).judged("after", Verdict(False, "More.")).hidden == ()
+
+
+def test_what_can_be_hidden_is_named():
+    for parts, words in {
+        "[exacts]": "did you mean 'exact'",
+        "exact": "must be a list of some of exact, traces",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            lesson_of(changed(("title: The first step", f"title: The first step\nhide: {parts}")))

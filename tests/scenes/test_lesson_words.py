@@ -1,11 +1,13 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pmdviz
 from pmdviz.expressions import Expression
-from pmdviz.lessons.lesson import Verdict
+from pmdviz.lessons.lesson import Answer, Verdict
 from pmdviz.lessons.progress import Progress
+from pmdviz.presets.measures import RunScope
 from pmdviz.scenes import lesson_words as diagnosis
-from pmdviz.scenes.lesson_words import calibration, goal_words, inline, markdown, summary
+from pmdviz.scenes.lesson_words import calibration, goal_words, grade_words, inline, markdown, summary
 from tests.support.lessons import small_challenge, small_lesson
 from tests.support.tables import looped
 
@@ -52,11 +54,46 @@ def test_a_goal_as_a_person_says_it(goal, words):
 def test_the_end_says_what_became_of_the_answers_and_a_caveat_becomes_a_sentence(monkeypatch):
     progress = Progress.begin(small_lesson()).answer("question", "b", "sure").reveal().answer("after", 60)
     progress = progress.judged("question", Verdict(True, "")).judged("after", Verdict(False, "")).reach()
-    assert summary(progress) == ["1 of 2 answers right.", "Sure: 1 of 1 right.", "0 of 1 goals reached."]
-    assert calibration(replace(progress, verdicts={})) == ""
+    assert summary(progress) == [
+        "1 of 2 answers right.",
+        "You were sure of 1 answer, and right on 1.",
+        "0 of 1 goals reached.",
+    ]
+    assert calibration(replace(progress, verdicts={})) == []
     assert summary(Progress.begin(small_challenge()).score(71.4).score(30.0))[-1] == "Best score: 71 of 100."
     monkeypatch.setattr(diagnosis, "diagnose", lambda each, scope: "")
     monkeypatch.setattr(diagnosis, "RunScope", lambda run: None)
     for caveat in ("weights rest on few particles", "weights rest on few particles."):
         run = SimpleNamespace(final=SimpleNamespace(iteration=3, caveat=caveat))
         assert diagnosis.diagnosis_of("two_modes", run) == "Weights rest on few particles."
+
+
+def judged_as(*given):
+    """Progress with an answer of each confidence, right or wrong, near or not."""
+    progress = Progress.begin(small_lesson())
+    answers = {f"{k}/question": Answer("a", said) for k, (said, _, _) in enumerate(given)}
+    verdicts = {f"{k}/question": Verdict(right, "", near) for k, (_, right, near) in enumerate(given)}
+    return replace(progress, answers=answers, verdicts=verdicts)
+
+
+def test_the_summary_counts_close_answers_and_compares_how_sure_with_how_right():
+    too_sure = judged_as(("sure", True, False), *[("sure", False, False)] * 2, ("sure", False, True))
+    assert summary(too_sure)[:3] == [
+        "1 of 4 answers right, and 1 close.",
+        "You were sure of 4 answers, and right on 1.",
+        "You were more often sure than right.",
+    ]
+    modest = judged_as(*[("a guess", True, False)] * 3)
+    assert summary(modest)[1:3] == [
+        "You guessed 3 answers, and 3 of them right.",
+        "Your guesses were better than you thought.",
+    ]
+
+
+def test_an_answer_has_one_of_three_grades_by_how_far_off_it_is():
+    ask = small_lesson().step("first").after  # 60 visited, within 1 %
+    scope = RunScope(pmdviz.run(small_lesson().step("first").recipe, floor=False))
+    grades = {value: ask.judged(ask.checked(value), scope) for value in (60, 61, 58.5, 62, 6)}
+    assert [one.grade for one in grades.values()] == ["Right", "Close", "Close", "No", "No"]
+    assert grade_words(grades[6], "sure") == "No. You were sure: read on."
+    assert grade_words(grades[61], "sure") == "Close." and grade_words(grades[60], "a guess").startswith("Right. ")

@@ -164,7 +164,7 @@ class Watch:
         if is_closed(self._guide.progress, self._guide.standing):
             self._guide.publish(FIRST_ANSWER)
             return False
-        if self._guide.step.question is not None:
+        if self._guide.step.question is not None or self._guide.step.hide:
             self._guide.reveal()
         return self._may_replay(act)
 
@@ -230,6 +230,8 @@ class Watch:
             progress = progress.score(found.score)
         self._guide.progress, self._guide.standing = progress, replace(self._guide.standing, found=found)
         self._guide.publish()
+        if found.verdicts:  # what was hidden until then may be told now
+            self.look()
 
 
 # A lesson as a script for a lecture hall: its steps part by part, the gates open.
@@ -452,6 +454,8 @@ class Guide:
             self.standing = replace(self.standing, said=said)
         kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
         self.card.param.update(told=told(self.progress, self.standing), kept=kept)
+        shown = self.script.on and self.progress.is_revealed and self.script.part != "reveal"
+        self.places["lab"].hide(() if shown else self.progress.hidden)
         self.close()
         self.show_controls()
 

@@ -18,10 +18,19 @@ from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
 from pmdviz.lab.controls.widgets import Component, KnobForm
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lessons.lesson import CONFIDENCES, Ask
+from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
-from pmdviz.scenes.lesson_words import goal_words, inline, markdown, plain, score_words, summary, values_words
+from pmdviz.scenes.lesson_words import (
+    goal_words,
+    grade_words,
+    inline,
+    markdown,
+    plain,
+    score_words,
+    summary,
+    values_words,
+)
 
 
 class LessonCard(Component):
@@ -166,17 +175,23 @@ def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[st
         "confidences": [*CONFIDENCES] if ask.confidence else [],
         "stored": None if answer is None else [str(answer.value), answer.confidence],
         "locked": verdict is not None or (part == "question" and progress.is_revealed),
-        "verdict": None if verdict is None else [verdict.right, inline(verdict.words)],
+        "verdict": None if verdict is None else _verdict(verdict, answer.confidence if answer else ""),
     }
+
+
+def _verdict(verdict: Verdict, confidence: str) -> list[Any]:
+    """The grade, its words, and why."""
+    return [verdict.grade.lower(), grade_words(verdict, confidence), inline(verdict.words)]
 
 
 def _reveal(progress: Progress, standing: Standing) -> dict[str, Any]:
     """The button, and what it opens; where there is nothing to open, Play does the same."""
     step, revealed = progress.step, progress.is_revealed
     return {
+        "label": "Reveal" if step.question is not None or not step.hide else "Play the run",
         "offered": bool(step.asks or step.reveal) and not revealed,
         "closed": is_closed(progress, standing),
-        "text": markdown(step.reveal) if revealed else [],
+        "text": markdown(step.reveal) if revealed and not progress.hidden else [],
     }
 
 

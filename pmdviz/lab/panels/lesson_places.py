@@ -6,9 +6,10 @@ A place may `keep` what is there before the lesson and `give_back` that; `begin`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.expressions import Scope
 from pmdviz.lab.controls.sharing import of_preset
@@ -17,7 +18,12 @@ from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
+from pmdviz.metrics import METRICS
 from pmdviz.presets.measures import NoScope, RaceScope, RunScope
+from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
+from pmdviz.scenes.stage import Scene
+from pmdviz.scenes.trace_columns import GROUPS, first_group
+from pmdviz.scenes.words import count, observations_used
 
 
 class Moment(NamedTuple):
@@ -28,6 +34,45 @@ class Moment(NamedTuple):
     playing: bool
     scope: Callable[[], Scope]
     at_rest: bool = True  # whether it may be judged before the end too
+
+
+class Veil:
+    """What of a lab a lesson hides until an answer is given: `parts` are those of `lessons.lesson.HIDES`.
+
+    What is hidden is not sent to the browser.
+    """
+
+    def __init__(self, parts: Collection[str] = ()) -> None:
+        self.parts = frozenset(parts)
+
+    def columns(self, columns: StageColumns, scene: Scene) -> StageColumns:
+        """Those of the stage, without the exact posterior where that is hidden."""
+        if "exact" not in self.parts:
+            return columns
+        image = None if scene.image_of in ("", "exact") else columns.image
+        return columns._replace(exact=EMPTY_LINE, image=image)
+
+    def fields(self, fields: Mapping[str, Any], frame: Frame | None) -> Mapping[str, Any]:
+        """Those of the status, without how good the approximation is where that is hidden."""
+        if frame is None or not self.parts & {"exact", "numbers"}:
+            return fields
+        said = f"iteration {count(frame.iteration)}, {observations_used(frame)}"
+        return {**fields, "pmdviz-status": said, "more": ""}
+
+    def offers(self, metrics: Iterable[str]) -> bool:
+        """Whether traces of these may be shown."""
+        return "exact" not in self.parts or not any(name in METRICS and name not in WITHOUT_EXACT for name in metrics)
+
+    @property
+    def hides_traces(self) -> bool:
+        """Whether no traces are shown."""
+        return "traces" in self.parts
+
+
+WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
+    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above")
+)
+NO_VEIL = Veil()
 
 
 class LabPlace:
@@ -49,10 +94,17 @@ class LabPlace:
     def _put(self, kept: Any) -> None:
         self._kept = kept
 
+    def hide(self, parts: Collection[str]) -> None:
+        """Hide these parts of the page, and show the others."""
+        self.lab.screen.hide(Veil(parts))
+        if self.lab.last is not None:
+            self.lab.screen.show(self.lab.last, self.lab.live.playing)
+
     def begin(self, showing: Step) -> None:
-        """Its recipe, from the start."""
-        self._trace = showing.trace
-        self.lay(showing.recipe)
+        """Its recipe, from the start; its own traces, or the usual ones of its target and method."""
+        recipe = showing.recipe
+        self._trace = showing.trace or first_group(GROUPS.of(recipe.make_target(), recipe.make_method()))
+        self.lay(recipe)
 
     def go_on(self, step: Step, begins: bool = True) -> None:
         """A run that is over begins again where the step has something to turn."""
@@ -101,9 +153,9 @@ class LabPlace:
         last = self.lab.last
         if last is None or not self._there:
             return None
-        group, wanted, self._trace = self.lab.screen.group, self._trace, ""
+        group, wanted = self.lab.screen.group, self._trace
         if wanted in group.options.values():
-            group.value = wanted
+            group.value, self._trace = wanted, ""
         key = id(last.frame), tuple(last.frame.floors.values()), last.recipe.budget
         return Moment(key, last.done, self.lab.live.playing, lambda: RunScope(last.run))
 
@@ -115,6 +167,7 @@ class LabPlace:
             self.lab.open(self.before)
         else:
             self.lab.commands.give_back(self._kept)
+        self.hide(())
         self.lab.screen.group.value, self.lab.playback.speed.value = self._look
         self._kept = self.before = None
 

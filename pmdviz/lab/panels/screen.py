@@ -21,6 +21,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot, glide_ms
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style
@@ -153,6 +154,7 @@ class Screen:
     ) -> None:
         self.stage, self.traces = StageView(target, legend=False), TracesView(past=True)  # the switches are its legend
         self.ghost = LinesBelow(self.stage.figure, "ghost", "ghost")
+        self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
@@ -217,13 +219,13 @@ class Screen:
         with self.sender.together():
             self.follow(snapshot)
             self._offer(snapshot)
-            columns = self._moving(snapshot, pause_s if playing else 0.0)
+            columns = self.veil.columns(self._moving(snapshot, pause_s if playing else 0.0), snapshot.scene)
             with_image = self._image_pace.is_due(time.monotonic(), playing)
             self.stage.draw(columns, self._noted(snapshot, playing), with_image)
             self.ghost.show(snapshot.ghost.approximate if snapshot.ghost else EMPTY_LINE)
             self._trace(snapshot, playing)
             self._show_data(snapshot)
-            self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
+            self._say(snapshot, self.extra, playing)
         self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
 
@@ -276,7 +278,10 @@ class Screen:
             turned = wished is not None or preset != self._preset
             self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
-            titles = _titles(found) | (DATA if data_columns.applies(frame.target) else {})
+            found = {key: group for key, group in found.items() if self.veil.offers(group.metrics)} or found
+            titles = _titles(found) | (
+                DATA if data_columns.applies(frame.target) and "exact" not in self.veil.parts else {}
+            )
             usual = wished if wished is not None else PRESETS[preset].trace if preset in PRESETS else ""
             stays = not turned and self.group.value in titles.values()
             other = usual if usual in found else first_group(found)
@@ -294,7 +299,7 @@ class Screen:
             self.view.append(_pane(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
             self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
-            self.traces.figure.css_classes = _shown("pmdviz-traces", not wanted)
+            self.traces.figure.css_classes = _shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
         if not wanted:
             self.traces.choose(group=name)
             self._ask()
@@ -337,7 +342,7 @@ class Screen:
         """Every frame drawn so far; while playing a few times a second."""
         self._due = columns_due(GROUPS[snapshot.traces])
         self._ask()
-        if not self._traces_pace.is_due(time.monotonic(), playing):
+        if self.veil.hides_traces or not self._traces_pace.is_due(time.monotonic(), playing):
             return
         floors = snapshot.frame.floors
         budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
@@ -351,9 +356,21 @@ class Screen:
     def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
-        self.sender.say(
-            status_fields(snapshot, words, playing, self.floor.words) if snapshot else waiting_fields(words) | NO_PAST
-        )
+        if snapshot:
+            self._say(snapshot, words, playing)
+        else:
+            self.sender.say(waiting_fields(words) | NO_PAST)
+
+    def _say(self, snapshot: Snapshot, words: str, playing: bool) -> None:
+        fields = status_fields(snapshot, words, playing, self.floor.words)
+        self.sender.say(self.veil.fields(fields, snapshot.frame))
+
+    def hide(self, veil: Veil) -> None:
+        """Show no more of the next pictures than a lesson lets be seen."""
+        if veil.parts == self.veil.parts:
+            return
+        self.veil, self._offered = veil, ()
+        self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new run is being made."""

@@ -83,8 +83,8 @@ function question_part(part, send, after, beside = []) {
       say(choices[k].mark, right ? "✓ right" : "")
       choices[k].row.classList.toggle("right", right)
     })
-    write(verdict, ask.verdict ? [["b", {}, [ask.verdict[0] ? "Right." : "Not quite."]], " ", ...ask.verdict[1]] : [])
-    verdict.classList.toggle("good", Boolean(ask.verdict?.[0]))
+    write(verdict, ask.verdict ? [["b", {}, [ask.verdict[1]]], " ", ...ask.verdict[2]] : [])
+    verdict.className = `verdict ${ask.verdict?.[0] ?? ""}`
   }
   // A letter chooses an option; whether it did.
   const choose = (letter) => {
@@ -260,6 +260,7 @@ export function render({ model }) {
     say(closed, told.reveal.offered ? told.closed : "")
     const held = root.getRootNode().activeElement === reveal
     if (!told.asks.question && reveal.parentElement !== reveal_row) reveal_row.append(reveal)
+    say(reveal, told.reveal.label)
     reveal.hidden = !told.reveal.offered
     if (held && reveal.hidden) reveal_part.focus()
     reveal.setAttribute("aria-disabled", told.reveal.closed)
