@@ -1,5 +1,6 @@
 """The page's script with its kernels in a real Chromium."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ class Driver:
 
     def ask(self, expression: str, *values: Any) -> Any:
         """The value of an expression of `v`, the given values; arrays come back as arrays."""
-        return decoded(self.page.evaluate(f"(given) => {{ const v = decoded(given); return encoded({expression}) }}",
-                                          [encoded(value) for value in values]))  # fmt: skip
+        asked = f"(text) => {{ const v = decoded(JSON.parse(text)); return JSON.stringify(encoded({expression})) }}"
+        return decoded(json.loads(self.page.evaluate(asked, json.dumps([encoded(value) for value in values]))))
 
 
 def encoded(value: Any) -> Any:

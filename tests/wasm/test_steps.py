@@ -10,6 +10,7 @@ from pmdviz.engine.session import BatchStream
 from pmdviz.wasm.values import METHODS, TARGETS, settings_value, target_value
 
 STATES = 50
+SINGLE_FROM = 4000  # particles: their density at a rejuvenation is taken in float32
 FORMULA = {"density": "logaddexp(-(x - 1)**2, -square(x + 1)) - y**2 / 2 + 0.1 * sin(3 * x) * tanh(y)"}
 OPTIONS = {"formula": FORMULA, "gmm": {"num_components": 4, "weights": "random"}}
 
@@ -26,8 +27,7 @@ def plain(state):
     """A state as numbers and arrays."""
     if hasattr(state, "chains"):
         return {"chains": [plain(chain) for chain in state.chains], "iteration": state.iteration}
-    found = {name: plain(value) if hasattr(value, "_asdict") else value for name, value in state._asdict().items()}
-    return {name: value for name, value in found.items()}
+    return {name: plain(value) if hasattr(value, "_asdict") else value for name, value in state._asdict().items()}
 
 
 def recorded(recipe, states=STATES):
@@ -51,8 +51,8 @@ def check(driver, **choice):
     """Compare every recorded step."""
     target, knobs, moments, results = recorded(Recipe(**choice))
     spec = json.dumps(target_value(target))
-    driver.page.evaluate("(v) => { window.given = v }", [spec, choice["method"], settings_value(knobs)])
-    found = driver.ask("v.map((each) => stepped(targetOf(given[0], given[0]), given[1], given[2], each))", *moments)
+    driver.page.evaluate("(v) => { window.chosen = v }", [spec, choice["method"], settings_value(knobs)])
+    found = driver.ask("v.map((each) => stepped(targetOf(chosen[0], chosen[0]), chosen[1], chosen[2], each))", *moments)
     for ours, (method, state, stream, visited) in zip(found, results, strict=True):
         weighted = hasattr(state, "log_weights")
         particles = state.particles if weighted else method.points(state)
@@ -60,16 +60,17 @@ def check(driver, **choice):
         np.testing.assert_array_equal(ours["left"], stream)
         assert ours["cost"] == visited
         if weighted:
-            np.testing.assert_allclose(np.exp(ours["log_weights"]), np.exp(state.log_weights), rtol=1e-9, atol=1e-12)
+            rtol = 1e-9 if len(particles) < SINGLE_FROM else 1e-5
+            np.testing.assert_allclose(np.exp(ours["log_weights"]), np.exp(state.log_weights), rtol=rtol, atol=1e-12)
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [each if each == "mixture" else pytest.param(each, marks=pytest.mark.ci) for each in TARGETS])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_step_of_each_method_on_each_target(driver, method, target):
     options, knobs = OPTIONS.get(target, {}), {}
     if method in ("pmd", "svgd", "smc_mcmc", "importance"):
-        knobs["num_particles"] = 300
+        knobs["num_particles"] = 120
     check(driver, target=target, target_options=options, method=method, seed=1, **knobs)
 
 
@@ -91,9 +92,10 @@ MORE = [
 ]  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.browser
 @pytest.mark.parametrize(("method", "knobs"), [*(("pmd", knobs) for knobs in PMD), *MORE])
 def test_a_step_with_other_settings(driver, method, knobs):
     if method in ("pmd", "svgd", "smc_mcmc"):
-        knobs = {"num_particles": 200, **knobs}
+        knobs = {"num_particles": 120, **knobs}
     check(driver, target="mixture", target_options={"num_data": 400}, method=method, seed=2, **knobs)

@@ -64,7 +64,7 @@ class Generator {
   }
   uniform() { return this.uniforms(1)[0] }
   normals(...shape) {
-    const out = shaped(new Float64Array(shape.reduce((a, b) => a * b, 1)))
+    const out = new Float64Array(shape.reduce((a, b) => a * b, 1))
     call.normals(this.stream, out)
     return shaped(out, ...shape)
   }
