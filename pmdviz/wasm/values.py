@@ -99,7 +99,9 @@ def tree_of(node: ast.expr) -> Any:
 
 def target_value(target: Target) -> dict[str, Any]:
     """A target for the page."""
-    options = target.options.as_dict()
+    options, exact = target.options.as_dict(), target.planar
+    extent = np.array([high - low for low, high in target.view_box])
+    known = exact and {"log_z": exact.log_z, "narrowest": exact.narrowest(extent)}
     return {
         "name": target.name,
         "title": target.title,
@@ -111,7 +113,8 @@ def target_value(target: Target) -> dict[str, Any]:
         "own_data": options.get("data", "simulated") != "simulated",
         "given": getattr(_Targets, target.name)(target),
         "view_box": array(target.view_box),
-        "box": array(target.exact.box) if target.planar is not None else None,
+        "exact": known,
+        "box": array(exact.box) if exact else None,
         "names": list(target.parameter_names[:2]),
     }
 

@@ -329,7 +329,7 @@ class KernelDensity {
     const [particles, logWeights] = this.alive(), axes = grid.axes, factor = this.factor
     if (axes.length === 1) {
       const out = new Float64Array(axes[0].length), less = Math.log(Math.sqrt(2 * Math.PI) * factor[0])
-      call.scatter_line(particles, logWeights.map((w) => (w - less) * LOG2E), factor[0], axes[0], out)
+      call.scatter_line(Float64Array.from(particles), logWeights.map((w) => (w - less) * LOG2E), factor[0], axes[0], out)
       return out
     }
     const [gx, gy] = axes, sdY = Math.hypot(factor[2], factor[3]), slope = factor[0] * factor[2] / sdY ** 2
@@ -338,8 +338,11 @@ class KernelDensity {
     const rows = rowsPerBlock(slope, sdX, factor[0], gx, gy)
     const reached = call.rows_reached(particles, 8.5 * sdY, gy, [particles.shape[0], 2])
     const scatter = rows ? call.scatter_blocks : call.scatter_rows, step = rows || gy.length
-    for (let start = 0; start < gy.length; start += step) {
-      scatter(particles, peaks, reached, slope, sdX, sdY, gx, gy, out, start, Math.min(start + step, gy.length))
+    for (let start = 0; start < gy.length; start += step) { // each block by itself: the whole is long to copy
+      const rows = gy.slice(start, start + step), block = matrix(rows.length, gx.length)
+      const own = shaped(reached.map((row) => row - start), ...reached.shape)
+      scatter(particles, peaks, own, slope, sdX, sdY, gx, rows, block, 0, rows.length)
+      out.set(block, start * gx.length)
     }
     return out
   }

@@ -106,7 +106,9 @@ async function loadKernels(bytes, declared) {
       kinds.forEach((word, place) => {
         const value = given[place], kind = word.replace(">", "").slice(0, 2)
         if (!word.includes("[")) return flat.push(value)
-        const start = put(kind, value), shape = shapeOf(value)
+        const shape = shapeOf(value)
+        if (word.split(",").length !== shape.length) throw new Error(`${name} was given an array of another shape`)
+        const start = put(kind, value)
         if (word.startsWith(">")) written.push([kind, start, value])
         return flat.push(start, ...shape)
       })

@@ -25,31 +25,43 @@ class Grid {
 
 const sideFor = (dim, narrowest) => SIDES[dim].find((side) => narrowest * side >= 1)
 
-/** The exact posterior in one or two dimensions, by the sum of the log joint over the box that holds it. */
+/** The exact posterior in one or two dimensions. What Python knew of it comes along; after a change it is a sum. */
 class Exact {
   constructor(target) {
     Object.assign(this, {target, box: target.box, kept: new Map()})
-    const side = target.dim === 1 ? 8192 : 448, grid = new Grid(this.box, side), values = target.logJoint(grid.points)
-    this.logZ = logSum(values) + Math.log(grid.volume)
-    const p = values.map((value) => Math.exp(value - this.logZ) * grid.volume)
-    this.cells = {grid, p}
-    this.narrowest = this.curvatureSd(grid, values)
+    if (target.exact) Object.assign(this, {logZ: target.exact.log_z, narrowest: target.exact.narrowest})
+    else {
+      const {grid, values} = this.fine
+      this.logZ = logSum(values) + Math.log(grid.volume)
+      this.narrowest = this.curvatureSd(grid, values)
+    }
+  }
+  get fine() {
+    if (!this.known) {
+      const grid = new Grid(this.box, this.target.dim === 1 ? 4096 : 320)
+      this.known = {grid, values: this.target.logJoint(grid.points)}
+    }
+    return this.known
   }
   /** Smallest sd of the highest mode in units of the view's edges, by second differences at its cell. */
   curvatureSd(grid, values) {
     const at = values.indexOf(largest(values)), d = this.target.dim, steps = grid.extent.map((e) => e / grid.side)
     const peak = grid.points.slice(at * d, (at + 1) * d), precision = matrix(d, d)
-    const move = (...by) => peak.map((x, k) => x + by.reduce((total, [axis, sign]) => total + (axis === k ? sign * steps[k] : 0), 0))
+    const moved = (...moves) => {
+      const point = Float64Array.from(peak)
+      for (const [axis, sign] of moves) point[axis] += sign * steps[axis]
+      return [...point]
+    }
     for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) {
-      const four = [[1, 1], [1, -1], [-1, 1], [-1, -1]].flatMap(([a, b]) => [...move([i, a], [j, b])])
+      const four = [[1, 1], [1, -1], [-1, 1], [-1, -1]].flatMap(([a, b]) => moved([i, a], [j, b]))
       const [a, b, c, e] = this.target.logJoint(shaped(Float64Array.from(four), 4, d))
       precision[i * d + j] = -(a - b - c + e) / (4 * steps[i] * steps[j])
     }
     const unit = this.target.view_box.map(([low, high]) => high - low)
-    const inUnits = shaped(precision.map((x, k) => x * unit[Math.floor(k / d)] * unit[k % d]), d, d)
-    const trace = d === 1 ? inUnits[0] : 0.5 * (inUnits[0] + inUnits[3])
+    const inUnits = precision.map((x, k) => x * unit[Math.floor(k / d)] * unit[k % d])
+    const middle = d === 1 ? inUnits[0] : 0.5 * (inUnits[0] + inUnits[3])
     const half = d === 1 ? 0 : Math.hypot(0.5 * (inUnits[0] - inUnits[3]), inUnits[1])
-    return 1 / Math.sqrt(Math.max(trace + half, 1))
+    return 1 / Math.sqrt(Math.max(middle + half, 1))
   }
   /** log p at the cells of a grid; kept for the last few grids. */
   onGrid(grid) {
@@ -63,7 +75,8 @@ class Exact {
   }
   /** n independent draws (n, d): a cell by its mass, uniform within it. */
   sample(rng, n) {
-    const {grid, p} = this.cells, d = grid.box.length, cells = bySearch(p, rng.uniforms(n).sort())
+    const {grid, values} = this.fine, top = largest(values), d = grid.box.length
+    const cells = bySearch(values.map((value) => Math.exp(value - top)), rng.uniforms(n).sort())
     const order = rng.shuffled(n), jitter = rng.uniforms(n * d), out = matrix(n, d)
     for (let i = 0; i < n; i++) {
       const cell = cells[order[i]], places = d === 1 ? [cell] : [cell % grid.side, Math.floor(cell / grid.side)]

@@ -210,7 +210,13 @@ class Target {
   changed(options) {
     const next = {...this.options, ...options}, simulate = this.model.simulate
     const data = simulate && !this.own_data ? simulate(next, new Generator(next.data_seed)) : this.data
-    return new Target({...this, options: next, data, prior_sd: next.prior_sd ?? next.q0_sd, q0_mean: next.q0_mean ?? 0})
+    const prior = {prior_sd: next.prior_sd ?? next.q0_sd, q0_mean: next.q0_mean ?? 0}
+    return new Target({...this, ...prior, options: next, data, exact: null, box: this.reach(next)})
+  }
+  /** A box that holds the posterior: the view, and more of what the prior allows. */
+  reach(options) {
+    const sds = 5 * (options.prior_sd ?? options.q0_sd)
+    return this.view_box.map(([low, high]) => [Math.min(low, -sds), Math.max(high, sds)])
   }
   /** Rows of the data, by number; null: all. Without data one empty row. */
   rows(numbers) {
