@@ -1,0 +1,172 @@
+"""The kernels that the page calls: the one place that names them, with the types of their arguments.
+
+A type is `f8`, `i8` or `f4` for a number and the same with one `,` a dimension in brackets for an array: `f8[,]` has
+two. `>` before it marks an array that the kernel writes to, and `none` leaves an optional argument out.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from pmdviz.kernels import chains, clusters, factors, grid, kde, likelihoods, mixture, resampling, stein_forces
+from pmdviz.wasm import randoms
+
+KINDS = {"f8": types.float64, "f4": types.float32, "i8": types.int64, "u8": types.uint64, "b1": types.boolean}
+THREE, FOUR = "f8 f8 f8", "f8 f8 f8 f8"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel for the page: the function, its arguments in words, and how many of them make a tuple."""
+
+    function: Any
+    arguments: str
+    tuples: tuple[tuple[int, int], ...] = ()  # (place of the first argument, how many are one tuple)
+
+    @property
+    def words(self) -> list[str]:
+        """One word an argument."""
+        return self.arguments.split()
+
+    def is_out(self, place: int) -> bool:
+        """Whether the kernel writes to this argument."""
+        return self.words[place].startswith(">")
+
+    def types(self) -> list[types.Type]:
+        """The arguments' types, those of a tuple one by one."""
+        return [type_of(word) for word in self.words]
+
+    def signature(self) -> tuple[types.Type, ...]:
+        """The types as the kernel takes them."""
+        found, flat = [], self.types()
+        sizes = dict(self.tuples)
+        at = 0
+        while at < len(flat):
+            size = sizes.get(at, 0)
+            found.append(types.UniTuple(flat[at], size) if size else flat[at])
+            at += size or 1
+        return tuple(found)
+
+
+def type_of(word: str) -> types.Type:
+    """The numba type of a word."""
+    if word == "none":
+        return types.none
+    kind, _, dimensions = word.lstrip(">").partition("[")
+    return KINDS[kind] if not dimensions else types.Array(KINDS[kind], dimensions.count(",") + 1, "C")
+
+
+PLACED = "f8[,] f8[] i8[,] f8 f8 f8 f8[] f8[] >f8[,] i8 i8"
+PAIRS = "f8[] f8[] f8[] f8 f8 f8"
+KERNELS: dict[str, Entry] = {
+    # random numbers
+    "uniforms": Entry(randoms.uniforms, ">u8[] >f8[]"),
+    "normals": Entry(randoms.normals, ">u8[] >f8[]"),
+    "whole_numbers": Entry(randoms.whole_numbers, ">u8[] i8 >i8[]"),
+    "shuffled": Entry(randoms.shuffled, ">u8[] >i8[]"),
+    "uniforms_of": Entry(chains._uniforms_of, "f8[]"),
+    # how particles lie
+    "clustered": Entry(clusters._clustered, "f8[,] f8[] i8[] i8"),
+    "assigned": Entry(clusters._assigned, "f8[,] f8[,] f8[] i8[] i8"),
+    "moments": Entry(clusters._moments, "f8[,] f8[] f8 >f8[] >f8[,]"),
+    "distances": Entry(clusters._distances, "f8[,] i8[]"),
+    "nearest": Entry(clusters._nearest, "f8[] f8 i8"),
+    "extent": Entry(clusters._extent, "f8[] f8 f8"),
+    "covariance": Entry(clusters._covariance, "f8[,] f8[] i8[] f8[] >f8[,]"),
+    "squared_distances": Entry(clusters._squared_distances, "f8[,]"),
+    "squared_at_steps": Entry(stein_forces._squared_at_steps, "f8[,] i8[]"),
+    # resampling
+    "search": Entry(resampling._search, "f8[] f8[]"),
+    "thinned": Entry(resampling._thinned, "f8[,] i8 f8[]"),
+    "largest_step": Entry(resampling._largest_step, "f8[] f8[] f8 f8"),
+    # small matrices
+    "factorise": Entry(factors._factorise, ">f8[,,]"),
+    "solve": Entry(factors._solve, "f8[,] >f8[,]"),
+    # density estimates
+    "whiten": Entry(kde._forward_substitution, "f8[,] f8[] f8[,] >f8[,]"),
+    "add_rows": Entry(kde.add_rows, "f8[,] f8[] f8[,] >f8[] i8 i8 none"),
+    "add_rows_single": Entry(kde.add_rows, "f4[,] f4[] f4[,] >f8[] i8 i8 none"),
+    "add_rows_many": Entry(kde.add_rows, "f8[,] f8[] f8[,] >f8[] i8 i8 f8[,]"),
+    "redo_faint": Entry(kde.redo_faint, "f8[,] f8[] f8[,] >f8[] >f8[] i8 i8"),
+    "times": Entry(kde._times, "f8[,] f8 >f8[,]"),
+    "times_single": Entry(kde._times, "f8[,] f8 >f4[,]"),
+    "left_out": Entry(kde._sums, "f4[,] f4[] f4[,] i8[] >f8[] none"),
+    "left_out_many": Entry(kde._sums, "f4[,] f4[] f4[,] i8[] >f8[] f4[,]"),
+    "left_out_exactly": Entry(kde._exact_sums, "f8[,] f8[] f8[,] i8[] >f8[] >f8[]"),
+    "rows_reached": Entry(grid._rows_reached, "f8[,] f8 f8[]"),
+    "scatter_blocks": Entry(grid._scatter_blocks, PLACED, ((3, 3),)),
+    "scatter_rows": Entry(grid._scatter_rows, PLACED, ((3, 3),)),
+    "scatter_line": Entry(grid._scatter_line, "f8[] f8[] f8 f8[] >f8[]"),
+    # Stein forces
+    "stein_rows": Entry(stein_forces._rows, "f8[,] f8[,] >f8[,] >f8[] i8 i8"),
+    "imq_rows": Entry(stein_forces._imq_rows, "f8[,] f8[,] f8[,] >f8[,] >f8[,] >f8[] i8 i8"),
+    # targets
+    "mixture": Entry(mixture._log_likelihood, PAIRS + " >f8[]", ((3, 3),)),
+    "mixture_few": Entry(mixture._log_likelihood_few, PAIRS + " >f8[]", ((3, 3),)),
+    "mixture_slopes": Entry(mixture._gradient, PAIRS + " >f8[,]", ((3, 3),)),
+    "mixture_slopes_few": Entry(mixture._gradient_few, PAIRS + " >f8[,]", ((3, 3),)),
+    "gaussian": Entry(likelihoods._gaussian, "f8[,] f8[] f8 f8"),
+    "banana": Entry(likelihoods._banana, "f8[,] f8 f8 f8 f8"),
+    "banana_slopes": Entry(likelihoods._banana_pulls, "f8[,] f8 f8 f8"),
+    "bimodal": Entry(likelihoods._bimodal, "f8[,] f8 f8 f8"),
+    "bimodal_slopes": Entry(likelihoods._bimodal_pulls, "f8[,] f8 f8"),
+    "gaussians": Entry(mixture._log_density, "f8[,] f8[,] f8[] f8 >f8[]"),
+    "gaussians_slopes": Entry(mixture._density_gradient, "f8[,] f8[,] f8[] f8 >f8[,]"),
+}
+
+
+def plain(function: Any) -> Any:
+    """The Python function of a kernel, None for anything else."""
+    found = getattr(function, "py_func", function)
+    return found if inspect.isfunction(found) and found.__module__.startswith("pmdviz.") else None
+
+
+def sources() -> Iterator[str]:
+    """What the compiled code depends on: each kernel, what it calls, and the numbers that it uses."""
+    yield from (f"{name} {entry.arguments} {entry.tuples}" for name, entry in KERNELS.items())
+    waiting, seen = [plain(entry.function) for entry in KERNELS.values()], set()
+    while waiting:
+        function = waiting.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        yield ast.dump(tree)  # without comments and blanks: where a kernel is makes no difference
+        for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}):
+            value = function.__globals__.get(name)
+            if isinstance(value, int | float | str | np.number | np.ndarray):
+                yield f"{name} {np.asarray(value).tolist()}"
+            elif plain(value) is not None:
+                waiting.append(plain(value))
+
+
+def digest() -> str:
+    """A hash of the sources: the committed module has that of its own."""
+    return hashlib.sha256("\n".join(sorted(sources())).encode()).hexdigest()
+
+
+def declared() -> dict[str, list[str]]:
+    """For the page: each kernel's arguments in words, and what it returns."""
+    found = {}
+    for name, entry in KERNELS.items():
+        entry.function.compile(entry.signature())
+        returned = entry.function.overloads[entry.signature()].signature.return_type
+        found[name] = [entry.arguments, _word(returned)]
+    return found
+
+
+def _word(kind: types.Type) -> str:
+    if kind == types.none:
+        return ""
+    if isinstance(kind, types.Array):
+        return f"{_word(kind.dtype)}[{',' * (kind.ndim - 1)}]"
+    return next((word for word, known in KINDS.items() if known == kind), "i8")

@@ -1,0 +1,194 @@
+"use strict"
+// Markov chains: their draws, how their step is tuned, and what is judged of them (`pmdviz.methods.mcmc`).
+// The state of a chain has `draws` (n, d) and `iteration`; a run of several chains is {chains: [...]}.
+
+const FIRST_TIME_STEP = 0.1, CHAIN_REACH = 1e6
+const usualTuning = () => ({steps: 0, shortfall: 0, log_step: Math.log(FIRST_TIME_STEP), averaged: Math.log(FIRST_TIME_STEP)})
+
+function positionOf(state) {
+  const [n, d] = state.draws.shape
+  return shaped(state.draws.slice((n - 1) * d), 1, d)
+}
+
+/** Draws are kept in an array that doubles, so that a long chain is not copied at each step. */
+function appendedDraw(state, theta) {
+  const [n, d] = state.draws.shape
+  let room = state.room
+  if (!room || room.used !== n || room.array.length < (n + 1) * d) {
+    room = {array: new Float64Array(2 * (n + 1) * d), used: n}
+    room.array.set(state.draws)
+  }
+  room.array.set(theta, n * d)
+  room.used = n + 1
+  return {...state, room, draws: shaped(room.array.subarray(0, (n + 1) * d), n + 1, d), iteration: state.iteration + 1}
+}
+
+function planOf(knobs, patient) {
+  if (knobs.burn_in > 0 && knobs.burn_in < 1) return {draws: patient, towards: FIRST_TIME_STEP, gamma: 0.2}
+  return {draws: Math.floor(knobs.burn_in), towards: 10 * FIRST_TIME_STEP, gamma: 0.05}
+}
+
+function tunedBy(tuning, missing, plan) {
+  const t = tuning.steps + 1, shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + 10)
+  const logStep = Math.log(plan.towards) - Math.sqrt(t) / plan.gamma * shortfall
+  return {steps: t, shortfall, log_step: logStep, averaged: t ** -0.75 * logStep + (1 - t ** -0.75) * tuning.averaged}
+}
+
+const isTuned = (state, knobs, plan) => knobs.tune && state.iteration < plan.draws
+function stepOf(state, knobs, plan, fixed) {
+  if (!knobs.tune) return fixed
+  return Math.exp(state.iteration < plan.draws ? state.tuning.log_step : state.tuning.averaged)
+}
+
+/** The judged draws: after the burn-in, thinned. */
+function judgedOf(state, knobs) {
+  const [n] = state.draws.shape, last = state.iteration
+  const left = knobs.burn_in >= 1 ? Math.floor(knobs.burn_in)
+    : Math.max(0, Math.min(Math.floor(knobs.burn_in * last), last - 1))
+  const rows = []
+  for (let k = left + 1; k < n; k += knobs.thinning) rows.push(k)
+  return rows.length ? rowsAt(state.draws, rows) : shaped(Float64Array.from(state.draws), ...state.draws.shape)
+}
+
+const chainsOf = (state) => state.chains ?? [state]
+
+function joined(parts) {
+  const d = parts[0].shape[1], n = sum(parts.map((part) => part.shape[0])), out = matrix(n, d)
+  let at = 0
+  for (const part of parts) {
+    out.set(part, at)
+    at += part.length
+  }
+  return out
+}
+
+function estimateOf(draws, scale) { // kernels of 0.1 median distances: Dai et al. 2016, Appendix H.1
+  const [n, d] = draws.shape
+  let distinct = 1
+  for (let i = 1; i < n; i++) for (let k = 0; k < d; k++) if (draws[i * d + k] !== draws[(i - 1) * d + k]) {
+    distinct++
+    break
+  }
+  const measured = distinct > 1 ? draws : rowsAt(draws, [0]), count = measured.shape[0]
+  const factor = RULES.median(measured, new Float64Array(count).fill(1 / count), 0.1, scale)
+  return new KernelDensity(draws, equalLogWeights(n), factor, distinct < d + 2)
+}
+
+/** A method whose state is the draws of one chain or several; `start` and `move` are those of one. */
+function chainMethod({start, move, batchSize, batches}) {
+  return {
+    init(rng, target, knobs) {
+      const chains = Array.from({length: knobs.num_chains}, () =>
+        start({draws: target.samplePrior(rng, 1), iteration: 0}, target))
+      return chains.length > 1 ? {chains, iteration: 0} : chains[0]
+    },
+    batchSize: (state, knobs) => batchSize(knobs) * chainsOf(state).length,
+    batches,
+    step(rng, state, target, batch, knobs) {
+      if (!state.chains) return move(rng, state, target, batch, knobs)
+      const count = state.chains.length, size = batchSize(knobs)
+      const own = (k) => size ? rowsAt(batch, range(size).map((row) => k * size + row)) : batch
+      const chains = state.chains.map((chain, k) => move(rng, chain, target, own(k), knobs))
+      return {chains, iteration: state.iteration + 1, cost: sum(chains.map((chain) => chain.cost)), count}
+    },
+    density: (state, knobs, target) =>
+      estimateOf(joined(chainsOf(state).map((chain) => judgedOf(chain, knobs))), target.scale),
+  }
+}
+
+const logJointAt = (target, theta, batch) => target.logJoint(theta, batch)[0]
+
+const RANDOM_WALK = chainMethod({
+  start: (state) => ({...state, log_joint: null, accepted: 0, tuning: usualTuning()}),
+  batchSize: () => 0,
+  batches: () => "whole",
+  move(rng, state, target, batch, knobs) {
+    let asked = 1
+    if (state.log_joint === null) {
+      state = {...state, log_joint: logJointAt(target, positionOf(state), batch)}
+      asked = 2
+    }
+    const d = target.dim, plan = planOf(knobs, 200), scale = stepOf(state, knobs, plan, knobs.scale)
+    const tuning = isTuned(state, knobs, plan), normals = rng.normals(d + 1)
+    const uniform = call.uniforms_of(normals.slice(d), 1)[0], here = positionOf(state)
+    const there = shaped(here.map((x, k) => x + scale * 2.38 / Math.sqrt(d) * target.scale[k] * normals[k]), 1, d)
+    const found = logJointAt(target, there, batch)
+    const chance = found > -Infinity ? Math.exp(Math.min(0, found - state.log_joint)) : 0, accepted = uniform < chance
+    if (tuning) {
+      const wanted = 0.234 + (0.44 - 0.234) / d
+      state = {...state, tuning: tunedBy(state.tuning, wanted - chance, plan)}
+    }
+    state = {...state, accepted: state.accepted + accepted, log_joint: accepted ? found : state.log_joint}
+    return {...appendedDraw(state, accepted ? there : here), cost: asked * target.numData, step_size: scale}
+  },
+})
+
+/** A leapfrog trajectory: where it ends, its gradients, and whether it diverged. */
+function trajectory(target, theta, momentum, gradient, step, count, batch) {
+  const d = target.dim, unit = target.scale
+  theta = shaped(Float64Array.from(theta), 1, d)
+  momentum = Float64Array.from(momentum)
+  for (let taken = 0; taken < count; taken++) {
+    for (let k = 0; k < d; k++) {
+      momentum[k] += 0.5 * step * unit[k] * gradient[k]
+      theta[k] += step * unit[k] * momentum[k]
+    }
+    if (!theta.every((x, k) => Math.abs(x) <= CHAIN_REACH * unit[k])) return {gradients: taken, diverged: true}
+    gradient = target.slopes(theta, batch)
+    for (let k = 0; k < d; k++) momentum[k] += 0.5 * step * unit[k] * gradient[k]
+    if (!gradient.every(Number.isFinite)) return {gradients: taken + 1, diverged: true}
+  }
+  return {theta, momentum, gradient, gradients: count, diverged: false}
+}
+
+function leapfrogMethod(wanted, lengthOf) {
+  return chainMethod({
+    start: (state) => ({...state, log_joint: null, gradient: null, accepted: 0, tuning: usualTuning()}),
+    batchSize: () => 0,
+    batches: () => "whole",
+    move(rng, state, target, batch, knobs) {
+      const here = positionOf(state), values = Number(!knobs.one_pass)
+      let asked = 0
+      if (state.gradient === null) {
+        state = {...state, log_joint: logJointAt(target, here, batch), gradient: target.slopes(here, batch)}
+        asked = 1 + values
+      }
+      const d = target.dim, plan = planOf(knobs, 50), step = stepOf(state, knobs, plan, knobs.time_step)
+      const tuning = isTuned(state, knobs, plan), normals = rng.normals(d + 2), momentum = normals.slice(1, d + 1)
+      const [uniform, decides] = call.uniforms_of(Float64Array.of(normals[0], normals[d + 1]), 2)
+      const end = trajectory(target, here, momentum, state.gradient, step, lengthOf(uniform, knobs), batch)
+      let found = -Infinity, chance = 0
+      if (!end.diverged) {
+        found = logJointAt(target, end.theta, batch)
+        const energy = (p) => 0.5 * sum(p.map((x) => x * x))
+        chance = Math.exp(Math.min(0, found - state.log_joint + energy(momentum) - energy(end.momentum)))
+      }
+      const accepted = decides < chance
+      if (tuning) state = {...state, tuning: tunedBy(state.tuning, wanted - chance, plan)}
+      if (accepted) state = {...state, log_joint: found, gradient: end.gradient, accepted: state.accepted + 1}
+      const cost = (end.gradients + (end.diverged ? 0 : values) + asked) * target.numData
+      return {...appendedDraw(state, accepted ? end.theta : here), cost, step_size: step}
+    },
+  })
+}
+
+const HMC = leapfrogMethod(0.8, (u, knobs) => Math.min(1 + Math.floor(u * knobs.leapfrog_steps), knobs.leapfrog_steps))
+const MALA = leapfrogMethod(0.574, () => 1)
+
+const SGLD = chainMethod({
+  start: (state) => state,
+  batchSize: (knobs) => knobs.batch_size,
+  batches: (state, knobs) => knobs.batches,
+  move(rng, state, target, batch, knobs) {
+    const step = knobs.a * (knobs.b + state.iteration + 1) ** -knobs.g, noise = rng.normals(target.dim)
+    const here = positionOf(state), gradient = target.slopes(here, batch)
+    const moved = here.map((x, k) => x + 0.5 * step * gradient[k] + Math.sqrt(step) * noise[k])
+    if (!moved.every((x, k) => Math.abs(x) <= CHAIN_REACH * target.scale[k])) {
+      throw new Error(`The chain diverged. Use a step size smaller than ${step.toPrecision(3)}, and restart.`)
+    }
+    return {...appendedDraw(state, moved), cost: target.countOf(batch), step_size: step}
+  },
+})
+
+const METHODS = {pmd: PMD, svgd: SVGD, smc_mcmc: SMC_MCMC, importance: IMPORTANCE, random_walk: RANDOM_WALK, mala: MALA,
+  hmc: HMC, sgld: SGLD}

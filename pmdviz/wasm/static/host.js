@@ -1,0 +1,139 @@
+"use strict"
+// The kernels: numba's own code as WebAssembly. Arrays are copied in and out; memory is reset before each call.
+
+const ARRAYS = {f8: Float64Array, f4: Float32Array, i8: Int32Array, u8: BigUint64Array}
+const BYTES = {f8: 8, f4: 4, i8: 8, u8: 8}
+const LINE = 64 // bytes, of a cache line
+const PAGE = 65536
+let call = null // kernels by name, once `loadKernels` is done
+
+function shaped(array, ...shape) {
+  array.shape = shape
+  return array
+}
+
+const matrix = (rows, columns) => shaped(new Float64Array(rows * columns), rows, columns)
+const shapeOf = (array) => array.shape ?? [array.length]
+
+function erfc(x) { // a series near 0, a continued fraction beyond: 1e-14 of itself
+  if (x < 0) return 2 - erfc(-x)
+  if (x > 27) return 0
+  if (x < 2) {
+    let term = x, sum = x
+    for (let n = 1; term > 1e-18 * sum; n++) sum += term *= 2 * x * x / (2 * n + 1)
+    return 1 - 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum
+  }
+  let fraction = 0
+  for (let n = 120; n > 0; n--) fraction = n / 2 / (x + fraction)
+  return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction)
+}
+
+function nextAfter(x, towards) {
+  const number = new Float64Array([x]), bits = new BigInt64Array(number.buffer)
+  if (x === 0) return towards > 0 ? Number.MIN_VALUE : -Number.MIN_VALUE
+  bits[0] += (towards > x) === (x > 0) ? 1n : -1n
+  return number[0]
+}
+
+/** Compile the module; `declared` has each kernel's arguments and result in words. Sets `call`. */
+async function loadKernels(bytes, declared) {
+  const module = await WebAssembly.compile(bytes)
+  let exports = null, top = 0, running = ""
+  const base = () => exports.__heap_base.value
+  const allocate = (size) => {
+    const start = (top + LINE - 1) & ~(LINE - 1)
+    top = start + size
+    const missing = top - exports.memory.buffer.byteLength
+    if (missing > 0) exports.memory.grow(Math.ceil(missing / PAGE) + 16)
+    return start
+  }
+  const known = {
+    exp: Math.exp, log: Math.log, log1p: Math.log1p, exp2: (x) => 2 ** x, pow: Math.pow, erfc,
+    numba_nextafter: nextAfter,
+    memset: (to, value, count) => (new Uint8Array(exports.memory.buffer).fill(value, to, to + Number(count)), to),
+    memcpy: (to, from, count) => (new Uint8Array(exports.memory.buffer).copyWithin(to, from, from + Number(count)), to),
+    NRT_Free() {},
+    NRT_MemInfo_alloc_aligned(size) { // a header as numba's, of 64-bit pointers, then the data
+      const start = allocate(LINE + Number(size)), view = new DataView(exports.memory.buffer)
+      view.setBigInt64(start, 1n, true)
+      view.setUint32(start + 24, start + LINE, true)
+      view.setBigInt64(start + 32, BigInt(size), true)
+      return start
+    },
+    __multi3(to, aLow, aHigh, bLow, bHigh) {
+      const whole = (low, high) => BigInt.asUintN(64, low) | (BigInt.asUintN(64, high) << 64n)
+      const product = BigInt.asUintN(128, whole(aLow, aHigh) * whole(bLow, bHigh))
+      const view = new DataView(exports.memory.buffer)
+      view.setBigUint64(to, BigInt.asUintN(64, product), true)
+      view.setBigUint64(to + 8, product >> 64n, true)
+    },
+  }
+  const env = {}
+  for (const {name} of WebAssembly.Module.imports(module)) {
+    env[name] = known[name] ?? (() => { throw new Error(`The kernel ${running} failed in ${name}. Restart the run.`) })
+  }
+  exports = (await WebAssembly.instantiate(module, {env})).exports
+
+  const view = (kind, start, length) => new ARRAYS[kind](exports.memory.buffer, start, length)
+  const put = (kind, array) => {
+    const start = allocate(array.length * BYTES[kind])
+    if (kind !== "i8") view(kind, start, array.length).set(array)
+    else {
+      const words = view("i8", start, 2 * array.length)
+      for (let i = 0; i < array.length; i++) {
+        words[2 * i] = array[i]
+        words[2 * i + 1] = array[i] >> 31
+      }
+    }
+    return start
+  }
+  const take = (kind, start, array) => {
+    if (kind !== "i8") array.set(view(kind, start, array.length))
+    else {
+      const words = view("i8", start, 2 * array.length)
+      for (let i = 0; i < array.length; i++) array[i] = words[2 * i]
+    }
+    return array
+  }
+  const made = {}
+  for (const [name, [words, result]] of Object.entries(declared)) {
+    const kinds = words.split(" ").filter((word) => word !== "none")
+    const kernel = exports[name]
+    made[name] = (...given) => {
+      top = base()
+      running = name
+      const flat = [], written = []
+      kinds.forEach((word, place) => {
+        const value = given[place], kind = word.replace(">", "").slice(0, 2)
+        if (!word.includes("[")) return flat.push(value)
+        const shape = shapeOf(value)
+        if (word.split(",").length !== shape.length) throw new Error(`${name} was given an array of another shape`)
+        const start = put(kind, value)
+        if (word.startsWith(">")) written.push([kind, start, value])
+        return flat.push(start, ...shape)
+      })
+      let out = null
+      if (result.includes("[")) {
+        const shape = [given[kinds.length]].flat(), kind = result.slice(0, 2)
+        const array = shaped(new ARRAYS[kind](shape.reduce((a, b) => a * b, 1)), ...shape)
+        out = [kind, allocate(array.length * BYTES[kind]), array]
+        flat.push(out[1])
+      }
+      const found = kernel(...flat)
+      for (const each of written) take(...each)
+      if (out) return take(...out)
+      return result ? Number(found) : null
+    }
+  }
+  made.memory = () => exports.memory.buffer.byteLength
+  call = made
+}
+
+/** What Python wrote as JSON: arrays again, and the words for numbers that JSON has not. */
+function revived(value) {
+  if (value === "Infinity" || value === "-Infinity") return Number(value)
+  if (Array.isArray(value)) return value.map(revived)
+  if (value === null || typeof value !== "object") return value
+  if (value.data && value.shape) return shaped(Float64Array.from(value.data, (x) => x === null ? NaN : Number(x)), ...value.shape)
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, revived(each)]))
+}

@@ -1,0 +1,155 @@
+"use strict"
+// A run: the random streams, the batches, the state; its density on a grid and the distances to the exact posterior.
+
+const SIDES = {1: [512, 1024, 2048, 4096, 8192], 2: [160, 224, 320, 448, 640]}, NEGLIGIBLE = 1e-8, UNDERFLOW = 1e-12
+
+/** Equal cells of a box [[low, high], ...]. */
+class Grid {
+  constructor(box, side) {
+    Object.assign(this, {box, side, extent: box.map(([low, high]) => high - low)})
+    this.axes = box.map(([low, high]) => Float64Array.from({length: side}, (_, k) => low + (high - low) * ((k + 0.5) / side)))
+    this.volume = this.extent.reduce((a, b) => a * b, 1) / side ** box.length
+  }
+  /** Cell centres (n, d), row by row. */
+  get points() {
+    const [gx, gy] = this.axes
+    if (!gy) return shaped(Float64Array.from(gx), gx.length, 1)
+    const out = matrix(gx.length * gy.length, 2)
+    for (let j = 0; j < gy.length; j++) for (let i = 0; i < gx.length; i++) {
+      out[2 * (j * gx.length + i)] = gx[i]
+      out[2 * (j * gx.length + i) + 1] = gy[j]
+    }
+    return out
+  }
+}
+
+const sideFor = (dim, narrowest) => SIDES[dim].find((side) => narrowest * side >= 1)
+
+/** The exact posterior in one or two dimensions. What Python knew of it comes along; after a change it is a sum. */
+class Exact {
+  constructor(target) {
+    Object.assign(this, {target, box: target.box, kept: new Map()})
+    if (target.exact) Object.assign(this, {logZ: target.exact.log_z, narrowest: target.exact.narrowest})
+    else {
+      const {grid, values} = this.fine
+      this.logZ = logSum(values) + Math.log(grid.volume)
+      this.narrowest = this.curvatureSd(grid, values)
+    }
+  }
+  get fine() {
+    if (!this.known) {
+      const grid = new Grid(this.box, this.target.dim === 1 ? 4096 : 320)
+      this.known = {grid, values: this.target.logJoint(grid.points)}
+    }
+    return this.known
+  }
+  /** Smallest sd of the highest mode in units of the view's edges, by second differences at its cell. */
+  curvatureSd(grid, values) {
+    const at = values.indexOf(largest(values)), d = this.target.dim, steps = grid.extent.map((e) => e / grid.side)
+    const peak = grid.points.slice(at * d, (at + 1) * d), precision = matrix(d, d)
+    const moved = (...moves) => {
+      const point = Float64Array.from(peak)
+      for (const [axis, sign] of moves) point[axis] += sign * steps[axis]
+      return [...point]
+    }
+    for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) {
+      const four = [[1, 1], [1, -1], [-1, 1], [-1, -1]].flatMap(([a, b]) => moved([i, a], [j, b]))
+      const [a, b, c, e] = this.target.logJoint(shaped(Float64Array.from(four), 4, d))
+      precision[i * d + j] = -(a - b - c + e) / (4 * steps[i] * steps[j])
+    }
+    const unit = this.target.view_box.map(([low, high]) => high - low)
+    const inUnits = precision.map((x, k) => x * unit[Math.floor(k / d)] * unit[k % d])
+    const middle = d === 1 ? inUnits[0] : 0.5 * (inUnits[0] + inUnits[3])
+    const half = d === 1 ? 0 : Math.hypot(0.5 * (inUnits[0] - inUnits[3]), inUnits[1])
+    return 1 / Math.sqrt(Math.max(middle + half, 1))
+  }
+  /** log p at the cells of a grid; kept for the last few grids. */
+  onGrid(grid) {
+    const key = JSON.stringify([grid.box, grid.side])
+    if (!this.kept.has(key)) {
+      if (this.kept.size > 3) this.kept.delete(this.kept.keys().next().value)
+      const logP = this.target.logJoint(grid.points).map((value) => value - this.logZ), p = logP.map(Math.exp)
+      this.kept.set(key, {logP, p, peak: largest(p)})
+    }
+    return this.kept.get(key)
+  }
+  /** n independent draws (n, d): a cell by its mass, uniform within it. */
+  sample(rng, n) {
+    const {grid, values} = this.fine, top = largest(values), d = grid.box.length
+    const cells = bySearch(values.map((value) => Math.exp(value - top)), rng.uniforms(n).sort())
+    const order = rng.shuffled(n), jitter = rng.uniforms(n * d), out = matrix(n, d)
+    for (let i = 0; i < n; i++) {
+      const cell = cells[order[i]], places = d === 1 ? [cell] : [cell % grid.side, Math.floor(cell / grid.side)]
+      for (let k = 0; k < d; k++) out[i * d + k] = grid.axes[k][places[k]] + (jitter[i * d + k] - 0.5) * grid.extent[k] / grid.side
+    }
+    return out
+  }
+}
+
+/** q on a grid that resolves it and the posterior, TV and forward KL. */
+function measured(density, target, exact) {
+  const box = target.view_box, extent = box.map(([low, high]) => high - low)
+  const narrowest = Math.min(density.narrowest(extent), exact.narrowest)
+  const side = sideFor(target.dim, narrowest) ?? SIDES[target.dim][4], grid = new Grid(box, side)
+  const shown = density.narrowest(extent) * side >= 1 ? density : density.widened(1 / side, extent)
+  const q = shown.onGrid(grid), {logP, p, peak} = exact.onGrid(grid), least = UNDERFLOW * shown.peak
+  let mass = 0, apart = 0, forward = 0
+  const faint = []
+  for (let k = 0; k < q.length; k++) {
+    mass += q[k]
+    apart += Math.abs(p[k] - q[k])
+    if (p[k] > NEGLIGIBLE * peak) {
+      if (q[k] < least) faint.push(k)
+      else forward += p[k] * (logP[k] - Math.log(q[k]))
+    }
+  }
+  if (faint.length) {
+    const logQ = shown.logDensity(rowsAt(grid.points, faint), true)
+    faint.forEach((k, at) => { forward += p[k] * (logP[k] - logQ[at]) })
+  }
+  const outside = Math.max(0, 1 - mass * grid.volume)
+  return {grid, q, tv: 0.5 * (apart * grid.volume + outside), kl: forward * grid.volume}
+}
+
+/** What independent draws of the posterior get with the best kernel: one of 16 sets. */
+function drawnSet(exact, target, m, k, rule, each) {
+  const rng = new Generator([m, k])
+  let draws = exact.sample(rng, each * m)
+  const equal = new Float64Array(each * m).fill(1 / (each * m))
+  if (each > 1) draws = rowsAt(draws, thinned(dividedBy(draws, spreadOf(draws, equal)), m, rng.uniforms(m)))
+  const logWeights = equalLogWeights(m), knobs = {bandwidth_rule: rule, bandwidth: rule === "shaped" ? 1 : 0.6, smoothness: 2}
+  const {tv, kl} = measured(smoothed(draws, logWeights, knobs, target.scale, each), target, exact)
+  return {tv, kl}
+}
+
+class Session {
+  constructor(target, method, knobs, seed) {
+    Object.assign(this, {target, name: method, method: METHODS[method], knobs, seed})
+    this.restart()
+  }
+  restart() {
+    this.rng = new Generator(this.seed, [0])
+    this.batches = new Batches(new Generator(this.seed, [1]), this.target.numData)
+    this.state = this.method.init(this.rng, this.target, this.knobs)
+    this.iteration = 0
+    this.visited = 0
+    this.changes = []
+  }
+  get ended() { return this.method.ended?.(this.state, this.knobs, this.target) ?? "" }
+  step() {
+    const kind = this.method.batches(this.state, this.knobs)
+    const size = Math.min(this.method.batchSize(this.state, this.knobs, this.target.numData), kind === "whole" ? 0 : Infinity)
+    const batch = this.target.rows(this.batches.draw(size, kind))
+    this.state = this.method.step(this.rng, this.state, this.target, batch, this.knobs)
+    this.visited += this.state.cost
+    this.iteration++
+  }
+  set(changes) {
+    this.knobs = {...this.knobs, ...changes}
+    if (this.iteration === 0) return this.restart()
+    const last = this.changes[this.changes.length - 1]
+    if (last?.iteration === this.iteration) Object.assign(last.knobs, changes)
+    else this.changes.push({iteration: this.iteration, knobs: {...changes}})
+  }
+  get density() { return this.method.density(this.state, this.knobs, this.target) }
+}

@@ -1,0 +1,257 @@
+"use strict"
+// Targets: a Gaussian prior or q0, and the likelihood by the kernels, or a formula that is interpreted.
+
+const FEW = 16, LARGEST_EXPONENT = 700
+const ROOT_TWO_PI = Math.sqrt(2 * Math.PI)
+const mean = (values) => sum(values) / values.length
+
+/** What the two targets of one number and Gaussian noise share: the constant of the batch. */
+function noiseOf(batch, sigma) {
+  const centre = mean(batch), scatter = sum(batch.map((x) => (x - centre) ** 2))
+  return {centre, precision: batch.length / sigma ** 2,
+    constant: -0.5 * scatter / sigma ** 2 - batch.length * Math.log(sigma * ROOT_TWO_PI)}
+}
+
+const logShares = (p) => [p > 0 ? Math.log(p) * LOG2E : LOG_ZERO, p < 1 ? Math.log1p(-p) * LOG2E : LOG_ZERO]
+
+function mixtureMeans(theta) {
+  const m = theta.shape[0], first = new Float64Array(m), second = new Float64Array(m)
+  for (let i = 0; i < m; i++) {
+    first[i] = theta[2 * i]
+    second[i] = theta[2 * i] + theta[2 * i + 1]
+  }
+  return [first, second]
+}
+
+const MODELS = {
+  mixture: {
+    simulate({p, theta1, theta2, sigma_x: sigma, num_data: n}, rng) {
+      const second = rng.uniforms(n).map((u) => u >= p), noise = rng.normals(n)
+      return second.map((other, k) => theta1 + theta2 * other + sigma * noise[k])
+    },
+    logLikelihood({options: o}, theta, batch) {
+      const [first, second] = mixtureMeans(theta), out = new Float64Array(first.length)
+      const kernel = first.length >= FEW ? call.mixture : call.mixture_few
+      kernel(first, second, batch, SCALE / o.sigma_x, ...logShares(o.p), out)
+      return out.map((value) => value - batch.length * Math.log(o.sigma_x * ROOT_TWO_PI))
+    },
+    slopes({options: o}, theta, batch) {
+      const [first, second] = mixtureMeans(theta), out = matrix(first.length, 2)
+      const kernel = first.length >= FEW ? call.mixture_slopes : call.mixture_slopes_few
+      kernel(first, second, batch, SCALE / o.sigma_x, ...logShares(o.p), out)
+      return out
+    },
+  },
+  gaussian: {
+    simulate: ({theta, dim, sigma_x: sigma, num_data: n}, rng) => {
+      const noise = rng.normals(n, dim)
+      return shaped(noise.map((x) => theta + sigma * x), n, dim)
+    },
+    logLikelihood({options: o}, theta, batch) {
+      const [n, d] = batch.shape, centre = weightedSum(new Float64Array(n).fill(1 / n), batch), s2 = o.sigma_x ** 2
+      const scatter = sum(squared(centredAt(batch, centre)))
+      const constant = -0.5 * scatter / s2 - n * d * Math.log(o.sigma_x * ROOT_TWO_PI)
+      return call.gaussian(theta, centre, n / s2, constant, theta.shape[0])
+    },
+    slopes({options: o}, theta, batch) {
+      const n = batch.shape[0], centre = weightedSum(new Float64Array(n).fill(1 / n), batch)
+      return scaled(centredAt(theta, centre), -n / o.sigma_x ** 2)
+    },
+  },
+  banana: {
+    simulate: ({theta1, theta2, bend, sigma_x: sigma, num_data: n}, rng) =>
+      rng.normals(n).map((x) => theta1 + bend * theta2 ** 2 + sigma * x),
+    logLikelihood({options: o}, theta, batch) {
+      const {centre, precision, constant} = noiseOf(batch, o.sigma_x)
+      return call.banana(theta, centre, o.bend, precision, constant, theta.shape[0])
+    },
+    slopes({options: o}, theta, batch) {
+      const {centre, precision} = noiseOf(batch, o.sigma_x)
+      return call.banana_slopes(theta, centre, o.bend, precision, theta.shape)
+    },
+  },
+  bimodal1d: {
+    simulate: ({theta, sigma_x: sigma, num_data: n}, rng) => rng.normals(n).map((x) => theta ** 2 + sigma * x),
+    logLikelihood({options: o}, theta, batch) {
+      const {centre, precision, constant} = noiseOf(batch, o.sigma_x)
+      return call.bimodal(theta, centre, precision, constant, theta.shape[0])
+    },
+    slopes({options: o}, theta, batch) {
+      const {centre, precision} = noiseOf(batch, o.sigma_x)
+      return call.bimodal_slopes(theta, centre, precision, theta.shape)
+    },
+  },
+  gmm: {
+    logP: ({given, options: o}, x) => gaussiansAt(x, given.means, given.log_weights, o.variance),
+    slopesP: ({given, options: o}, x) => gaussiansSlopes(x, given.means, given.log_weights, o.variance),
+  },
+  warped_gmm: {
+    logP: ({given, options: o}, x) => gaussiansAt(unbent(x, o.curvature), given.means, given.log_weights, o.variance),
+    slopesP({given, options: o}, x) {
+      const out = gaussiansSlopes(unbent(x, o.curvature), given.means, given.log_weights, o.variance)
+      for (let i = 0; i < out.length; i += 2) out[i] -= 2 * o.curvature * x[i] * out[i + 1]
+      return out
+    },
+  },
+  funnel: {
+    logP({options: o}, x) {
+      const [n, d] = x.shape
+      return Float64Array.from({length: n}, (_, i) => {
+        const v = x[i * d], squares = sum(squaredRow(x, i)) * Math.exp(Math.min(-v, LARGEST_EXPONENT))
+        const ofV = -0.5 * (v / o.sd) ** 2 - Math.log(o.sd * ROOT_TWO_PI)
+        return ofV - 0.5 * (squares + (d - 1) * (v + Math.log(2 * Math.PI)))
+      })
+    },
+    slopesP({options: o}, x) {
+      const [n, d] = x.shape, out = matrix(n, d)
+      for (let i = 0; i < n; i++) {
+        const v = x[i * d], precision = Math.exp(Math.min(-v, LARGEST_EXPONENT))
+        out[i * d] = -v / o.sd ** 2 + 0.5 * (precision * sum(squaredRow(x, i)) - (d - 1))
+        for (let k = 1; k < d; k++) out[i * d + k] = -x[i * d + k] * precision
+      }
+      return out
+    },
+  },
+  formula: {
+    logP: ({given}, x) => eachPoint(x, (point) => computed(given.tree, point, false)[0]),
+    slopesP({given}, x) {
+      const [n, d] = x.shape, out = matrix(n, d)
+      for (let i = 0; i < n; i++) {
+        const [value, ...slopes] = computed(given.tree, x.subarray(i * d, (i + 1) * d), true)
+        if (value > -Infinity || Number.isNaN(value)) for (let k = 0; k < d; k++) out[i * d + k] = slopes[k]
+      }
+      return out
+    },
+  },
+}
+
+function squaredRow(x, i) {
+  const d = x.shape[1]
+  return x.subarray(i * d + 1, (i + 1) * d).map((value) => value * value)
+}
+
+function eachPoint(x, f) {
+  const [n, d] = x.shape
+  return Float64Array.from({length: n}, (_, i) => f(x.subarray(i * d, (i + 1) * d)))
+}
+
+function unbent(x, curvature) {
+  const out = shaped(Float64Array.from(x), ...x.shape)
+  for (let i = 0; i < x.length; i += 2) out[i + 1] = x[i + 1] - curvature * x[i] ** 2 + 2
+  return out
+}
+
+function gaussiansAt(x, means, logWeights, variance) {
+  const out = new Float64Array(x.shape[0]), away = 0.5 * x.shape[1] * Math.log(2 * Math.PI * variance)
+  call.gaussians(x, means, logWeights, variance, out)
+  return out.map((value) => value - away)
+}
+
+function gaussiansSlopes(x, means, logWeights, variance) {
+  const out = matrix(...x.shape)
+  call.gaussians_slopes(x, means, logWeights, variance, out)
+  return out
+}
+
+// Formulas: trees of [function, argument, ...], numbers and coordinates, each with its derivatives. A value and its
+// slopes are [value, by x, by y].
+
+const orZero = (zero, otherwise) => zero ? 0 : otherwise
+const firstIsLarger = (a, b) => a === b ? 0.5 : Number(a > b)
+const FUNCTIONS = {
+  negative: [(a) => -a, [() => -1]], exp: [Math.exp, [(a, v) => v]], expm1: [Math.expm1, [(a, v) => v + 1]],
+  log: [Math.log, [(a) => 1 / a]], log1p: [Math.log1p, [(a) => 1 / (1 + a)]],
+  sqrt: [Math.sqrt, [(a, v) => orZero(v === 0, 0.5 / v)]], square: [(a) => a * a, [(a) => 2 * a]],
+  sin: [Math.sin, [(a) => Math.cos(a)]], cos: [Math.cos, [(a) => -Math.sin(a)]],
+  tan: [Math.tan, [(a, v) => 1 + v * v]], sinh: [Math.sinh, [(a) => Math.cosh(a)]],
+  cosh: [Math.cosh, [(a) => Math.sinh(a)]], tanh: [Math.tanh, [(a, v) => 1 - v * v]],
+  arctan: [Math.atan, [(a) => 1 / (1 + a * a)]], abs: [Math.abs, [(a) => Math.sign(a)]],
+  hypot: [Math.hypot, [(a, b, v) => orZero(v === 0, a / v), (a, b, v) => orZero(v === 0, b / v)]],
+  maximum: [Math.max, [firstIsLarger, (a, b) => 1 - firstIsLarger(a, b)]],
+  minimum: [Math.min, [(a, b) => 1 - firstIsLarger(a, b), firstIsLarger]],
+  logaddexp: [logAddExp, [(a, b, v) => Math.exp(a - v), (a, b, v) => Math.exp(b - v)]],
+  add: [(a, b) => a + b, [() => 1, () => 1]], subtract: [(a, b) => a - b, [() => 1, () => -1]],
+  multiply: [(a, b) => a * b, [(a, b) => b, (a) => a]],
+  divide: [(a, b) => a / b, [(a, b) => 1 / b, (a, b, v) => -v / b]],
+  power: [power, [(a, b) => orZero(b === 0, b * power(a, b - 1)), (a, b, v) => orZero(v === 0, v * Math.log(a))]],
+}
+
+function power(a, b) { return a === 1 ? 1 : a ** b } // as in C: 1 to any power is 1
+
+function computed(tree, point, withSlopes) {
+  if (typeof tree === "number") return [tree]
+  if (typeof tree === "string") {
+    const at = tree === "y" ? 1 : 0
+    return withSlopes ? [point[at], ...Array.from(point, (_, k) => Number(k === at))] : [point[at]]
+  }
+  const [value, partials] = FUNCTIONS[tree[0]], found = tree.slice(1).map((each) => computed(each, point, withSlopes))
+  const values = found.map((each) => each[0]), out = [value(...values)]
+  if (withSlopes) {
+    for (let k = 1; k <= point.length; k++) out.push(0)
+    found.forEach((argument, place) => {
+      if (argument.length === 1) return
+      const by = partials[place](...values, out[0])
+      for (let k = 1; k <= point.length; k++) if (argument[k] !== 0 && by !== 0) out[k] += by * argument[k]
+    })
+  }
+  return out
+}
+
+// A target.
+
+class Target {
+  /** From what Python exported: name, options, arrays that are given, and where it is drawn. */
+  constructor(spec) {
+    Object.assign(this, spec, {model: MODELS[spec.name]})
+    this.scale = new Float64Array(this.dim).fill(this.prior_sd)
+    this.numData = this.data ? shapeOf(this.data)[0] : 1
+  }
+  /** Another one with other options: its data are simulated again, as Python does. */
+  changed(options) {
+    const next = {...this.options, ...options}, simulate = this.model.simulate
+    const data = simulate && !this.own_data ? simulate(next, new Generator(next.data_seed)) : this.data
+    const prior = {prior_sd: next.prior_sd ?? next.q0_sd, q0_mean: next.q0_mean ?? 0}
+    return new Target({...this, ...prior, options: next, data, exact: null, box: this.reach(next)})
+  }
+  /** A box that holds the posterior: the view, and more of what the prior allows. */
+  reach(options) {
+    const sds = 5 * (options.prior_sd ?? options.q0_sd)
+    return this.view_box.map(([low, high]) => [Math.min(low, -sds), Math.max(high, sds)])
+  }
+  /** Rows of the data, by number; null: all. Without data one empty row. */
+  rows(numbers) {
+    if (!this.data) return new Float64Array(1)
+    return numbers ? rowsAt(this.data, numbers) : this.data
+  }
+  samplePrior(rng, n) {
+    const draws = rng.normals(n, this.dim)
+    for (let k = 0; k < draws.length; k++) draws[k] = this.q0_mean + this.prior_sd * draws[k]
+    return draws
+  }
+  logPrior(theta) {
+    const constant = this.dim * Math.log(this.prior_sd * ROOT_TWO_PI)
+    return eachPoint(theta, (x) => -0.5 * sum(x.map((v) => ((v - this.q0_mean) / this.prior_sd) ** 2)) - constant)
+  }
+  priorSlopes(theta) {
+    return shaped(theta.map((x) => -(x - this.q0_mean) / this.prior_sd ** 2), ...theta.shape)
+  }
+  /** Of the rows of a batch, not scaled. */
+  logLikelihood(theta, batch) {
+    if (this.model.logLikelihood) return this.model.logLikelihood(this, theta, batch)
+    return zip(this.model.logP(this, theta), this.logPrior(theta), (p, q) => batch.length * (p - q))
+  }
+  likelihoodSlopes(theta, batch) {
+    if (this.model.slopes) return this.model.slopes(this, theta, batch)
+    return added(this.model.slopesP(this, theta), scaled(this.priorSlopes(theta), -1))
+  }
+  countOf(batch) { return shapeOf(batch)[0] }
+  /** Gradient of log prior + N/B log likelihood. */
+  slopes(theta, batch) {
+    const found = scaled(this.likelihoodSlopes(theta, batch), this.numData / this.countOf(batch))
+    return added(this.priorSlopes(theta), found)
+  }
+  logJoint(theta, batch = this.rows(null)) {
+    const by = this.numData / this.countOf(batch)
+    return zip(this.logPrior(theta), this.logLikelihood(theta, batch), (p, l) => p + by * l)
+  }
+}

@@ -1,0 +1,101 @@
+"""Steps of the page against Python's: from the same state, with the same random numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import BatchStream
+from pmdviz.wasm.values import METHODS, TARGETS, settings_value, target_value
+
+STATES = 50
+SINGLE_FROM = 4000  # particles: their density at a rejuvenation is taken in float32
+FORMULA = {"density": "logaddexp(-(x - 1)**2, -square(x + 1)) - y**2 / 2 + 0.1 * sin(3 * x) * tanh(y)"}
+OPTIONS = {"formula": FORMULA, "gmm": {"num_components": 4, "weights": "random"}}
+
+
+def streamed(rng):
+    """The state of a generator, as the page holds it."""
+    state = rng.bit_generator.state
+    whole, increment = state["state"]["state"], state["state"]["inc"]
+    parts = [whole >> 64, whole % 2**64, increment >> 64, increment % 2**64, state["has_uint32"], state["uinteger"]]
+    return np.array(parts, np.uint64)
+
+
+def plain(state):
+    """A state as numbers and arrays."""
+    if hasattr(state, "chains"):
+        return {"chains": [plain(chain) for chain in state.chains], "iteration": state.iteration}
+    return {name: plain(value) if hasattr(value, "_asdict") else value for name, value in state._asdict().items()}
+
+
+def recorded(recipe, states=STATES):
+    """States of a run, each with its stream of random numbers and the batch of the next step, and what came of it."""
+    method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
+    for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
+    rng, batches = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
+    state = method.init(rng, target, knobs)
+    moments, results = [], []
+    while len(moments) < states and not method.ended(state, knobs, target):
+        rows = batches.draw(method.batch_size(state, knobs, target.num_data), method.batches(state, knobs))
+        batch = target.data_rows[rows]
+        sent = np.zeros(len(batch)) if target.data is None else batch
+        moments.append({"state": plain(state), "stream": streamed(rng), "batch": sent})
+        state, info = method.step(rng, state, target, batch, knobs)
+        results.append((method, state, streamed(rng), info.cost.visited))
+    return target, knobs, moments, results
+
+
+def check(driver, **choice):
+    """Compare every recorded step."""
+    target, knobs, moments, results = recorded(Recipe(**choice))
+    spec = json.dumps(target_value(target))
+    driver.page.evaluate("(v) => { window.chosen = v }", [spec, choice["method"], settings_value(knobs)])
+    found = driver.ask("v.map((each) => stepped(targetOf(chosen[0], chosen[0]), chosen[1], chosen[2], each))", *moments)
+    for ours, (method, state, stream, visited) in zip(found, results, strict=True):
+        weighted = hasattr(state, "log_weights")
+        particles = state.particles if weighted else method.points(state)
+        np.testing.assert_allclose(ours["particles"], particles, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(ours["left"], stream)
+        assert ours["cost"] == visited
+        if weighted:
+            rtol = 1e-9 if len(particles) < SINGLE_FROM else 1e-5
+            np.testing.assert_allclose(np.exp(ours["log_weights"]), np.exp(state.log_weights), rtol=rtol, atol=1e-12)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("target", [each if each == "mixture" else pytest.param(each, marks=pytest.mark.ci) for each in TARGETS])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_step_of_each_method_on_each_target(driver, method, target):
+    options, knobs = OPTIONS.get(target, {}), {}
+    if method in ("pmd", "svgd", "smc_mcmc", "importance"):
+        knobs["num_particles"] = 120
+    check(driver, target=target, target_options=options, method=method, seed=1, **knobs)
+
+
+PMD = [
+    {"policy": policy, "bandwidth_rule": rule}
+    for policy in ("never", "always", "until", "ess")
+    for rule in ("isotropic", "median", "covariance", "local", "shaped")
+]
+MORE = [
+    ("pmd", {"schedule": "constant"}), ("pmd", {"schedule": "theorem6"}), ("pmd", {"warm_start": True}),
+    ("pmd", {"draws": "independent", "resampler": "multinomial", "batches": "replacement", "policy": "always"}),
+    ("pmd", {"resampler": "stratified"}), ("pmd", {"resampler": "residual"}), ("pmd", {"step_limit": 0}),
+    ("pmd", {"growth": "power", "growth_exponent": 0.5, "most_particles": 900}),
+    ("svgd", {"kernel": "imq", "optimiser": "adagrad"}), ("svgd", {"annealing": "on", "optimiser": "plain"}),
+    ("svgd", {"length_scale_rule": "median"}), ("svgd", {"length_scale_rule": "liu_wang", "median": "exact"}),
+    ("smc_mcmc", {"ladder": "fixed"}), ("smc_mcmc", {"move_shape": "covariance"}),
+    ("sgld", {"num_chains": 3}), ("hmc", {"num_chains": 2, "tune": False}), ("mala", {"burn_in": 100}),
+    ("random_walk", {"num_chains": 2, "burn_in": 30}), ("hmc", {"one_pass": True}),
+]  # fmt: skip
+
+
+@pytest.mark.ci
+@pytest.mark.browser
+@pytest.mark.parametrize(("method", "knobs"), [*(("pmd", knobs) for knobs in PMD), *MORE])
+def test_a_step_with_other_settings(driver, method, knobs):
+    if method in ("pmd", "svgd", "smc_mcmc"):
+        knobs = {"num_particles": 120, **knobs}
+    check(driver, target="mixture", target_options={"num_data": 400}, method=method, seed=2, **knobs)
