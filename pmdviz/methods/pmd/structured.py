@@ -65,7 +65,7 @@ class Structured(BatchMethod):
         closed form.
     formula: q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}
     what_moves: Particles stay in place and change weight; the density that belongs to each one moves.
-    source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md
+    source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/replication/errata.md
 
     previous: What was known: the step forgets the share γ of it.
     likelihood: How well the particle explains the batch, with all that has a closed form integrated out.
