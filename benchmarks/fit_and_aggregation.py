@@ -1,4 +1,4 @@
-"""Tests of goodness of fit, and models of many machines made into one: every figure of docs/claims-fit.md."""
+"""Tests of goodness of fit, and models of many machines made into one, as docs/replication/claims.md reports them."""
 
 from __future__ import annotations
 

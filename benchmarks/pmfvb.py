@@ -6,8 +6,8 @@ from argparse import Namespace
 from typing import Any
 
 from benchmarks.helpers import gaussian_vb_rows, mean_field_bars, network_rows, pmfvb_rows, volatility_rows
+from benchmarks.helpers.claims_runs import arrays_by_row
 from benchmarks.helpers.mean_field_cpu import against_numpy
-from benchmarks.helpers.rows_page import arrays_by_row
 from benchmarks.helpers.seeded_rows import Row, measured, summary, table
 from benchmarks.helpers.stein_rules import Runs
 

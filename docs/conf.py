@@ -8,6 +8,7 @@ import argparse
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -19,7 +20,7 @@ from sphinx import addnodes
 from sphinx.util import logging
 
 import pmdviz
-from pmdviz.cli import main
+from pmdviz.cli import lists, main
 from pmdviz.errors import InputError, unknown
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.words import GLOSSARY
@@ -69,6 +70,7 @@ def setup(app):
     app.add_config_value("gallery", "", "env", str, "names of presets, with commas between")
     names = [name for name in app.config.gallery.split(",") if name]
     write_sources(HERE, Path(app.srcdir), {**parts(), "gallery": gallery_markdown(names)})
+    write_settings(Path(app.srcdir))
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("config-inited", _note_aliases)
     app.connect("doctree-read", _leave_words)
@@ -132,30 +134,39 @@ def _drawn(node, block):
         return f"<code>{escape(node.astext())}</code>"
 
 
-# The pages: their links as the site has them, and a menu in the order of the first page.
+# The pages: their links as the site has them, and a menu in the order of pages.toml.
 
 PACKAGE = Path(pmdviz.__file__).resolve().parent
-INDEX = "index.md"  # the name of docs/README.md on the site
+INDEX = "index.md"
 PROJECT = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md"}  # pages next to docs/, and their names on the site
 LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]\[]*)\]\((?P<to>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 CODE = re.compile(r"^ {0,3}(`{3,}).*?^ {0,3}\1\s*$", re.M | re.S)  # between fences
 PART = re.compile(r"^<!-- part: (\w+) -->$", re.M)
-LISTED = re.compile(r"^- \[[^\]]*\]\(([\w./-]+\.md)\)", re.M)
-SECTION = re.compile(r"^## (.+)$", re.M)
+TERM = re.compile(r"^(?=## )", re.M)
+GLOSSARY_PAGE = "reference/glossary.md"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page that is reached by links alone
 
 
 def write_sources(docs, folder, parts):
     """Write every page into `folder`, with the files that pages link to. Raises InputError for an unknown part."""
-    index = (docs / "README.md").read_text(encoding="utf-8")
-    listed = {INDEX, *PROJECT.values(), *LISTED.findall(index)}
+    menu = sections(docs)
+    listed = {INDEX, *PROJECT.values(), *(f"{name}.md" for names in menu.values() for name in names)}
     pages = [*sorted(docs.rglob("*.md")), *(docs.parent / file for file in PROJECT if (docs.parent / file).is_file())]
     for page in pages:
         name = _place_of(page, docs)
         text = _with_links(with_parts(page.read_text(encoding="utf-8"), parts), page, name, docs, folder)
-        text += "\n" + contents(index) if name == INDEX else ""
+        if name == GLOSSARY_PAGE:
+            head, *terms = TERM.split(text)
+            text = head + "".join(sorted((f"{term.rstrip()}\n\n" for term in terms), key=str.casefold))
+        text += "\n" + contents(menu) if name == INDEX else ""
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text if name in listed else ORPHAN + text, encoding="utf-8")
+
+
+def sections(docs):
+    """The sections of the menu: title -> its pages, as pages.toml has them in order."""
+    tables = tomllib.loads((docs / "pages.toml").read_text(encoding="utf-8"))
+    return {title: [*pages] for title, pages in tables.items() if isinstance(pages, dict)}
 
 
 def with_parts(text, parts):
@@ -169,17 +180,14 @@ def with_parts(text, parts):
     return PART.sub(said, text)
 
 
-def contents(index):
-    """The tables of contents, one for each section of the first page that lists pages, in its order."""
-    _, *sections = SECTION.split(index)
-    lists = {"Project": [*PROJECT.values()]}
-    lists |= {title: LISTED.findall(text) for title, text in zip(sections[::2], sections[1::2], strict=True)}
-    tables = []
-    for caption, listed in lists.items():
-        if listed:
-            names = "\n".join(name.removesuffix(".md") for name in listed)
-            tables.append(f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n")
-    return "\n".join(tables)
+def contents(menu):
+    """The tables of contents, one for each section of the menu."""
+    lists = {"Project": [name.removesuffix(".md") for name in PROJECT.values()], **menu}
+    return "\n".join(
+        f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
+        for caption, names in lists.items()
+        if names
+    )
 
 
 def _with_links(text, page, name, docs, folder):
@@ -216,8 +224,6 @@ def _source_of(meant, docs):
 def _place_of(source, docs):
     """The place of a file on the site, from its top folder."""
     source, root, docs = source.resolve(), docs.parent.resolve(), docs.resolve()
-    if source == docs / "README.md":
-        return INDEX
     if source.parent == root and source.name in PROJECT:
         return PROJECT[source.name]
     if source.is_relative_to(docs):
@@ -232,7 +238,32 @@ def _place_of(source, docs):
 
 def parts():
     """Lines `<!-- part: NAME -->` of a page: NAME -> what the code says there."""
-    return {"commands": commands_markdown(), "python": python_markdown(), "glossary": glossary_markdown()}
+    return {
+        "commands": commands_markdown(),
+        "python": python_markdown(),
+        "glossary": glossary_markdown(),
+        "grammar": lists.grammar_markdown(),
+        "settings": settings_markdown(),
+    }
+
+
+def settings_markdown():
+    """A list of the pages of settings, which `write_settings` writes."""
+    names = {title: _settings_page(title) for title in lists.settings_pages()}
+    links = [f"- [{title}]({name}.md)" for title, name in names.items()]
+    return "\n".join([*links, "", "```{toctree}", ":hidden:", "", *names.values(), "```"])
+
+
+def write_settings(folder):
+    """Write a page of settings for each family of targets or methods, next to reference/settings.md."""
+    for title, text in lists.settings_pages().items():
+        path = folder / "reference" / f"{_settings_page(title)}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+
+
+def _settings_page(title):
+    return f"settings/{title.lower().replace(' ', '-')}"
 
 
 def python_markdown():
@@ -247,11 +278,12 @@ def python_markdown():
 
 
 def glossary_markdown():
-    """Every word that the app explains: what it means, its formula, and the page that has more."""
+    """Every term that the app explains: its meaning, formula, and page."""
     lines = []
     for term in sorted(GLOSSARY.values(), key=lambda term: term.title.casefold()):
         page = term.page.removeprefix("docs/")
-        lines += [f"## {term.title}", "", term.meaning, "", f"    {term.formula}", "", f"More: [{page}]({page}).", ""]
+        more = f"See [{page.rpartition('/')[2]}](../{page})."
+        lines += [f"## {term.title}", "", term.meaning, "", f"    {term.formula}", "", more, ""]
     return "\n".join(lines).rstrip()
 
 

@@ -25,7 +25,7 @@ from PIL import Image, ImageSequence
 
 import pmdviz
 from pmdviz import Recipe, Session
-from tests.support.course_key import answered, execute
+from pmdviz.cli.course_key import answered, execute
 
 ROOT = Path(__file__).parents[2]
 TARGETS, METHODS, PRESETS, NOTEBOOKS, EXPERIMENTS, LESSONS = 23, 35, 59, 23, 8, 15  # at least so many of each
@@ -509,7 +509,7 @@ def docs_command(desk: Desk) -> str:
     """pmdviz docs."""
     site = docs_site(desk)
     pages = [path for path in site.rglob("*.html") if not loaded(path.read_text(encoding="utf-8"))]
-    sources = [path.stem for path in (ROOT / "docs").glob("*.md") if path.stem != "README"]
+    sources = [path.stem for path in (ROOT / "docs").rglob("*.md")]
     assert set(sources) <= {path.stem for path in pages}, set(sources) - {path.stem for path in pages}
     return f"{len(pages)} pages"
 

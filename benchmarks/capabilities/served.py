@@ -357,7 +357,7 @@ def own_docs(stand: Stand) -> None:
     """--docs FOLDER."""
     context = stand.browser.new_context()
     page = context.new_page()
-    page.goto(f"{stand.class_url}/docs/first-steps.html")
+    page.goto(f"{stand.class_url}/docs/tutorials/first-steps.html")
     assert page.get_by_role("heading", level=1).inner_text().startswith("First steps")
     page.get_by_role("link", name=re.compile("Race|race")).first.wait_for()
     context.close()
@@ -1164,7 +1164,9 @@ def in_notebook(stand: Stand, flavour: tuple[str, str]) -> None:
     with jupyter(stand.folder / flavour[0], CELLS, flavour) as served:
         page = served.open(stand.browser)
         page.page.set_default_timeout(PATIENCE * 1000)
-        for _ in range(5):  # anywidget gives up after two seconds, as docs/notebooks.md says: the cell is run again
+        for _ in range(
+            5
+        ):  # anywidget gives up after two seconds, as docs/how-to/in-a-notebook.md says: the cell is run again
             page.run(0)
             page.page.wait_for_timeout(10_000)
             if page.page.evaluate("pmdviz.iteration() >= 0"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 
 Row = dict[str, Any]
@@ -36,3 +37,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """The runs in a file."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def arrays_by_row(lines: Iterable[Mapping[str, str]]) -> dict[str, dict[str, np.ndarray]]:
+    """Values of every number of every row, in the order of the lines."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for line in lines:
+        found.setdefault(line["row"], {}).setdefault(line["name"], []).append(float(line["value"]))
+    return {row: {name: np.array(v) for name, v in numbers.items()} for row, numbers in found.items()}

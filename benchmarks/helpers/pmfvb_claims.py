@@ -1,4 +1,4 @@
-"""The claims of docs/claims-pmfvb.md, each with a rule for every condition under which it is judged."""
+"""The claims about particle mean-field VB, each with a rule for every condition under which it is judged."""
 
 from __future__ import annotations
 

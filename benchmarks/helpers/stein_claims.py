@@ -1,4 +1,4 @@
-"""The claims of docs/claims-stein.md, each with a rule for every condition under which it is judged."""
+"""The claims about Stein methods and annealing, each with a rule for every condition under which it is judged."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # wh
 def show_tables_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
     parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
-    parser.add_argument("--markdown", action="store_true", help="as the tables of the docs")
-    parser.add_argument("--grammar", action="store_true", help="the parts of every method, as a page of the docs")
+    parser.add_argument("--markdown", action="store_true", help="the settings as pages of the docs")
+    parser.add_argument("--grammar", action="store_true", help="the parts of every method, as tables of the docs")
 
 
 def show_tables(options: argparse.Namespace) -> None:
@@ -31,7 +32,7 @@ def show_tables(options: argparse.Namespace) -> None:
         more = {"presets": presets(), "lessons": lesson_table(), "experiment_presets": experiment_presets()}
         return write_json(options.json, tables | more)
     if options.markdown:
-        return print(_markdown(tables))
+        return print(settings_markdown())
     for kind, part in PARTS.items():
         print(f"{kind}:")
         for name, entry in tables[kind].items():
@@ -73,65 +74,72 @@ def budget_words(entry: dict[str, Any]) -> str:
     return f"{enough_for}, at least 20,000 data; on the mixture {number}" if enough_for else number
 
 
-def _markdown(tables: dict[str, Any]) -> str:
-    """The declarations as the docs show them."""
-    lines = [
-        *("# Targets, methods, experiments and their knobs", ""),
-        "Every target, method and experiment with its settings: default, limits, unit, when it takes effect, meaning.",
-        *("Written by `python -m pmdviz list --markdown`.", ""),
-    ]
-    for kind, part in PARTS.items():
-        head = [part[:-1], "on a page", "default", "values", "unit", "when it acts", "what it does"]
-        for name, entry in tables[kind].items():
-            lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
-            lines += [f"Source: {entry['reference']}.", ""]
-            lines += [f"Default budget: {budget_words(entry)}.", ""] if kind == "methods" else []
-            rows = (
-                [
-                    f"`{row['name']}`",
-                    row["label"],
-                    f"{row['default']}",
-                    row["values"],
-                    row["unit"],
-                    row["acts"],
-                    row["help"],
-                ]
-                for row in entry[part]
-            )
-            lines += [*_table(head, rows), ""]
+# `pmdviz list --markdown`: the settings of every target, method and experiment, as the site of the docs has them.
+
+SHARED = 2  # as many that have a setting with the same help share it: it is explained once
+
+
+def settings_pages() -> dict[str, str]:
+    """Title of a page -> Markdown: targets with data and without, the families of methods, the experiments."""
+    from pmdviz import api
+    from pmdviz.methods import by_family
+
+    targets, methods = api.list_targets(), api.list_methods()
+    with_data = [name for name, entry in targets.items() if any(row["name"] == "data" for row in entry["options"])]
+    groups = {
+        "Targets with data": _group(targets, with_data, "options"),
+        "Targets without data": _group(targets, [name for name in targets if name not in with_data], "options"),
+    }
+    for family, members in by_family().items():
+        groups[family] = _group(methods, [method.name for method in members], "knobs")
+    groups["Experiments"] = _group(experiments := api.list_experiments(), [*experiments], "knobs")
+    rows = [row for entries in groups.values() for _, _, some in entries for row in some]
+    counts = Counter((row["name"], row["help"]) for row in rows)
+    shared = {key for key, count in counts.items() if count >= SHARED}
+    pages = {"Shared settings": _list_of(sorted(shared))}
+    return pages | {title: _settings(entries, shared) for title, entries in groups.items()}
+
+
+def settings_markdown() -> str:
+    """All pages, one below the other."""
+    return "\n\n".join(f"# {title}\n\n{text}" for title, text in settings_pages().items())
+
+
+def _group(entries: dict[str, Any], names: Iterable[str], part: str) -> list[tuple[str, dict[str, Any], list[Any]]]:
+    return [(name, entries[name], entries[name][part]) for name in names]
+
+
+def _settings(entries: list[tuple[str, dict[str, Any], list[Any]]], shared: set[tuple[str, str]]) -> str:
+    """A section for each entry: what it is, its own settings with their defaults, and the shared ones."""
+    lines = []
+    for name, entry, rows in entries:
+        about = entry.get("about") or f"{entry['reference']}."
+        own = [row for row in rows if (row["name"], row["help"]) not in shared]
+        common = [f"`{row['name']}`" for row in rows if row not in own]
+        lines += [f"## `{name}`: {entry['title']}", "", about, ""]
+        lines += [_list_of((row["name"], row["help"], row["default"]) for row in own), ""] if own else []
+        lines += [f"Shared: {', '.join(common)}.", ""] if common else []
     return "\n".join(lines).rstrip()
 
 
-# `pmdviz list --grammar`: the table of all methods by what they do in a step, as docs/methods.md shows it.
+def _list_of(settings: Iterable[Sequence[Any]]) -> str:
+    """Names, in brackets defaults, and the first sentence of each help; `pmdviz list` has the rest."""
+    lines = []
+    for name, text, *default in settings:
+        first = text.split(". ")[0].rstrip(".")
+        lines.append(f"- `{name}`{''.join(f' ({each})' for each in default)}: {first}.")
+    return "\n".join(lines)
 
-INTRODUCTION = """\
-# The grammar of the methods
 
-Every method here is made of five parts: it propagates, reweights, resamples, moves and adapts. This page lists which
-method does what, so that you can see what two of them share and where they differ.
-
-It is written by `python -m pmdviz list --grammar` from what each method's file declares, and tests hold the
-declarations against runs: points that do not move stand still, weights that are not reweighted stay equal, and step
-sizes, kernel widths and temperatures differ between two seeds only where they adapt.
-
-How to read it:
-
-- A cell says which terms apply at the method's default settings, and in brackets when, of what or by what. The terms
-  are explained below the tables.
-- Read a row from left to right as one step. `pmd` and `smc` start and resample alike and differ in *reweight*; `pmd`
-  and `svgd` share the start and nothing else of a step.
-- An empty cell says that the method does nothing of the kind. Where a row has neither *resample* nor *move*, points
-  stay where they were drawn, and only their weights can say what is probable.
-- The *Methods* page of the app shows the same table with filters. Its cells are buttons: a cell runs the method and
-  opens what shows that part of it."""
+# `pmdviz list --grammar`: the tables of all methods by what they do in a step.
 
 
 def grammar_markdown() -> str:
-    """The page."""
+    """A table for each family, and the meaning of the terms."""
     from pmdviz.methods import by_family
     from pmdviz.methods.grammar import COLUMNS
 
-    lines = [INTRODUCTION, ""]
+    lines = []
     for title, methods in by_family().items():
         lines += [f"## {title}", "", *_table(["method", *COLUMNS], map(_row, methods)), ""]
     lines += ["## The terms", ""]

@@ -33,6 +33,7 @@ def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz notebooks`: a folder."""
     parser.add_argument("folder", metavar="DIR", help="where they go; it is made if it is not there")
     parser.add_argument("--force", action="store_true", help="write over files of the same names")
+    parser.add_argument("--instructor", action="store_true", help="run them all and write the key with every answer")
 
 
 def course() -> list[Path]:
@@ -59,6 +60,10 @@ def notebooks(options: argparse.Namespace) -> None:
         with atomic_write(folder / source.name) as part:
             part.write_bytes(source.read_bytes())
     print(f"{len(sources)} notebooks in {folder}; open them with: jupyter lab {folder}")
+    if options.instructor:
+        from pmdviz.cli import course_key
+
+        print(f"the key is in {course_key.write(sources, folder)}")
 
 
 # `pmdviz essay`: write the essay "Inference as descent" as one file for any browser.

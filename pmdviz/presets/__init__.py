@@ -1,8 +1,8 @@
 """Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself.
 
 `check` says what its run shows, `diagnosis` why, with the numbers of the run, and each of its `hints` what to try and
-what then comes out; all are tried on several seeds by a test. docs/presets.md describes the files. Those of experiments
-are in `experiments/`: their `check` is about the experiment's summary, and a test runs each of them.
+what then comes out; all are tried on several seeds by a test. docs/reference/lesson-and-preset-files.md describes the
+files. Those of experiments are in `experiments/`: their `check` is about the experiment's summary; a test runs each.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ GLOSSARY = {
         "How far the approximation q is from the exact posterior p: the largest difference between the probabilities "
         "that the two give to any region. It ranges from 0 (identical) to 1 (no overlap).",
         "TV = ½ ∫ |p(θ) − q(θ)| dθ",
-        "docs/metrics.md",
+        "docs/reference/metrics.md",
     ),
     "kl": Term(
         "KL: Kullback-Leibler divergence",
@@ -192,7 +192,7 @@ GLOSSARY = {
         "Another measure of how far q is from p, in nats; 0 means identical. Forward KL(p‖q) is large where q misses "
         "part of the posterior. Reverse KL(q‖p) is large where q has mass and the posterior has none.",
         "KL(p‖q) = ∫ p(θ) log(p(θ)/q(θ)) dθ",
-        "docs/metrics.md",
+        "docs/reference/metrics.md",
     ),
     "ess": Term(
         "ESS: effective sample size",
@@ -201,7 +201,7 @@ GLOSSARY = {
         "It does not compare the particles with the posterior: a high ESS does not mean that they are in the right "
         "place.",
         "ESS = 1 / Σ wᵢ²",
-        "docs/metrics.md",
+        "docs/explanation/diagnostics.md",
     ),
     "bandwidth": Term(
         "Bandwidth h",
@@ -209,7 +209,7 @@ GLOSSARY = {
         "The width of the smoothing kernel placed on each particle; q is the weighted sum of these kernels. Too wide "
         "blurs the modes, too narrow leaves gaps between the particles.",
         "q(θ) = Σ wᵢ K((θ − θᵢ)/h) / hᵈ",
-        "docs/algorithm.md",
+        "docs/explanation/bandwidth-and-dimension.md",
     ),
     "rejuvenation": Term(
         "Rejuvenation",
@@ -217,7 +217,7 @@ GLOSSARY = {
         "New particles of equal weight are drawn from the current density q. It brings the ESS back to m, "
         "and each time it adds the kernel's variance.",
         "θᵢ ~ q, wᵢ = 1/m",
-        "docs/algorithm.md",
+        "docs/explanation/bandwidth-and-dimension.md",
     ),
     "ancestors": Term(
         "Ancestors",
@@ -225,7 +225,7 @@ GLOSSARY = {
         "How many of the particles that the run began with still have descendants. Each time new particles are drawn "
         "the ESS is high again, but lines of descent that have ended stay lost, and the ESS does not show it.",
         "aᵢ(t+1) = a of the parent of particle i",
-        "docs/inside-a-step.md",
+        "docs/explanation/inside-a-step.md",
     ),
     "independent-draws": Term(
         "Independent draws",
@@ -233,7 +233,7 @@ GLOSSARY = {
         "A reference: the TV you would get with the same number of draws from the exact posterior, drawn the same "
         "way as the method's own particles: thinned from 16 candidates each where those are.",
         "θᵢ ~ p independently, i = 1 … m",
-        "docs/metrics.md",
+        "docs/reference/metrics.md",
     ),
     "surrogate": Term(
         "Surrogate ρ",
@@ -242,7 +242,7 @@ GLOSSARY = {
         "surrogate over target, so that the target itself is only evaluated; a surrogate narrower than the target "
         "leaves all of the weight to a few of them.",
         "w(θ) ∝ ρ(θ) / p(θ)",
-        "docs/stein.md",
+        "docs/explanation/gradient-free-and-discrete.md",
     ),
     "mean-field": Term(
         "Mean field",
@@ -250,7 +250,7 @@ GLOSSARY = {
         "An approximation in which blocks of parameters are independent of one another. What they know of each other "
         "is lost: its widths are those of each block with all others known, and its means are often right.",
         "q(θ) = q₁(θ₁) q₂(θ₂) ⋯",
-        "docs/mean-field.md",
+        "docs/explanation/variational.md",
     ),
     "quantile-bins": Term(
         "Quantile bins",
@@ -258,7 +258,7 @@ GLOSSARY = {
         "The latent axis, cut where a base density gives every piece the same mass; each bin stands for one value of a "
         "discrete state. Particles move on the axis, and a state changes where one crosses from a bin into another.",
         "z = Γ(x), P(x in a bin) = 1/K under p₀",
-        "docs/stein.md",
+        "docs/explanation/gradient-free-and-discrete.md",
     ),
 }
 IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # those of the usual legends

@@ -9,11 +9,8 @@ import pytest
 from benchmarks.claims import mode_mass
 from benchmarks.helpers import claims_rules as rules
 from benchmarks.helpers import fit_bars, mean_field_bars
-from benchmarks.helpers.claims_gp_page import RMSE
-from benchmarks.helpers.claims_gp_page import falls as gp_falls
 from benchmarks.helpers.claims_rules import NO, OPEN, YES, Answer, lead, verdict_of
-from benchmarks.helpers.claims_runs import read_rows
-from benchmarks.helpers.claims_topics_page import lower as lower_perplexity
+from benchmarks.helpers.claims_runs import arrays_by_row, read_rows
 from benchmarks.helpers.claims_verdicts import PAPERS
 from benchmarks.helpers.fit_rules import (
     better_held_out,
@@ -26,17 +23,18 @@ from benchmarks.helpers.fit_rules import (
     slope_within,
     still_far,
 )
+from benchmarks.helpers.gp_claims import RMSE
+from benchmarks.helpers.gp_claims import falls as gp_falls
 from benchmarks.helpers.jittered import MOST_SHIFT, components, jittered
 from benchmarks.helpers.mean_field_rules import alike, fits, one_answer, same_mean, same_sd, too_narrow, within
-from benchmarks.helpers.regression_page import RIVALS, SVI, best_at_first, comparable, reaches
+from benchmarks.helpers.regression_claims import RIVALS, SVI, best_at_first, comparable, reaches
 from benchmarks.helpers.regression_problems import PASSES, TITLES
-from benchmarks.helpers.rows_page import arrays_by_row
 from benchmarks.helpers.stein_rules import as_good, falls, inverse_in_number, keeps_variance, lower, unbiased
+from benchmarks.helpers.topics_claims import lower as lower_perplexity
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.aggregation.combine import COMBINERS
 
-DOCS = Path(__file__).parents[2] / "docs"
 VALUES = {
     "pmd": 0.08, "pmd warm": 0.08, "pmd as printed": 0.7, "smc": 0.3, "gibbs": 0.5, "sgld": 0.6, "svi": 0.45,
     "npv": 0.2, "importance": 0.4, "smc_mcmc": 0.15, "svgd": 0.12, "psgld": 0.5, "hmc": 0.5, "mala": 0.6,

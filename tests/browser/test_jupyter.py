@@ -50,7 +50,7 @@ def others(notebook: NotebookPage) -> list[str]:
 
 
 def shown(notebook: NotebookPage, k: int) -> list[dict[str, Any]]:
-    """Run cell k until its widget stands there, as docs/notebooks.md says: a busy page is too slow for anywidget."""
+    """Run cell k until its widget stands there, because a busy page is too slow for anywidget."""
     for _ in range(TRIES):
         outputs = notebook.run(k)
         late = time.monotonic() + 60

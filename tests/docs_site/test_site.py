@@ -12,7 +12,9 @@ import pytest
 
 import pmdviz
 from pmdviz.cli import main
+from pmdviz.methods import METHODS
 from pmdviz.scenes.words import GLOSSARY
+from pmdviz.targets import TARGETS
 from tests.support.browser import painted
 from tests.support.pages import DOCS
 from tests.support.site import serious, watched_page
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.ci  # Sphinx builds the site
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}  # by a page, by itself
 NO_FILE = {"canonical", "search", "next", "prev", "index", "author"}
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
-READ = ("index", "gallery", "api/pmdviz.run")  # those that axe looks at
+READ = ("index", "explanation/diagnostics", "reference/api/pmdviz.run")  # those that axe looks at
 
 
 class Page(HTMLParser):
@@ -68,19 +70,22 @@ def led(page, link):
 
 def test_every_page_public_name_command_and_term_is_there(site, read):
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
-    names = {f"{name}.html" for name in pages - {"README"} | {"index", "readme", "changelog"}}
+    names = {f"{name}.html" for name in pages | {"readme", "changelog"}}
     assert names <= {path.relative_to(site).as_posix() for path in read}
     menu = {link.removesuffix("#") for link in read[site / "index.html"].links}
     assert names - menu == {"index.html"}  # which says "#" of itself
     for name in set(pmdviz.__all__) - {"__version__"}:
-        assert f'id="pmdviz.{name}"' in read[site / "api" / f"pmdviz.{name}.html"].text, name
-    assert "Parameters" in read[site / "api/pmdviz.custom_target.html"].text  # and not: alias of CustomTarget
-    commands, glossary = (read[site / f"{name}.html"].text for name in ("cli", "glossary"))
+        assert f'id="pmdviz.{name}"' in read[site / "reference" / "api" / f"pmdviz.{name}.html"].text, name
+    assert "Parameters" in read[site / "reference/api/pmdviz.custom_target.html"].text  # and not: alias of CustomTarget
+    commands, glossary = (read[site / f"reference/{name}.html"].text for name in ("cli", "glossary"))
     assert all(f'id="pmdviz-{name}"' in commands for name in main.COMMANDS)
     assert all(term.title in glossary for term in GLOSSARY.values())
-    assert {f"players/one_gaussian-{theme}.png" for theme in ("light", "dark")} <= {*read[site / "gallery.html"].loads}
+    assert {f"players/one_gaussian-{theme}.png" for theme in ("light", "dark")} <= {*read[site / "index.html"].loads}
     assert (site / "players/one_gaussian.html").is_file()
-    assert "<math " in read[site / "course-key.html"].text and "MathJax" not in read[site / "course-key.html"].text
+    methods = read[site / "reference/methods.html"].text
+    settings = "".join(page.text for path, page in read.items() if path.parent.name == "settings")
+    assert all(f'<span class="pre">{name}</span>' in methods for name in METHODS)
+    assert all(f'id="{name.replace("_", "-")}-' in settings for name in [*METHODS, *TARGETS])
 
 
 def test_every_link_and_anchor_leads_somewhere(read):
@@ -111,6 +116,6 @@ def test_it_is_read_searched_and_played_from_the_disk(site, browser):
         assert asked and all(url.startswith(site.as_uri()) for url in asked)
         page.goto((site / "search.html").as_uri() + "?q=bandwidth")
         page.wait_for_selector("#search-results li a")
-        page.goto((site / "gallery.html").as_uri())
+        page.goto((site / "index.html").as_uri())
         page.get_by_role("link", name="Play it").first.click()
         page.wait_for_function("document.querySelectorAll('canvas').length > 0 || window.Bokeh")

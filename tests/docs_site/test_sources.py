@@ -1,4 +1,4 @@
-"""What Sphinx is given: links as the site has them, parts put in, menus in the order of the first page."""
+"""What Sphinx is given: links as the site has them, parts put in, menus in the order of pages.toml."""
 
 import re
 from argparse import Namespace
@@ -13,8 +13,8 @@ from pmdviz.presets import PRESETS
 from tests.support.pages import DOCS
 from tests.support.site import settings
 
-LISTS = "## How-to\n\n- [one.md](one.md): the first.\n\n## Empty\n\n## More\n\n- [two.md](two.md): [one.md](one.md)\n"
-INDEX = f"# Docs\n\n{LISTS}"
+MENU = "index = 9\n[How-to]\none = 9\n\n[Empty]\n\n[More]\ntwo = 9\n"
+INDEX = "# Docs\n\n[one.md](one.md)\n"
 ONE = """# One
 
 [two.md](two.md#a-b), [the second](two.md), [table](measured/t.csv), [measured](measured), [gone.md](gone.md),
@@ -31,10 +31,11 @@ ONE = """# One
 def docs(tmp_path):
     """A small checkout."""
     texts = {
-        "docs/README.md": INDEX,
+        "docs/index.md": INDEX,
+        "docs/pages.toml": MENU,
         "docs/one.md": ONE,
         "docs/two.md": "# Two\n\n## A b\n\n[one.md](one.md)\n",
-        "docs/measured/note.md": "# Note\n\n[one.md](../one.md), [the docs](../README.md)\n",
+        "docs/measured/note.md": "# Note\n\n[one.md](../one.md), [the docs](../index.md)\n",
         "docs/measured/t.csv": "a\n1\n",
         "docs/measured/p.svg": "<svg/>",
         "README.md": "# Project\n\n[docs](docs/one.md)\n",
@@ -56,7 +57,7 @@ def sources(docs, tmp_path):
 
 
 @pytest.mark.ci  # `docs/conf.py` asks for Sphinx
-def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page(sources):
+def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_pages_toml(docs, sources):
     text = (sources / "one.md").read_text(encoding="utf-8")
     assert text.replace("\n", " ").startswith(
         "# One  [](two.md#a-b), [the second](two.md), [table](measured/t.csv), `measured`, `gone.md`, "
@@ -68,7 +69,7 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page
     note = (sources / "measured/note.md").read_text(encoding="utf-8")
     assert note == "---\norphan: true\n---\n\n# Note\n\n[](../one.md), [the docs](../index.md)\n"
     assert "[docs](one.md)" in (sources / "readme.md").read_text(encoding="utf-8")
-    menu = settings().contents(INDEX)
+    menu = settings().contents(settings().sections(docs))
     assert (
         menu.split()
         == (
@@ -85,7 +86,7 @@ def test_parts_and_presets_are_put_in_by_name():
     assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
     with pytest.raises(InputError, match="part of the docs"):
         with_parts("<!-- part: y -->", {"x": "said"})
-    used = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    used = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     assert all(f"\n<!-- part: {name} -->" in used for name in [*settings().parts(), "gallery"])
     assert chosen(",".join(FEW)) == [*FEW]
     assert len(chosen("all")) == len(PRESETS) and chosen("none") == []

@@ -12,7 +12,7 @@ from tests.support.tables import looped
 
 pytestmark = pytest.mark.nightly
 
-PAGE = Path(__file__).parents[2] / "docs" / "notebooks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "in-a-notebook.md"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 VSCODE = "import panel as pn\npn.extension(comms='vscode', inline=True)"
 COLAB = """

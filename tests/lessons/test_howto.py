@@ -1,11 +1,11 @@
-"""docs/lessons.md, followed to the letter: after each of its changes the file is a lesson with nothing wrong."""
+"""docs/tutorials/write-a-lesson.md, followed to the letter: after each change the file is a lesson without a fault."""
 
 import re
 from pathlib import Path
 
 from pmdviz.cli import main
 
-PAGE = (Path(__file__).parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "tutorials" / "write-a-lesson.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:<!-- after (\S+) -->\n)?````markdown\n(.*?)````", re.S)
 STEP_NAME = re.compile(r"^```\{step\} (\S+)$", re.M)
 

@@ -85,7 +85,7 @@ def test_the_price_of_a_draw_by_its_quadratic_and_by_the_recursion():
 
 
 def test_the_masses_of_the_two_modes():
-    """docs/baselines.md: what a Gaussian in one mode misses, by a sum over a grid."""
+    """What a Gaussian in one mode misses, by a sum over a grid."""
     target = make_target("mixture", num_data=400, sigma_x=1.5, data_seed=0)
     first, second = np.linspace(-3, 3, 601), np.linspace(-3, 3, 601)
     points = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -96,8 +96,10 @@ def test_the_masses_of_the_two_modes():
 
 
 def test_the_threshold_of_k_hat_by_the_number_of_weights():
-    """min(1 - 1/log10 S, 0.7), as docs/algorithm.md and docs/metrics.md state it for some S."""
-    found = re.findall(r"(0\.\d\d) of ([\d,]*\d)", (HERE / "docs" / "algorithm.md").read_text(encoding="utf-8"))
+    """min(1 - 1/log10 S, 0.7), as docs/explanation/diagnostics.md states it for some S."""
+    found = re.findall(
+        r"(0\.\d\d) of ([\d,]*\d)", (HERE / "docs" / "explanation" / "diagnostics.md").read_text(encoding="utf-8")
+    )
     stated = {int(size.replace(",", "")): float(value) for value, size in found if size in ("100", "300", "1,500")}
     for size, value in {100: 0.5, 300: 0.596, 1500: 0.685, 2200: 0.7}.items():
         assert min(1 - 1 / np.log10(size), 0.7) == pytest.approx(value, abs=0.002)

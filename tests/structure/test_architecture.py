@@ -1,10 +1,10 @@
-"""The map in docs/architecture.md: every path in it exists, and every folder of the package is in it."""
+"""The map in docs/contributing/architecture.md: every path in it exists, and every folder of the package is in it."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "contributing" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_the_paths_exist_and_every_folder_is_named():

@@ -1,4 +1,4 @@
-"""The page of posteriordb's models: its blocks run, and agree with what it says."""
+"""Eight schools on the page about your own model: its draws agree with posteriordb's."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "posteriordb.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your-own-model.md"
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def page():
     """What the blocks of the page bind."""
     scope: dict = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S):
-        exec(compile(block, "docs/posteriordb.md", "exec"), scope)
+        exec(compile(block, PAGE.name, "exec"), scope)
     return scope
 
 
@@ -33,12 +33,7 @@ def test_the_blocks_agree_with_posteriordb(page):
 
 
 @pytest.mark.nightly
-def test_the_chains_of_the_page_have_mixed_and_agree_with_the_grid(page):
-    for name in ("eight_draws", "dugongs_draws", "pumps_draws"):
-        chains = page[name]
-        within, between = chains.var(axis=1).mean(axis=0), chains.mean(axis=1).var(axis=0, ddof=1)
-        assert np.sqrt(1 + between / within).max() < 1.03, name
-    exact = page["pumps"].exact
-    np.testing.assert_allclose(page["pumps_draws"].mean(axis=(0, 1)), exact.mean, atol=0.05)
-    np.testing.assert_allclose(page["pumps_draws"].std(axis=(0, 1)), np.sqrt(np.diag(exact.cov)), rtol=0.05)
-    np.testing.assert_allclose(page["dugongs"].reference().mean[:2], [2.65, 0.97], atol=0.02)
+def test_the_chains_of_the_page_have_mixed(page):
+    chains = page["eight_draws"]
+    within, between = chains.var(axis=1).mean(axis=0), chains.mean(axis=1).var(axis=0, ddof=1)
+    assert np.sqrt(1 + between / within).max() < 1.03

@@ -2,7 +2,7 @@
 
 Their constants depend on suprema over an unbounded space (M, C, rho), which a run cannot estimate. So a run is compared
 with how a bound falls: `RATES`. Where the paper prints one thing and its proof gives another, both stand here
-(docs/errata.md).
+(docs/replication/errata.md).
 """
 
 from __future__ import annotations

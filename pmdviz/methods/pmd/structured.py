@@ -65,7 +65,7 @@ class Structured(BatchMethod):
         closed form.
     formula: q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}
     what_moves: Particles stay in place and change weight; the density that belongs to each one moves.
-    source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md
+    source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/replication/errata.md
     propagate: prior (of Z alone; u given Z has a closed form)
     reweight: mirror step (also of q(u | Z), in closed form)
 

@@ -62,7 +62,7 @@ def test_p6_the_growth_of_the_appendix_is_too_slow_for_its_rate():
     assert slope(4.0) == pytest.approx(-1.0, abs=0.01)
 
 
-# An exact step contracts the forward KL (docs/algorithm.md)
+# An exact step contracts the forward KL (docs/explanation/mirror-descent.md)
 
 
 def check_contraction(p, before, after, gamma):

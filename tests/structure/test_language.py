@@ -1,0 +1,148 @@
+"""The ten rules of plain English as patterns, over every text that a person can meet. The ceilings may only fall.
+
+`python -m tests.structure.test_language [RULE]` prints the hits and their counts.
+"""
+
+import ast
+import re
+import sys
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+STEP = "step|run|row|particle|kernel|second|draw|stage|word|nat|pass|mode|page"
+STOCK = "anew|beside|in (the )?place of|for ever|gone on with|next to nothing|shall|on the way|hardly|whereabouts"
+HEADLESS = r"\b[Ww]hat (is|was|are|were|has|did) \w+|, of which|\b[Ww]hoever\b|\b[Nn]obody\b|\b(that|those) of\b"
+RULES = {
+    "stands": r"\b[Ss]tands?\b (in|under|beside|below|above|at|on|there|for|as)\b",  # is, appears
+    "knows": r"\b(knows? (nothing )?of|says? so|(is|are) told|asks? for|has been asked)\b",  # depends on, needs
+    "headless": HEADLESS,  # the setting that ..., users
+    "so that": r", as (it|they|the|q|no|all|what|its|a|most|this) |, so that\b",  # because; so
+    "a step": rf"\b\w+s an? ({STEP})\b",  # per step
+    "is no": r"\b(is|are|was) no (?!longer|more)\w+|; given:",  # is not a valid X: got ..., expected ...
+    "stock": rf"\b({STOCK})\b",  # again, next to, instead of, forever, resumed, almost nothing, will, during, barely
+    "aphorism": r"(?<=[.?!]) [A-Z][^.?!|`]{8,38}\.\s*$",  # a short last sentence: delete it, or state the quantity
+    "one": r"\b[Oo]ne (may|can|must|sees|has to|could|would|should|needs)\b|\b(is|are|was) said\b",  # you
+    "house": r"\b(datum|luck|brothers?|fat|trembles?|shouts?)\b",  # observation, Monte Carlo noise, siblings, wide
+}
+PATTERNS = {name: re.compile(pattern, re.M) for name, pattern in RULES.items()}
+CEILINGS = {
+    "docs": {
+        "stands": 0,
+        "knows": 2,
+        "headless": 10,
+        "so that": 4,
+        "a step": 11,
+        "is no": 0,
+        "stock": 1,
+        "aphorism": 26,
+        "one": 0,
+        "house": 0,
+    },
+    "lessons": {
+        "stands": 7,
+        "knows": 14,
+        "headless": 51,
+        "so that": 30,
+        "a step": 12,
+        "is no": 12,
+        "stock": 38,
+        "aphorism": 9,
+        "one": 3,
+        "house": 19,
+    },
+    "code": {
+        "stands": 119,
+        "knows": 97,
+        "headless": 695,
+        "so that": 168,
+        "a step": 80,
+        "is no": 272,
+        "stock": 227,
+        "aphorism": 255,
+        "one": 47,
+        "house": 50,
+    },
+}
+MEAN_WORDS = 18  # of a sentence of the docs
+NO_PROSE = re.compile(r"^(```+)(?s:.*?)^\1$|^( {4}|\||#|<!--|!\[).*$", re.M)
+
+
+def texts() -> dict[str, dict[str, str]]:
+    """Kind of text -> path -> text: of Python its strings and comments, one a paragraph."""
+    docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    package = [path for path in (ROOT / "pmdviz").rglob("*") if path.suffix in (".md", ".yaml")]
+    kinds = {"docs": (docs, _read), "lessons": (package, _read), "code": ((ROOT / "pmdviz").rglob("*.py"), _words)}
+    return {kind: {str(p.relative_to(ROOT)): read(p) for p in paths} for kind, (paths, read) in kinds.items()}
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _words(path: Path) -> str:
+    nodes = ast.walk(ast.parse(_read(path)))
+    found = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    with path.open("rb") as file:
+        found += [each.string for each in tokenize.tokenize(file.readline) if each.type == tokenize.COMMENT]
+    return "\n\n".join(found)
+
+
+def hits(pattern: re.Pattern[str], text: str) -> list[str]:
+    """What a pattern finds in each paragraph; a line break hides nothing."""
+    return [found[0] for part in re.split(r"\n\s*\n", text) for found in pattern.finditer(" ".join(part.split()))]
+
+
+def counts() -> dict[str, dict[str, int]]:
+    """Kind of text -> rule -> hits."""
+    return {
+        kind: dict(Counter({name: sum(len(hits(p, text)) for text in some.values()) for name, p in PATTERNS.items()}))
+        for kind, some in texts().items()
+    }
+
+
+def sentence_lengths(text: str) -> list[int]:
+    """Words of each sentence of a Markdown page, without code, tables and headings."""
+    prose = re.sub(r"\]\([^)]*\)", "]", NO_PROSE.sub("\n\n", text))
+    parts = re.split(r"\n\s*\n|^\s*(?:-|\d+\.) ", prose, flags=re.M)
+    sentences = [each for part in parts for each in re.split(r"(?<=[.?!])\s+", " ".join(part.split()))]
+    return [len(each.split()) for each in sentences if each]
+
+
+def test_no_rule_has_more_hits_than_before():
+    found = counts()
+    more = {
+        (kind, name): f"{found[kind][name]} hits, at most {most}"
+        for kind, ceilings in CEILINGS.items()
+        for name, most in ceilings.items()
+        if found[kind][name] > most
+    }
+    assert not more, f"{more}; see them: python -m tests.structure.test_language {next(iter(more))[1]!r}"
+    assert {kind: {*rules} for kind, rules in CEILINGS.items()} == {kind: {*RULES} for kind in found}
+
+
+def test_the_patterns_find_what_they_are_for():
+    bad = (
+        "It stands in X. Nobody is told, so that it is no datum. Two steps a run. One must wait anew. All is lost now."
+    )
+    assert not [name for name, pattern in PATTERNS.items() if name != "a step" and not hits(pattern, bad)]
+    assert hits(PATTERNS["a step"], "visits a page") and not hits(PATTERNS["is no"], "it is no longer open")
+
+
+def test_sentences_of_the_docs_are_short():
+    lengths = [length for text in texts()["docs"].values() for length in sentence_lengths(text)]
+    assert sum(lengths) <= MEAN_WORDS * len(lengths)
+
+
+if __name__ == "__main__":
+    for kind, some in texts().items():
+        for path, text in some.items():
+            for name, pattern in PATTERNS.items():
+                if not sys.argv[1:] or sys.argv[1] in (name, kind):
+                    print(*(f"{path}: {name}: {hit}\n" for hit in hits(pattern, text)), sep="", end="")
+    print(*counts().items(), sep="\n")
+    print(
+        *((round(sum(n) / len(n), 1), path) for path, text in texts()["docs"].items() if (n := sentence_lengths(text))),
+        sep="\n",
+    )
