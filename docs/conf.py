@@ -182,7 +182,7 @@ def with_parts(text, parts):
 
 def contents(menu):
     """The tables of contents, one for each section of the menu."""
-    lists = {"Project": [name.removesuffix(".md") for name in PROJECT.values()], **menu}
+    lists = {**menu, "Project": [name.removesuffix(".md") for name in PROJECT.values()]}
     return "\n".join(
         f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
         for caption, names in lists.items()

@@ -113,10 +113,9 @@ def _settings(entries: list[tuple[str, dict[str, Any], list[Any]]], shared: set[
     """A section for each entry: what it is, its own settings with their defaults, and the shared ones."""
     lines = []
     for name, entry, rows in entries:
-        about = entry.get("about") or f"{entry['reference']}."
         own = [row for row in rows if (row["name"], row["help"]) not in shared]
         common = [f"`{row['name']}`" for row in rows if row not in own]
-        lines += [f"## `{name}`: {entry['title']}", "", about, ""]
+        lines += [f"## `{name}`: {entry['title']}", "", *([entry["about"], ""] if "about" in entry else [])]
         lines += [_list_of((row["name"], row["help"], row["default"]) for row in own), ""] if own else []
         lines += [f"Shared: {', '.join(common)}.", ""] if common else []
     return "\n".join(lines).rstrip()

@@ -73,8 +73,8 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_pages_toml(doc
     assert (
         menu.split()
         == (
-            "```{toctree} :hidden: :caption: Project readme changelog ``` "
-            "```{toctree} :hidden: :caption: How-to one ``` ```{toctree} :hidden: :caption: More two ```"
+            "```{toctree} :hidden: :caption: How-to one ``` ```{toctree} :hidden: :caption: More two ``` "
+            "```{toctree} :hidden: :caption: Project readme changelog ```"
         ).split()
     )
     assert (sources / "index.md").read_text(encoding="utf-8").endswith(menu)

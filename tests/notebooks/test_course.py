@@ -9,7 +9,9 @@ from pmdviz.cli import course_key, main
 from pmdviz.cli.course_key import answered, execute, name_in, read, tags
 from pmdviz.cli.tools import course
 from pmdviz.lessons.reading import LESSONS
+from pmdviz.methods import METHODS
 from pmdviz.presets import PRESETS
+from pmdviz.targets import TARGETS
 
 DOCS = Path(__file__).parents[2] / "docs"
 COURSE = course()
@@ -64,6 +66,10 @@ def test_the_pages_of_the_course_name_what_there_is_and_their_lines_run():
     for kinds, there in (("lesson|challenge", LESSONS), ("preset", PRESETS)):
         named = set(re.findall(rf"(?:{kinds}) `(\w+)`", plan, flags=re.I))
         assert named and named <= {*there}, named - {*there}
+    misconceptions = (DOCS / "teach" / "misconceptions.md").read_text(encoding="utf-8")
+    played = set(re.findall(r"`(\w+)`[^|`]*\|$", misconceptions, flags=re.M))
+    there = {*LESSONS, *PRESETS, *METHODS, *TARGETS}
+    assert played and played <= there, played - there
 
 
 @pytest.mark.parametrize(
