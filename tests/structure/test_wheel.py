@@ -55,7 +55,7 @@ def test_the_course_and_the_docs_come_out_of_the_wheel(wheel, tmp_path):
     call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import settings_folder; "
     call += "docs = settings_folder(); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
     call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
-    parts = ("commands", "python", "glossary", "gallery")
+    parts = ("commands", "python", "glossary", "gallery", "grammar", "settings")
     done = subprocess.run([sys.executable, "-c", call, str(tmp_path / "pages"), *parts], cwd="/", env=env)
     assert done.returncode == 0
     written = {path.relative_to(tmp_path / "pages").as_posix() for path in (tmp_path / "pages").rglob("*.md")}
