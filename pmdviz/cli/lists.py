@@ -168,9 +168,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def lessons_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz lessons`: what to do, and files of one's own."""
-    parser.add_argument(
-        "what", metavar=" | ".join(ACTS), help="name and question of each | play each and its solutions"
-    )
+    parser.add_argument("what", metavar=" | ".join(ACTS), help="names and questions | play each with its solutions")
     parser.add_argument("files", nargs="*", metavar="FILE", help="lessons of your own (default: all of the package)")
     parser.add_argument("--json", metavar="FILE", help="write it as JSON; - for standard output")
 

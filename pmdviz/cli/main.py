@@ -27,19 +27,19 @@ class Command(NamedTuple):
 COMMANDS = {
     "list": Command("targets, methods and experiments, with their options and knobs", "cli.lists", "show_tables"),
     "run": Command("run a recipe to the end of its budget", "cli.recipe", "run"),
-    "race": Command("several methods, one budget of data, many seeds", "cli.experiments", "race"),
-    "sweep": Command("many runs in parallel: what is varied, every seed, into a table", "cli.experiments", "sweep"),
+    "race": Command("several methods on one budget, with many seeds", "cli.experiments", "race"),
+    "sweep": Command("many runs in parallel, written to a table", "cli.experiments", "sweep"),
     "experiment": Command(
-        "one of the experiments: its cases in parallel, and what comes out", "cli.experiments", "experiment"
+        "run an experiment: its cases in parallel, and their summary", "cli.experiments", "experiment"
     ),
     "export": Command("run a recipe and write a film, a picture, a table, ...", "cli.recipe", "export"),
-    "lessons": Command("the lessons and challenges, and a check of one's own", "cli.lists", "lessons"),
+    "lessons": Command("list lessons and challenges, or check your own", "cli.lists", "lessons"),
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.tools", "notebooks"),
     "essay": Command("write “Inference as descent”, an essay with live pictures", "cli.tools", "essay"),
     "docs": Command("build the docs site, for any browser, without internet", "cli.tools", "docs"),
-    "compile": Command("compile kernels ahead: those of the default run, or all", "cli.tools", "compile_kernels"),
+    "compile": Command("compile kernels ahead: for the default run, or all", "cli.tools", "compile_kernels"),
     "serve": Command("open the lab in a browser", "serve.server", "serve"),
-    "bench": Command("measure what the docs claim", "cli.tools", "bench"),
+    "bench": Command("measure the figures that the docs quote", "cli.tools", "bench"),
 }
 PYTHONS_OWN = warnings.formatwarning
 OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # of a write to a stream that has no name

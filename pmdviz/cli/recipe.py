@@ -30,8 +30,10 @@ def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe"
     parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
-    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="of the method; repeatable")
-    parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
+    parser.add_argument(
+        "--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method; repeatable"
+    )
+    parser.add_argument("--seed", metavar="N", help="seed of the run (default 0)")
     parser.add_argument("--budget", metavar="N", help="observations to use (default: what the method needs, see list)")
     parser.add_argument("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
 
@@ -172,7 +174,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz run`."""
     add_recipe_arguments(parser)
     parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
-    parser.add_argument("--history", action="store_true", help="the measured history too, in the JSON")
+    parser.add_argument("--history", action="store_true", help="include the measured history in the JSON")
     parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
 
 
@@ -223,9 +225,9 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
 
     kinds = "; ".join(f"{writer.suffix}: {writer.title}" for writer in WRITERS.values())
     add_recipe_arguments(parser, "a recipe or a race")
-    parser.add_argument("out", metavar="FILE", help=f"its suffix says its kind ({kinds})")
+    parser.add_argument("out", metavar="FILE", help=f"output file; its suffix chooses the kind ({kinds})")
     parser.add_argument(f"--{SIZE}", metavar="WxH", help=f"width and height in px, or {', '.join(SIZES)}")
-    parser.add_argument(f"--{LAYER_LIST}", metavar="NAMES", help="of the stage, such as exact,particles")
+    parser.add_argument(f"--{LAYER_LIST}", metavar="NAMES", help="layers of the picture, such as exact,particles")
     of_race = RaceLook.specs()
     for spec in Look.specs().values():
         flag, words = f"--{spec.name.replace('_', '-')}", f"{spec.help} ({spec.bounds_words})"

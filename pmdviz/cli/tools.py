@@ -1,4 +1,4 @@
-"""`pmdviz notebooks`, `essay`, `docs`, `compile` and `bench`: what the package carries, and what it is measured by."""
+"""`pmdviz notebooks`, `essay`, `docs`, `compile` and `bench`: files of the package, and its benchmarks."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _beside(name: str) -> tuple[Path, Path]:
 
 def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz notebooks`: a folder."""
-    parser.add_argument("folder", metavar="DIR", help="where they go; it is made if it is not there")
-    parser.add_argument("--force", action="store_true", help="write over files of the same names")
+    parser.add_argument("folder", metavar="DIR", help="folder for the copies, created if missing")
+    parser.add_argument("--force", action="store_true", help="overwrite files of the same names")
     parser.add_argument("--instructor", action="store_true", help="run them all and write the key with every answer")
 
 
@@ -75,7 +75,7 @@ def essay_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def essay(options: argparse.Namespace) -> None:
-    """Write it. Raises InputError for a name that is no HTML file's, or a file that cannot be written."""
+    """Write it. Raises InputError for a name without the suffix of HTML, or a file that cannot be written."""
     path = check_writable(options.file)
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"essay writes a file that ends in .html, such as essay.html; given: {shown(options.file)}")
@@ -101,13 +101,13 @@ def docs_arguments(parser: argparse.ArgumentParser) -> None:
     names = f"{ALL}, {NONE}, or names with commas between (default: %(default)s)"
     builders = "; ".join(f"{name}: {what}" for name, what in BUILDERS.items())
     add = parser.add_argument
-    add("folder", metavar="FOLDER", help="where it goes; an earlier build in it is written over")
+    add("folder", metavar="FOLDER", help="output folder; an earlier build in it is replaced")
     add("--gallery", metavar="NAMES", default=",".join(FEW), help=f"presets to run for the gallery: {names}")
     add("--builder", metavar="NAME", default="html", help=f"what Sphinx does ({builders})")
 
 
 def docs(options: argparse.Namespace) -> int:
-    """Build it; the exit status: 1 where a page has a warning. Raises InputError."""
+    """Build it; returns 1 if a page has a warning. Raises InputError."""
     if not options.folder:
         raise InputError("docs needs the name of a folder; given: ''")
     if options.builder not in BUILDERS:
@@ -188,8 +188,8 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
 
 def compile_kernels_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz compile`."""
-    parser.add_argument("--all", action="store_true", help="those of every target, method and metric too")
-    parser.add_argument("--json", metavar="FILE", help="write how many seconds each took; - for standard output")
+    parser.add_argument("--all", action="store_true", help="also the kernels of every target, method and metric")
+    parser.add_argument("--json", metavar="FILE", help="write the seconds per kernel as JSON; - for standard output")
 
 
 def compile_kernels(options: argparse.Namespace) -> None:
