@@ -304,10 +304,11 @@ TRACES_ABOUT = "Curves: how far approximation and posterior are apart, step by s
 
 def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[str, Layer]:
     """The metrics; the pointer is told of all of them at the first one."""
+    ceiling = {"ceiling": group.ceiling} if math.isfinite(group.ceiling) else {}
     tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
     made = {}
     for name, one in group.metrics.items():
-        look = {"x": clock, "y": name, "dash": one.dash, "shared": "traces", "across": True, "ceiling": group.ceiling}
+        look = {"x": clock, "y": name, "dash": one.dash, "shared": "traces", "across": True, **ceiling}
         made[name] = Layer("line", one.colour, columns, look, tips if not made else NOTHING, moves=True)
     return made
 
