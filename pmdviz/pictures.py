@@ -19,18 +19,22 @@ HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Axis(NamedTuple):
-    """One axis of a picture, in the units of its label."""
+    """One axis of a picture, in the units of its label; it may fall, with `low` above `high`."""
 
     label: str
     low: float
     high: float
     log: bool = False
     numbered: bool = True  # whether the numbers along it mean something
+    whole: bool = False  # whether it counts: ticks are whole numbers
 
     @property
     def ticks(self) -> list[float]:
         """Round numbers along the axis."""
-        return ticks(self.low, self.high, self.log) if self.numbered else []
+        if not self.numbered:
+            return []
+        found = ticks(min(self.low, self.high), max(self.low, self.high), self.log)
+        return [tick for tick in found if not self.whole or tick == round(tick)]
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -502,7 +502,8 @@ class PictureFigure:
         for key, mark in picture.marks.items():
             if mark.hover:
                 across = bool(mark.look.get("across"))
-                groups.setdefault((tuple(mark.hover.items()), across, mark.look.get("ceiling")), []).append(key)
+                told = tuple(mark.hover.items()), across, mark.look.get("ceiling"), mark.kind == "image"
+                groups.setdefault(told, []).append(key)
         for k, (told, keys) in enumerate(groups.items()):
             if k == len(self.hovers):
                 self.hovers.append(HoverTool(renderers=[], attachment="vertical"))
@@ -548,23 +549,28 @@ def _equal(one: Any, other: Any) -> bool:
     return len(one) == len(other) and all(a == b or a != a and b != b for a, b in zip(one, other, strict=True))
 
 
-def _hover(hover: tuple[tuple[str, str], ...], across: bool, ceiling: float | None) -> dict[str, Any]:
-    """The properties of a tool that tells what `Mark.hover` says."""
+def _hover(hover: tuple[tuple[str, str], ...], across: bool, ceiling: float | None, cells: bool) -> dict[str, Any]:
+    """The properties of a tool that tells what `Mark.hover` says; of `cells`, x and y are their numbers."""
     tips, formats = [], {}
     for words, text in hover:
         said = ""
         for literal, name, spec, _ in string.Formatter().parse(text):
             said += literal
-            if name is not None:
-                custom = spec == ".3g"
-                said += f"@{name}" + (f"{{{'custom' if custom else _numeral(spec or '')}}}" if spec else "")
-                if custom:
-                    formats[f"@{name}"] = CustomJSHover(
-                        code=HOVER_JS.format("Infinity" if ceiling is None else ceiling)
-                    )
+            if name is None:
+                continue
+            custom = spec == ".3g" or (cells and name in "xy")
+            field_name = f"${name}" if cells and name in "xy" else f"@{name}"
+            said += field_name + (f"{{{'custom' if custom else _numeral(spec or '')}}}" if spec or custom else "")
+            if custom:
+                code = CELL_JS.format(axis=name) if field_name[0] == "$" else HOVER_JS.format(_largest(ceiling))
+                formats[field_name] = CustomJSHover(code=code)
         tips.append((words, said))
     mode = {"mode": "vline", "line_policy": "nearest"} if across else {}
     return {"tooltips": tips, "formatters": formats, **mode}
+
+
+def _largest(ceiling: float | None) -> str:
+    return "Infinity" if ceiling is None else f"{ceiling:g}"
 
 
 def _numeral(spec: str) -> str:
