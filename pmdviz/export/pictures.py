@@ -43,9 +43,10 @@ def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
         budget_drawn(run.final, run.recipe.budget),
     )
     axes = traces_axes(run.history, group, clock, film.floors, budget, run.recipe.budget_unit)
-    return traces_picture(
-        scene.history, group, clock, axes, film.floors, scene.marks, [mark.kind for mark in last.marks]
-    )
+    expected = [mark.kind for mark in last.marks]
+    made = traces_picture(scene.history, group, clock, axes, film.floors, scene.marks, expected)
+    signs = made.marks["marks"]._replace(hover={}, ids="")  # their words again in every frame would be most of a file
+    return made._replace(marks={**made.marks, "marks": signs})
 
 
 def tiles_of(look: RaceLook, scene: RaceScene) -> list[Picture]:

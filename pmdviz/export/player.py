@@ -44,7 +44,7 @@ class Numbers:
     def put(self, values: np.ndarray, name: str = "") -> list[int]:
         """Start and length of an array of uint16 in the run. One that grows is put last moment first, under a name."""
         raw, longest = values.tobytes(), self._longest.get(name, b"")
-        if name and longest.startswith(raw):
+        if longest and longest.startswith(raw):
             return [self._at[longest], len(values)]
         if name:
             self._longest[name] = raw

@@ -405,6 +405,7 @@ function places(pen, key, mark, x = "x", y = "y") {
 
 function paint(pen, key, mark) {
   const {ink, map, colours} = pen, {columns, look} = mark, colour = pen.colour(mark.role)
+  if (!Object.keys(columns).length) return  // it is there for the legend alone
   switch (mark.kind) {
     case "line": return at_rest(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
     case "segments": {
@@ -419,7 +420,8 @@ function paint(pen, key, mark) {
     }
     case "signs": {
       const [x, y] = places(pen, key, mark), marker = (k) => columns.marker?.[k] ?? look.marker
-      return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, colour, look.hollow))
+      const own = (k) => columns.role ? pen.colour(columns.role[k]) : colour
+      return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, own(k), look.hollow))
     }
     case "areas": return at_rest(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
     case "band": return paint_areas(pen, key, mark, colour)

@@ -98,7 +98,7 @@ NEEDED = {
     "band": ("x", "low", "high"),
     "bars": ("left", "right", "bottom", "top"),
     "dots": ("x", "y", "size"),
-    "signs": ("x", "y", "marker"),
+    "signs": ("x", "y", "marker", "role"),
     "segments": ("x0", "y0", "x1", "y1", "alpha", "kind"),
     "image": ("values", "x", "y", "ends"),
     "words": ("x", "y", "text"),
@@ -111,7 +111,7 @@ def _names(form: str) -> list[str]:
 
 
 def _column(name: str, values: Any, mark: Mark, picture: Picture, column: Column) -> Any:
-    if name in ("text", "ends", "marker") or (mark.kind == "image" and name in ("x", "y")):
+    if name in ("text", "ends", "marker", "role") or (mark.kind == "image" and name in ("x", "y")):
         return list(values)
     if mark.kind == "image":
         return column("values", np.ravel(values), None)

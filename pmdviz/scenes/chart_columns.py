@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram, Series
-from pmdviz.pictures import ticks
+from pmdviz.experiments.base import Picture as Shown
+from pmdviz.pictures import Axis as PictureAxis
+from pmdviz.pictures import Mark, Picture, ticks
 from pmdviz.scenes import style
+from pmdviz.scenes.columns import joined
 from pmdviz.scenes.words import number
 
 # Where the slope triangles of a chart stand: in a corner that is free, or in room made for them below the data.
@@ -460,3 +464,117 @@ def ellipse_legend(picture: Ellipses, colours: Mapping[str, int]) -> list[Entry]
     signs = [(one.name, "bold" if one.bold else "outline") for one in picture.groups]
     groups = [Entry(name, sign, colours.get(name, k)) for k, (name, sign) in enumerate(signs)]
     return groups + ([Entry("points", "dots", MUTED)] if len(picture.points) else [])
+
+
+# The pictures of an experiment. Their legends stand over them, in words that wrap (`legend_html`).
+
+LETTERS = 44  # of an axis's words in a line
+SIZES = (7, 5, 3)  # px of a point, by how many there are
+ABOVE, BELOW = -3, 18  # px from a level to the foot of its words
+BAND_ALPHA, BAR_ALPHA, FAINT_ALPHA = 0.18, 0.55, 0.55
+THIN, THICK = 1.2, 3.0  # px
+
+
+def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
+    """What an experiment shows as a picture; `numbers` of colours are those of its series or groups, by name."""
+    makers: dict[type, Callable[..., Picture]] = {
+        Chart: chart_picture, HeatMap: heat_picture, Histogram: histogram_picture, Ellipses: ellipses_picture,
+    }  # fmt: skip
+    drawn = makers[type(made)](made, numbers)
+    x, y = (axis._replace(label="\n".join(textwrap.wrap(axis.label, LETTERS))) for axis in (drawn.x, drawn.y))
+    about = made.title or f"{made.y_label} against {made.x_label}"
+    names = ", ".join(entry.words for entry in legend_of(made, numbers))
+    return drawn._replace(x=x, y=y, title=made.title, about=f"{drawn.about}: {about}" + (f"; {names}" if names else ""))
+
+
+def legend_of(made: Shown, numbers: Mapping[str, int]) -> list[Entry]:
+    """What stands over a picture."""
+    if isinstance(made, Chart):
+        return chart_legend(made, numbers)
+    if isinstance(made, Ellipses):
+        return ellipse_legend(made, numbers)
+    return heat_legend(made) if isinstance(made, HeatMap) else histogram_legend(made)
+
+
+def names_in(made: Shown) -> list[str]:
+    """Of its series or groups, each of which has a colour."""
+    if isinstance(made, Chart):
+        return [one.name for one in made.series]
+    return [one.name for one in made.groups] if isinstance(made, Ellipses) else []
+
+
+def _role(numbers: Mapping[str, int], name: str, k: int) -> str:
+    return f"entrant-{numbers.get(name, k) % NUMBER}"
+
+
+def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
+    """Every series in its place, triangles of slopes, levels with their words."""
+    found, marks = chart_columns(chart), {}
+    for k, (one, drawn) in enumerate(zip(chart.series, found.series, strict=True)):
+        role, count = _role(numbers, one.name, k), len(drawn.points["x"])
+        marks[f"band-{k}"] = Mark("band", role, drawn.band, {"alpha": BAND_ALPHA})
+        if drawn.look != "points":
+            marks[f"line-{k}"] = Mark("line", role, drawn.points, {"dash": dash_of(k, drawn.look)})
+        seen = drawn.marked and (drawn.look != "dashes" or count == 1)  # unseen ones still answer the pointer
+        alpha = (FAINT_ALPHA if drawn.look == "points" and count > MANY else 1.0) if seen else 0.0
+        tips = {"": one.name.replace("{", "(").replace("}", ")"), chart.x_label: "{x:.3g}", chart.y_label: "{y:.3g}"}
+        size = SIZES[(count > 12) + (count > 200)]
+        marks[f"dots-{k}"] = Mark("dots", role, drawn.points, {"size": size, "alpha": alpha}, tips)
+    legs = [{"x": xs, "y": ys} for xs, ys in zip(found.legs["xs"], found.legs["ys"], strict=True)]
+    marks["legs"] = Mark("line", "muted", joined(legs), {"width": 1})
+    for k, slope in enumerate(found.slopes):
+        marks[f"slope-{k}"] = Mark("line", "muted", slope, {"width": 1.6, "dash": slope_dash(k)})
+    (left, right), levels = found.x.span, found.levels
+    lines = [{"x": np.array([left, right]), "y": np.array([y, y])} for y in levels["y"]]
+    marks["levels"] = Mark("line", "muted", joined(lines), {"width": 1.5, "dash": "floor"})
+    words: dict[str, Any] = {"align": "right", "baseline": "bottom", "right": -4, "paper": 0.9}
+    for below, down in ((False, ABOVE), (True, BELOW)):
+        some = [k for k, each in enumerate(levels["below"]) if each == below]
+        at = {"x": [right] * len(some), "y": [levels["y"][k] for k in some], "text": [levels["text"][k] for k in some]}
+        marks[f"words {'below' if below else 'above'}"] = Mark("words", "muted", at, {**words, "down": down})
+    x, y = (
+        PictureAxis(chart.x_label, *found.x.span, chart.x_log),
+        PictureAxis(chart.y_label, *found.y.span, chart.y_log),
+    )
+    return Picture(x, y, marks, {}, about="Chart")
+
+
+def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
+    """The matrix, its first row at the top."""
+    found = heat_columns(made)
+    rows, wide = found.image.shape
+    columns = {
+        "values": found.image,
+        "x": (-0.5, wide - 0.5),
+        "y": (-0.5, rows - 0.5),
+        "ends": ("exact", "approximate"),
+    }
+    look = {"opaque": True, "low": -found.top, "high": found.top}
+    tips = {made.y_label: "{y}", made.x_label: "{x}", made.value_label: "{image:.3g}"}
+    x = PictureAxis(made.x_label, -0.5, wide - 0.5, whole=True)
+    y = PictureAxis(made.y_label, rows - 0.5, -0.5, whole=True)
+    return Picture(x, y, {"image": Mark("image", "", columns, look, tips)}, {}, about="Heat map")
+
+
+def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
+    """Bars and marks."""
+    columns = bars(made)
+    columns["bottom"] = np.zeros(len(columns["top"]))
+    tips = {"from": "{left:.3g}", "to": "{right:.3g}", "": "{top:.3g}"}
+    drawn = {"bars": Mark("bars", "entrant-0", columns, {"alpha": BAR_ALPHA, "parted": True}, tips)}
+    for k, line in enumerate(marks(made)):
+        drawn[f"mark-{k}"] = Mark("line", f"entrant-{(k + 1) % NUMBER}", line, {"width": 2.5, "dash": mark_dash(k)})
+    x, y = histogram_spans(made)
+    return Picture(PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y), drawn, {}, about="Histogram")
+
+
+def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
+    """The points, and a line with gaps for each group."""
+    points = ellipse_points(made)
+    drawn = {"points": Mark("dots", "muted", points, {"size": 4, "alpha": 0.35})}
+    for k, one in enumerate(made.groups):
+        look = {"width": THICK, "alpha": 1.0} if one.bold else {"width": THIN, "alpha": 0.75}
+        drawn[f"group-{k}"] = Mark("line", _role(numbers, one.name, k), outlines(one.means, one.covs), look)
+    x, y = square([dict(mark.columns) for mark in drawn.values()])
+    axes = PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y)
+    return Picture(*axes, drawn, {}, about="Ellipses", equal=True)

@@ -15,7 +15,6 @@ from bokeh.models import (
     Grid,
     Label,
     Legend,
-    NumeralTickFormatter,
     PanTool,
     Range1d,
     WheelZoomTool,
@@ -118,17 +117,6 @@ def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int
         made.add_tools(PanTool(dimensions=zoom), wheel)
         made.toolbar.active_scroll = wheel
     return made
-
-
-def number_axes(figure: Figure, x: str, y: str) -> None:
-    """Give the numbers along the axes a format, such as "0,0.[00]"."""
-    figure.xaxis.formatter, figure.yaxis.formatter = (NumeralTickFormatter(format=each) for each in (x, y))
-
-
-def write(colour: str, presenter: bool, *texts: GlyphRenderer) -> None:
-    """Give words in a picture a colour and the size of labels."""
-    for text in texts:
-        text.glyph.update(text_color=colour, text_font={"value": FONT}, text_font_size=text_px(presenter))
 
 
 def text_px(presenter: bool) -> str:

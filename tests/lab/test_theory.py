@@ -68,15 +68,15 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "particles", "varied": "mT"}
     page._redraw()
     (view,) = page.sweep_view.views
-    assert len(view.slots[0].points.data["x"]) == 18 and len(view.slots[2].points.data["x"]) == 2
-    assert [slot.dots.name for slot in view.slots] == ["one run", "mean of the runs", "fit"]
-    assert len(view.legs.data["xs"]) == 1 and view.figure.name == "theory"
+    assert [len(view.sources[f"dots-{k}"].data["x"]) for k in (0, 2)] == [18, 2]
+    assert [tool.tooltips[0][1] for tool in view.hovers] == ["one run", "mean of the runs", "fit"]
+    assert np.isnan(view.sources["legs"].data["x"]).sum() == 2 and view.figure.name == "theory"
     assert "(all 18 points)" in page.found.object and "Theorem 5: slope -0.50" in page.found.object
     assert "as printed" in page.found.object and "√(log T / T)" in page.found.object
     assert "constants of the bounds are not known" in page.found.object
     page.error.value = "tv"
     assert view.figure.yaxis[0].axis_label == "TV (0 to 1)"
-    np.testing.assert_allclose(view.slots[0].points.data["y"], [2 * row["bounded"] for row in rows()])
+    np.testing.assert_allclose(view.sources["dots-0"].data["y"], [2 * row["bounded"] for row in rows()])
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
 
 
@@ -101,7 +101,7 @@ def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will
     page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
     page._redraw()
     assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
-    assert page.sweep_view.views[0].legs.data["xs"] == []
+    assert not np.isfinite(page.sweep_view.views[0].sources["legs"].data["x"]).any()
     assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
     assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
 

@@ -43,17 +43,18 @@ def view():
 
 
 def test_each_picture_is_drawn_under_its_words(view):
-    assert [type(one).__name__ for one in view.views] == ["ChartView", "HeatMapView", "HistogramView", "EllipsesView"]
-    errors, matrix, counts, plane = view.views
-    assert (
-        errors.slots[1].points.data["y"].tolist() == [2, 0.2, 0.02] and len(errors.slants[0].data_source.data["x"]) == 2
-    )
-    assert errors.level_words.data["text"] == ["floor"] and errors.slots[0].dots.name == "series 0"
-    assert matrix.source.data["image"][0].tolist() == [[0.5, -2, 0], [1, 0, 0]] and matrix.mapper.low == -2
-    assert (matrix.figure.y_range.start, matrix.figure.y_range.end) == (1.5, -0.5)  # the first row is at the top
-    assert counts.source.data["top"].tolist() == [3, 5] and counts.marks[0].data_source.data["x"] == [1.5, 1.5]
-    assert [one.glyph.line_width for one in plane.groups] == [1.2, 3.0]
-    x, y = plane.figure.x_range, plane.figure.y_range
+    errors, matrix, counts, plane = ({name: each.sources[name].data for name in each.drawn} for each in view.views)
+    assert errors["line-1"]["y"].tolist() == [2, 0.2, 0.02] and len(errors["slope-0"]["x"]) == 2
+    assert errors["words above"]["text"] == ["floor"]
+    assert view.views[0].hovers[0].tooltips[0] == ("", "series 0")
+    assert matrix["image"]["image"][0].tolist() == [[0.5, -2, 0], [1, 0, 0]]
+    mapper, rows = view.views[1].drawn["image"].renderer.glyph.color_mapper, view.views[1].figure.y_range
+    assert mapper.low == -2 and (rows.start, rows.end) == (1.5, -0.5)  # the first row is at the top
+    assert view.views[1].figure.yaxis[0].ticker.ticks == [0, 1], "there are no half rows"
+    assert counts["bars"]["top"].tolist() == [3, 5] and counts["mark-0"]["x"] == [1.5, 1.5]
+    groups = [view.views[3].drawn[f"group-{k}"].renderer.glyph for k in range(2)]
+    assert [one.line_width for one in groups] == [1.2, 3.0]
+    x, y = view.views[3].figure.x_range, view.views[3].figure.y_range
     assert x.end - x.start == pytest.approx(y.end - y.start)
     assert (
         "Errors" in view.heads[0].text
@@ -67,10 +68,10 @@ def test_each_picture_is_drawn_under_its_words(view):
 def test_figures_stay_while_their_kinds_do_and_one_row_and_none_are_pictures(view):
     before = [one.figure for one in view.views]
     view.show([chart(3), heat_map(), histogram(), ellipses(False)])
-    assert [one.figure for one in view.views] == before and len(view.views[0].slots) == 3
+    assert [one.figure for one in view.views] == before and "line-2" in view.views[0].drawn
     view.show([chart(1), *ALL[1:]])
-    assert len(view.views[0].slots[2].points.data["x"]) == 0 and len(view.views[0].slots[0].points.data["x"]) == 3
-    assert view.views[0].hover.renderers == [slot.dots for slot in view.views[0].slots]
+    assert [len(view.views[0].sources[f"line-{k}"].data["x"]) for k in (0, 2)] == [3, 0]
+    assert [tool.renderers for tool in view.views[0].hovers] == [[view.views[0].drawn["dots-0"].renderer], [], []]
     view.show([chart(y_log=False), heat_map()])
     assert [one.figure for one in view.views][0] is not before[0]
     assert len(view.layout.children) == len(view.heads) == 2
@@ -92,9 +93,10 @@ def test_colours_are_those_of_the_theme_and_differ(view, dark):
     view.set_theme(dark)
     view.show([chart(8), *ALL[1:]])  # made after the theme was put on
     colours = style.entrant_colours(dark)
-    assert {slot.line.glyph.line_color for slot in view.views[0].slots} == set(colours)
+    lines = [view.views[0].drawn[f"line-{k}"].renderer.glyph for k in range(8)]
+    assert {line.line_color for line in lines} == set(colours)
     assert all(one.figure.background_fill_color == style.theme(dark).paper for one in view.views)
-    palette = view.views[1].mapper.palette
+    palette = view.views[1].drawn["image"].renderer.glyph.color_mapper.palette
     assert palette[len(palette) // 2] == style.theme(dark).paper
     assert colours[0] in view.heads[0].text
     assert view.views[3].figure.min_border_left + view.views[3].figure.min_border_right == (
