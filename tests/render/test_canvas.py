@@ -144,8 +144,8 @@ def test_a_picture_is_sharp_and_moving_a_dot_moves_no_layout(page):
 
     def draw(picture, **more):
         return page.evaluate(
-            "([picture, more]) => { const canvas = document.querySelector('canvas'); pmdvizDraw(canvas, picture, more); "
-            "return canvas.toDataURL() }",
+            "([picture, more]) => { const canvas = document.querySelector('canvas'); "
+            "pmdvizDraw(canvas, picture, more); return canvas.toDataURL() }",
             [picture, more],
         )
 
@@ -184,7 +184,7 @@ def test_hover_zoom_and_tap(page):
     assert not tip.is_visible()
     page.mouse.wheel(0, -100)
     page.wait_for_function(
-        "Math.abs(document.querySelector('canvas').pmdviz.X(1) - document.querySelector('canvas').pmdviz.X(0)) > 450"
+        "Math.abs(document.querySelector('canvas').pmdviz.X(1) - document.querySelector('canvas').pmdviz.X(0)) > 400"
     )
     page.mouse.down()
     page.mouse.move(x + 30, y + 60, steps=4)
