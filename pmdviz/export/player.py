@@ -1,4 +1,4 @@
-"""HTML: a player in one file, which needs no server and asks for nothing from anywhere."""
+"""HTML: a player in one file, which needs no server and loads nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def scale(arrays: Iterable[np.ndarray]) -> tuple[float, float]:
 
 
 def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
-    """uint16 numbers of `values`; what is not finite is `GAP`."""
+    """uint16 numbers of `values`; `GAP` where one is not finite."""
     known = np.isfinite(values)
     numbers = np.rint((np.where(known, values, low).astype(float) - low) / step).astype(np.uint16)
     numbers[~known] = GAP
@@ -80,7 +80,7 @@ Group = tuple[Any, ...]  # columns that share a scale: those along one axis, or 
 
 
 class Film16:
-    """The pictures of all frames as JSON: those of the first one, what the others have in their place, and numbers."""
+    """The pictures of all frames as JSON: of the first frame, the changes of the others, and numbers."""
 
     def __init__(self, frames: Sequence[Sequence[Picture]]) -> None:
         self.numbers, found = Numbers(), {}
@@ -179,7 +179,7 @@ class Player:
         }
 
     def kept(self, scene: Any) -> Any:
-        """What is kept of a scene until the page is made."""
+        """The part of a scene that is kept until the page is made."""
         return scene
 
     def pictures(self, scene: Any) -> list[Picture]:
@@ -227,7 +227,7 @@ class Page(Player):
         return scene._replace(step=None)
 
     def pictures(self, scene: Scene) -> list[Picture]:
-        """The stage, and the traces beside it if they are wanted."""
+        """The stage, and the traces if they are wanted."""
         stage = stage_of(self.film, scene)
         if "particles" in stage.marks:
             marks = {**stage.marks, "particles": weighed(stage.marks["particles"], scene.columns)}
@@ -275,7 +275,7 @@ LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths":
 
 
 class RacePage(Player):
-    """The page of a race: a tile for each entrant, and one metric of all beside them."""
+    """The page of a race: a tile for each entrant, and one metric of all."""
 
     what = "race"
     film: RaceFilm

@@ -21,7 +21,7 @@ PRESENTER_BORDERS = {**style.PRESENTER_BORDERS, "top": 76}  # a legend of three 
 
 
 def canvas_script() -> str:
-    """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`, as its head says, and nothing else."""
+    """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`; its head documents them."""
     values = {
         "PALETTES": {name: _palette(dark) for name, dark in (("light", False), ("dark", True))},
         "BORDERS": {"usual": dict(style.BORDERS), "large": PRESENTER_BORDERS},
@@ -131,7 +131,7 @@ def _dash(dash: Any) -> list[float]:
 
 
 def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """What `new` has in place of `old`, as `pmdvizMerged` puts it there: None for what it no longer has."""
+    """The parts of `new` that differ from `old`, for `pmdvizMerged`: None for a part that is gone."""
     found: dict[str, Any] = dict.fromkeys(name for name in old if name not in new)
     for name, value in new.items():
         before = old.get(name)
