@@ -101,6 +101,26 @@ function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
   }
 }
 
+// What has not changed since the last time is painted once more, and from then on it is a picture. `now` holds all that it
+// depends on, `kept` is kept by the caller, and `own` paints it.
+function at_rest(ink, kept, now, [x, y, width, height], own) {
+  const {a: ratio, e, f} = ink.getTransform(), left = Math.floor(x * ratio + e), top = Math.floor(y * ratio + f)
+  if (now.some((one, k) => one !== kept.now?.[k])) {
+    Object.assign(kept, {now, drawn: false})
+    return own(ink)
+  }
+  if (!kept.drawn) {
+    const canvas = kept.drawn = kept.canvas ??= document.createElement("canvas"), g = canvas.getContext("2d")
+    Object.assign(canvas, {width: Math.ceil(width * ratio) + 1, height: Math.ceil(height * ratio) + 1})
+    g.setTransform(ratio, 0, 0, ratio, e - left, f - top)
+    own(g)
+  }
+  ink.save()
+  ink.resetTransform()
+  ink.drawImage(kept.canvas, left, top)
+  ink.restore()
+}
+
 // Pixels of a frame's size. A canvas has bytes red, green, blue, opacity; all our machines put the low one first.
 function new_film() {
   const canvas = document.createElement("canvas"), g = canvas.getContext("2d", {willReadFrequently: true}), rooms = []
@@ -403,10 +423,15 @@ function places(pen, key, mark, x = "x", y = "y") {
   return [sx, sy]
 }
 
+function resting({ink, state, map}, key, {columns, look, role}, own) {
+  const now = [columns[look.x ?? "x"], columns[look.y ?? "y"], state.seen, role, look.dash?.length]
+  return now[0].length < FEW ? own(ink) : at_rest(ink, state.kept[key] ??= {}, now, map.box, own)
+}
+
 function paint(pen, key, mark) {
   const {ink, map, colours} = pen, {columns, look} = mark, colour = pen.colour(mark.role)
   switch (mark.kind) {
-    case "line": return at_rest(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
+    case "line": return resting(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
     case "segments": {
       const ends = [...places(pen, key, mark, "x0", "y0"), ...places(pen, key, mark, "x1", "y1")]
       return paint_segments(ink, ends, columns.kind, columns.alpha, {palette: PATHS.map(pen.colour), width: look.width ?? PATH_WIDTH})
@@ -421,7 +446,7 @@ function paint(pen, key, mark) {
       const [x, y] = places(pen, key, mark), marker = (k) => columns.marker?.[k] ?? look.marker
       return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, colour, look.hollow))
     }
-    case "areas": return at_rest(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
+    case "areas": return resting(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
     case "band": return paint_areas(pen, key, mark, colour)
     case "bars": {
       ink.fillStyle = colour
@@ -436,28 +461,6 @@ function paint(pen, key, mark) {
     case "image": return paint_image(pen, key, mark)
     case "words": return paint_texts(pen, key, mark, colour)
   }
-}
-
-// What has not changed since the last time is painted once more, and from then on it is a picture.
-function at_rest(pen, key, {columns, look, role}, own) {
-  const {ink, state, paper: {ratio}, map: {box}} = pen, kept = state.kept[key] ??= {now: []}
-  const now = [columns[look.x ?? "x"], columns[look.y ?? "y"], state.seen, role, look.dash?.length]
-  if (now[0].length < FEW || now.some((one, k) => one !== kept.now[k])) {
-    Object.assign(kept, {now, drawn: false})
-    return own(ink)
-  }
-  const [left, top] = [Math.floor(box[0] * ratio), Math.floor(box[1] * ratio)]
-  if (!kept.drawn) {
-    kept.drawn = kept.canvas ??= document.createElement("canvas")
-    Object.assign(kept.canvas, {width: Math.ceil(box[2] * ratio) + 1, height: Math.ceil(box[3] * ratio) + 1})
-    const g = kept.canvas.getContext("2d")
-    g.setTransform(ratio, 0, 0, ratio, -left, -top)
-    own(g)
-  }
-  ink.save()
-  ink.resetTransform()
-  ink.drawImage(kept.canvas, left, top)
-  ink.restore()
 }
 
 // Outlines that are filled; those of one level together, so that holes stay open.
