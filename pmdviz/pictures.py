@@ -49,16 +49,18 @@ class Mark(NamedTuple):
     role : str
         What it is of, which has one colour in all renderers: a key of `scenes.style.colours`.
     columns : mapping
-        The arrays that its kind names; where several marks share them, `look` says which are "x" and "y". Further
-        columns are for `hover` and `ids`.
+        The arrays that its kind names; where several marks share them, `look` says which are "x" and "y", and what the
+        "shared" columns are called. Further columns are for `hover` and `ids`. Signs may have a column marker, and a
+        column role. A mark without columns is there for the legend alone.
     look : mapping
         Of a line: dash (a key of `style.DASHES` or lengths in px), width (px), alpha. Of dots: size (px, where there is
         no such column), drawn (how many there are, for their opacity), marker, hollow. Of signs: marker, size (px),
         hollow, edge (y is a share of the picture's height). Of areas, bands and bars: alpha. Of words: px, align
         (left, center, right), baseline (top, middle, bottom), right and down (offsets, px), edge (y is a share of the
-        picture's height), end (x is the right end of the picture), bold, beside (up and to the right of its place).
+        picture's height), bold, beside (up and to the right of its place). Of an image: opaque, low and high (values
+        of both ends). Of what has `hover`: across (asked for by x alone), ceiling (larger numbers are "> ceiling").
     hover : mapping
-        What the pointer is told at each point: words -> a format of its columns such as "{x:.3f}" or "{visited:,}".
+        What the pointer is told at each point: words -> a format of its columns: "{x:.3f}", "{visited:,}", "{y:.3g}".
     ids : str
         The column that identifies each point, for picking and for motion between pictures; "" where nothing is picked.
     drags : str

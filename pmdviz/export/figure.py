@@ -224,7 +224,7 @@ class PicturePanel:
         **borders: float,
     ) -> None:
         self.paper, self.box, self.make, picture = paper, box, make, make(first)
-        self.inks = {**paper.colours.layers, "muted": paper.colours.muted, **(inks or {})}
+        self.inks = {**style.colours(paper.look.dark), **(inks or {})}
         label, letter = picture.x.label, LETTER * paper.text_px
         if " (" in label and len(label) * letter > box.width - paper.borders["left"] + paper.borders["right"]:
             label = label.replace(" (", "\n(")
@@ -256,8 +256,10 @@ class PicturePanel:
     def show(self, scene: Any) -> bool:
         """Draw a scene; returns whether there is something new, or another legend: all is then drawn anew."""
         picture = self.make(scene)
-        new = [key for key in picture.marks if key not in self.artists]
+        new = [key for key, mark in picture.marks.items() if mark.columns and key not in self.artists]
         for place, (key, mark) in enumerate(picture.marks.items()):
+            if not mark.columns:  # there for the legend
+                continue
             if key in new:
                 self.artists[key] = self._artist(mark, 3 + place / 100)
             self._update(self.artists[key], mark)
@@ -273,7 +275,10 @@ class PicturePanel:
         colour, axes, look = self.inks.get(mark.role, ""), self.axes, mark.look
         match mark.kind:
             case "line":
-                return line(axes, look.get("dash", "solid"), colour, look.get("width", style.LINE_WIDTH), zorder=zorder)
+                on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {}
+                return line(
+                    axes, look.get("dash", "solid"), colour, look.get("width", style.LINE_WIDTH), zorder=zorder, **on
+                )
             case "dots":
                 return axes.scatter([], [], s=[], color=colour, linewidths=0, zorder=zorder)
             case "signs" if "marker" in mark.columns:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
-from pmdviz.pictures import Axis, Picture, nice
+from pmdviz.pictures import NOTHING, Axis, Picture, nice
 from pmdviz.pictures import Mark as Layer
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, count, number
 
@@ -232,6 +233,26 @@ def known_floors(group: Group, floors: Mapping[str, float | None]) -> dict[str, 
     return {name: value for name, value in found.items() if value is not None}
 
 
+class Standing(NamedTuple):
+    """What traces show besides the run itself."""
+
+    iteration: int | None = None  # where a person is in the run; None at the end of it
+    ghost: Callable[[Iterable[str]], Mapping[str, np.ndarray]] | None = None  # its history, a function of some metrics
+    name: str = ""  # of the ghost, in the legend
+
+
+AT_THE_END = Standing()
+MOST_MARKS = 500  # the newest
+SIGN_PX, FLOOR_PX, CURSOR_PX, MEDIAN_PX, BAND_ALPHA, MEDIAN_ALPHA = 9.0, 1.5, 1.5, 1.2, 0.2, 0.7
+NOWHERE = {"x": [], "y": []}
+COUNTED = {
+    "observations used": "{visited:,}",
+    "likelihood evaluations": "{evaluations:,}",
+    "iteration": "{iteration:,}",
+}
+Bands = Mapping[str, Mapping[str, np.ndarray]]  # x, low, middle, high, by the column of each
+
+
 def traces_picture(
     history: Mapping[str, np.ndarray],
     group: Group,
@@ -240,34 +261,101 @@ def traces_picture(
     floors: Mapping[str, float | None],
     marks: Sequence[Mark] = (),
     expected: Iterable[str] = (),
+    standing: Standing = AT_THE_END,
+    bands: Bands = MappingProxyType({}),
+    seeds: str = "",
 ) -> Picture:
     """The traces of a group against a clock, with floors, and marks on the lower edge.
 
-    The lines share one mapping of columns. Kinds of marks that are `expected` are in the legend from the start.
+    The lines share one mapping of columns. Kinds of marks that are `expected` are in the legend from the start. `seeds`
+    is what the `bands` over them are called.
     """
     x, y = axes
     columns, reached = trace_columns(history, group, (y.low, y.high)), known_floors(group, floors)
-    drawn: dict[str, Layer] = {}
+    drawn = _bands(bands, group, (y.low, y.high))
     legend = {name: group.metrics[name].title for name in names_in(history, group)}
+    if standing.name:
+        legend["ghost"] = standing.name.removeprefix("the ")
     if reached:
         ends, gap = [0.0, x.high, np.nan], np.nan
         heights = [value for floor in reached.values() for value in (floor, floor, gap)]
-        drawn["floor"] = Layer(
-            "line", "floor", {"x": ends * len(reached), "y": heights}, {"dash": "floor", "width": 1.5}
-        )
+        look = {"dash": "floor", "width": FLOOR_PX}
+        drawn["floor"] = Layer("line", "floor", {"x": ends * len(reached), "y": heights}, look)
         legend["floor"] = floor_words(group, reached)
-    for name, one in group.metrics.items():
-        drawn[name] = Layer("line", one.colour, columns, {"x": clock, "y": name, "dash": one.dash})
-    places: dict[Kind, list[float]] = {kind: [] for kind in kinds_of(marks, expected)}
-    for mark in marks:
-        places[mark.look].append(getattr(mark, clock))
-    for kind, at in places.items():
-        signs = {"x": at, "y": [kind.height] * len(at)}
-        drawn[kind.title] = Layer("signs", "muted", signs, {"marker": kind.marker, "edge": True})
-        legend[kind.title] = kind.title
+    drawn["cursor"] = Layer(
+        "line", "text", _cursor(history, clock, standing), {"edge": True, "width": CURSOR_PX}, moves=True
+    )
+    drawn["ghost"] = Layer("line", "ghost", _ghost(group, clock, y, standing), {"dash": "ghost"}, moves=True)
+    drawn |= _lines(group, clock, columns)
+    kinds = {kind.title: kind for kind in kinds_of(marks, expected)}
+    for title, kind in kinds.items():
+        drawn[title] = Layer("signs", "muted", NOTHING, {"marker": kind.marker, "size": SIGN_PX})
+        legend[title] = title
+    drawn["marks"] = _signs(marks, clock)
+    if bands:
+        legend[f"band {next(iter(bands))}"] = seeds
     known = any(np.isfinite(column(history, name)).any() for name in group.metrics)
     words = {"corner": over_words(history, group)} if known else {"middle": UNKNOWN.format(group.title)}
-    return Picture(x, y, drawn, legend, **words)
+    return Picture(x, y, drawn, legend, about=TRACES_ABOUT, **words)
+
+
+TRACES_ABOUT = "Curves: how far approximation and posterior are apart, step by step"
+
+
+def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[str, Layer]:
+    """The metrics; the pointer is told of all of them at the first one."""
+    tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
+    made = {}
+    for name, one in group.metrics.items():
+        look = {"x": clock, "y": name, "dash": one.dash, "shared": "traces", "across": True, "ceiling": group.ceiling}
+        made[name] = Layer("line", one.colour, columns, look, tips if not made else NOTHING, moves=True)
+    return made
+
+
+def _signs(marks: Sequence[Mark], clock: str) -> Layer:
+    """What happened, as signs at the foot of the picture."""
+    shown = marks[-MOST_MARKS:]
+    columns = {
+        "x": [getattr(mark, clock) for mark in shown],
+        "y": [mark.look.height for mark in shown],
+        "text": [mark.text for mark in shown],
+        "marker": [mark.look.marker for mark in shown],
+        "iteration": [mark.iteration for mark in shown],
+    }
+    look = {"edge": True, "size": SIGN_PX}
+    return Layer("signs", "muted", columns, look, {"": "{text}"}, ids="iteration", moves=True)
+
+
+def _bands(bands: Bands, group: Group, span: tuple[float, float]) -> dict[str, Layer]:
+    """Where the middle 80 % of other seeds lie, and their median."""
+    made = {}
+    for name, band in bands.items():
+        inside = {"x": band["x"], **{edge: np.clip(band[edge], *span) for edge in ("low", "middle", "high")}}
+        colour = group.metrics[name].colour
+        made[f"band {name}"] = Layer("band", colour, inside, {"alpha": BAND_ALPHA})
+        dotted = {"y": "middle", "dash": (2, 4), "width": MEDIAN_PX, "alpha": MEDIAN_ALPHA}
+        made[f"median {name}"] = Layer("line", colour, inside, dotted)
+    return made
+
+
+def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Mapping[str, Any]:
+    """An upright line where a person is in the run."""
+    if standing.iteration is None:
+        return NOWHERE
+    x = float(np.interp(standing.iteration, history["iteration"], history[clock]))
+    return {"x": [x, x], "y": [0.0, 1.0]}
+
+
+def _ghost(group: Group, clock: str, y: Axis, standing: Standing) -> Mapping[str, Any]:
+    """All lines of another run in one, with gaps between them."""
+    if standing.ghost is None:
+        return NOWHERE
+    columns = trace_columns(standing.ghost(group.metrics), group, (y.low, y.high))
+    gap = np.full(1, np.nan, np.float32)
+    return {
+        "x": np.concatenate([part for _ in group.metrics for part in (columns[clock], gap)]),
+        "y": np.concatenate([part for name in group.metrics for part in (columns[name], gap)]),
+    }
 
 
 def value_of(frame: Any, name: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,9 +90,9 @@ NO_STORES: Mapping[str, Store] = {}
 class PictureFigure:
     """A figure of pictures; `drawn` and `sources` are by the keys of marks, or by the name of columns that are shared.
 
-    The reader may zoom along `zoom`, "width" or "both". With `twin` the y axis may be logarithmic or not, as each
-    picture has it. A page that has a `legend` of its own hides this one: its items wait among its tags until a picture
-    is saved.
+    The reader may zoom along `zoom`, "width" or "both". `more` are pictures that the same figure is to be ready for:
+    the y axis of some may be logarithmic, that of others not. A page that has a `legend` of its own hides this one: its
+    items wait among its tags until a picture is saved.
     """
 
     def __init__(
@@ -101,12 +101,13 @@ class PictureFigure:
         first: Picture,
         zoom: str = "",
         legend: bool = True,
-        twin: bool = False,
+        more: Sequence[Picture] = (),
         stores: Mapping[str, Store] = NO_STORES,
         put: Callable[[ColumnDataSource, Any], None] = set_data,
         **look: Any,
     ) -> None:
-        self.zoom, self.twin, self.log = zoom, twin, twin or first.y.log
+        self.zoom, self.twin = zoom, len({each.y.log for each in (first, *more)}) == 2
+        self.log = self.twin or first.y.log
         scales = {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
         self.figure = figures.make(name, zoom=zoom, **scales, **look)
         figures.describe_by_tag(self.figure)
@@ -127,8 +128,11 @@ class PictureFigure:
         self._about = ""
         self._make_axes()
         self._make_words(legend)
-        self.draw_picture(first)
-        figures.float_above(self.figure, [*(self.drawn[key].renderer for key in _over(first)), self.note])
+        over: list[Any] = [self.note]
+        for picture in (*more, first):
+            self.draw_picture(picture)
+            over += [self._layer(key).renderer for key in _over(picture) if self._layer(key).renderer not in over]
+        figures.float_above(self.figure, over)
         self.set_theme()
 
     @property
@@ -215,9 +219,11 @@ class PictureFigure:
         """Draw a picture; drawing it twice changes nothing."""
         self.picture = picture
         self._show_axes(picture)
-        self._free = [layer for key, layer in self.drawn.items() if key not in picture.marks]
+        shown = {*map(self._key, picture.marks)}
+        self._free = [layer for key, layer in self.drawn.items() if key not in shown]
         for key, mark in picture.marks.items():
-            self._show_mark(key, mark)
+            if mark.columns:  # else it is there for the legend
+                self._show_mark(key, mark)
         for layer in self._free:
             self._empty(layer)
         self._show_legend(picture)
@@ -228,7 +234,16 @@ class PictureFigure:
         if picture.about != self._about:
             self._about, self.figure.tags = picture.about, [picture.about]
 
+    def _key(self, key: str) -> str:
+        """Of what draws a mark: on the other of two axes it is another renderer."""
+        own = self.picture.y.log == self.log or self.picture.marks[key].look.get("edge")
+        return key if own else f"{key}, linear"
+
+    def _layer(self, key: str) -> Layer:
+        return self.drawn[self._key(key)]
+
     def _show_mark(self, key: str, mark: Mark) -> None:
+        key = self._key(key)
         layer = self.drawn.get(key)
         if layer is None:
             layer = self.drawn[key] = self._taken(mark) or self._made(key, mark)
@@ -237,7 +252,7 @@ class PictureFigure:
             self._style(layer)
         layer.show(mark.layer not in self.hidden)
         store = layer.store
-        if mark.columns is not store.sent and (mark.moves or store.sent is None or not _same(mark.columns, store.sent)):
+        if mark.columns is not store.sent and (store.sent is None or not _same(mark.columns, store.sent)):
             self._send(store, mark)
 
     def _send(self, store: Store, mark: Mark) -> None:
@@ -409,7 +424,7 @@ class PictureFigure:
         figures.apply_theme(self.figure, dark, presenter)
         for layer in self.drawn.values():
             self._style(layer)
-        for key in self.signs.keys() & self.drawn.keys():
+        for key in self.signs.keys() & self.picture.marks.keys():
             self._style_sign(key, self.signs[key])
         theme, px = style.theme(dark), figures.text_px(presenter)
         for label, colour in ((self.middle, theme.muted), (self.corner, theme.muted), (self.note, theme.text)):
@@ -468,7 +483,7 @@ class PictureFigure:
         )
 
     def _style_sign(self, name: str, sign: GlyphRenderer) -> None:
-        mark = self.drawn[name].mark
+        mark = self.picture.marks[name]
         glyph, look, colour = sign.glyph, mark.look, style.colours(self._dark)[mark.role]
         if isinstance(glyph, Line):
             glyph.update(line_color=colour, line_dash=_dash(look.get("dash", "solid")))
@@ -492,7 +507,7 @@ class PictureFigure:
             if k == len(self.hovers):
                 self.hovers.append(HoverTool(renderers=[], attachment="vertical"))
                 self.figure.add_tools(self.hovers[k])
-            renderers = [self.drawn[key].renderer for key in keys]
+            renderers = [self._layer(key).renderer for key in keys]
             if self.hovers[k].tags != [told]:
                 self.hovers[k].update(**_hover(*told), tags=[told])
             if self.hovers[k].renderers != renderers:
@@ -505,7 +520,8 @@ def _over(picture: Picture) -> list[str]:
     """The marks from the lowest that moves up: they lie above the axes; words and images that stay do not."""
     marks = picture.marks
     first = next((k for k, mark in enumerate(marks.values()) if mark.moves), len(marks))
-    return [key for key in [*marks][first:] if marks[key].moves or marks[key].kind not in ("image", "words", "band")]
+    above = [key for key in [*marks][first:] if marks[key].moves or marks[key].kind not in ("image", "words", "band")]
+    return [key for key in above if marks[key].columns]
 
 
 def look_px(look: Mapping[str, Any], large: bool) -> float:

@@ -88,7 +88,7 @@ def test_axes_words_legend_and_traces_are_the_pages(run):
         np.testing.assert_array_equal(line.get_xdata(), expected["visited"])
         np.testing.assert_array_equal(line.get_ydata(), expected[metric])
         assert to_hex(line.get_color()).lower() == style.LIGHT.layers[METRICS[metric].colour].lower()
-    assert len(traces.artists[KINDS["knob"].title].get_xdata()) == 1
+    assert len(traces.artists["marks"][KINDS["knob"].marker, "muted"].get_xdata()) == 1
     assert traces.artists["floor"].get_ydata()[0] == film.floors["floor_tv"]
     said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
     assert said[0] == "TV" and said[1].startswith("independent draws: 0.") and "setting changed" in said

@@ -56,10 +56,10 @@ async def test_the_band_and_the_verdict_are_those_of_single_runs():
     lower = int(np.sum(ends < snapshot.frame.tv))
     assert f": {lower} of 8 other seeds" in panel.said.object and 'role="status"' in panel.said.object
     traces = panel._traces
-    band = traces.seed_bands._made[False][0]
-    assert np.array_equal(band.source.data["high"], runs.band("visited", "tv")["high"])
+    band = next(source for name, source in traces.sources.items() if name.startswith("band tv"))
+    assert np.array_equal(band.data["high"], runs.band("visited", "tv")["high"])
     assert panel.button.label == ASK and traces.legend.items[-1].label.value == "middle 80\u00a0% of 8 seeds"
-    assert traces.seed_bands.words.data["text"][0].endswith("lower")
+    assert traces.corner.text.endswith("lower")
 
 
 async def test_it_is_cancelled_and_let_go_of(held):

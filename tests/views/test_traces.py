@@ -32,7 +32,7 @@ def test_zero_infinite_and_missing_values_keep_the_line():
     assert span.end <= 100 and span.start > 0
     assert np.isfinite(shown[[0, 1, 3, 4]]).all() and np.isnan(shown[2])
     assert shown[0] == np.float32(span.end) and shown[4] == np.float32(span.start)
-    assert view.over.data["text"] == ["reverse KL > 100"]
+    assert view.corner.text == "reverse KL > 100"
 
 
 def test_points_are_thinned_and_no_trace_loses_its_ends_or_a_peak():
@@ -93,11 +93,10 @@ def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
     view.show(history(tv=np.full(50, 0.2), kl_reverse=np.full(50, 99.0)), {"floor_tv": 0.087, "floor_kl": 0.02})
     span = view.figure.extra_y_ranges["linear"]
     assert (span.start, span.end) == (0.0, 1.0)
-    assert [view.floor_lines[log].visible for log in (True, False)] == [False, True]
-    assert list(view.floors.data["y"][:2]) == [0.087, 0.087]
+    assert list(view.sources["floor, linear"].data["y"][:2]) == [0.087, 0.087]
     view.choose("kl")
-    assert [view.floor_lines[log].visible for log in (True, False)] == [True, False]
-    assert list(view.floors.data["y"][:2]) == [0.02, 0.02] and view.figure.y_range.end == 100
+    assert not len(view.sources["floor, linear"].data["y"])
+    assert list(view.sources["floor"].data["y"][:2]) == [0.02, 0.02] and view.figure.y_range.end == 100
 
 
 def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_the_picture():
@@ -110,7 +109,7 @@ def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_th
     assert legend(view) == ["TV", "independent draws: 0.200", "new particles", "setting changed"]
     assert view.marks.data["x"] == [300, 500]
     assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
-    assert view.middle.data["text"] == view.over.data["text"] == [""]
+    assert view.middle.text == view.corner.text == ""
     view.choose("kl")
     assert legend(view)[:3] == ["forward KL", "reverse KL", "independent draws: forward KL 0.0200"]
     view.show(history(), NO_FLOORS, marks[:1])
@@ -138,7 +137,12 @@ def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
     assert legend(view) == ["log Z", "log Z from above"]
     for group, chosen in columns.GROUPS.items():
         view.choose(group, "seconds")
-        assert {name for name, line in view.lines.items() if line.visible} == set(chosen.metrics)
+        seen = {
+            layer.renderer.glyph.y
+            for layer in view.drawn.values()
+            if layer.store.source is view.source and layer.visible
+        }
+        assert seen == set(chosen.metrics)
     view = TracesView()
     view.choose(group="kl")
     view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
@@ -151,7 +155,8 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     view, changed = TracesView(), []
     marks = [Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated")]
     view.show(history(20), {"floor_tv": 0.2}, marks, 20_000)
-    assert {line.level for line in (*view.lines.values(), view.mark_dots)} == {"overlay"}
+    drawn = [layer.renderer for layer in view.drawn.values() if layer.store.source in (view.source, view.marks)]
+    assert {each.level for each in drawn} == {"overlay"}
     moving = {view.source, view.marks}
     for model in view.figure.references() - moving:
         for name in model.properties():
@@ -159,4 +164,4 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     view.show(history(21), {"floor_tv": 0.2}, [*marks, *marks], 20_000)
     assert not changed and len(view.source.data["tv"]) == 21
     named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
-    assert not named & {view.source, view.marks, view.floors}  # else BokehJS builds the legend anew for every point
+    assert not named & {*view.sources.values()}  # else BokehJS builds the legend anew for every point

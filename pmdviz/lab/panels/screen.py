@@ -32,6 +32,7 @@ from pmdviz.scenes.trace_columns import (
     CLOCKS,
     GROUPS,
     Group,
+    Standing,
     budget_drawn,
     clocks_of,
     columns_due,
@@ -42,7 +43,6 @@ from pmdviz.scenes.words import row as glossary_row
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
 from pmdviz.views.stage import LinesBelow
-from pmdviz.views.traces import Standing
 
 # What stands above the picture: title, question and one sentence; what it is, the tour, the exports.
 
@@ -152,7 +152,7 @@ class Screen:
         look_at_traces: Callable[[str], None],
         keyboard: bool = False,
     ) -> None:
-        self.stage, self.traces = StageView(target, legend=False), TracesView(past=True)  # the switches are its legend
+        self.stage, self.traces = StageView(target, legend=False), TracesView()  # the switches are its legend
         self.ghost = LinesBelow(self.stage.figure, "ghost", "ghost")
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
@@ -204,7 +204,7 @@ class Screen:
         ack.on_change("places", handed(lambda attr, old, new: visit(ack.place, not ack.exactly)))
 
         def tapped(event: Any) -> None:
-            iteration = None if event.x is None else self.traces.past.iteration_at(event.x)
+            iteration = None if event.x is None else self.traces.iteration_at(event.x)
             if iteration is not None:
                 visit(iteration, False)
 
