@@ -54,7 +54,7 @@ def _mark(layer: Mapping[str, Any], k: int) -> Mark:
 
 def drawn(panel: Mapping[str, Any], start: int, count: int) -> dict[str, Any]:
     """The panel at the value `start` for the script, and its changes at each value."""
-    states = [picture_json(picture, lambda name, values, axis: values) for picture in pictures_of(panel, count)]
+    states = [picture_json(picture, lambda key, name, values, axis: values) for picture in pictures_of(panel, count)]
     return {"picture": states[start], "changes": [changes(state, states[start]) for state in states]}
 
 

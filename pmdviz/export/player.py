@@ -45,7 +45,7 @@ class Numbers:
         """Start and length of an array of uint16 in the run. One that grows is put last moment first, under a name."""
         raw, longest = values.tobytes(), self._longest.get(name, b"")
         if name and longest.startswith(raw):
-            return [self._at[longest], len(values)]
+            return [self._at.get(longest, 0), len(values)]
         if name:
             self._longest[name] = raw
         if raw not in self._at:
@@ -76,6 +76,7 @@ def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
     return numbers
 
 
+ROUNDED = ("size", "alpha", "kind", "values", "level")
 Group = tuple[Any, ...]  # columns that share a scale: those along one axis, or of one name
 
 
@@ -99,14 +100,16 @@ class Film16:
             [changes(new, old) for new, old in zip(found[at], found[0], strict=True)] for at in range(len(frames))
         ]
 
-    def _seen(self, name: str, values: Any, axis: Axis | None) -> None:
+    def _seen(self, key: str, name: str, values: Any, axis: Axis | None) -> None:
         group = _group(name, axis)
         self._of_group.setdefault(group, []).append(_laid(values, group))
 
-    def _put(self, picture: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
+    def _put(self, picture: str, key: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
+        if axis is None and name not in ROUNDED:  # a number that the pointer is told: a 32-bit float
+            return {"at": [*self.numbers.put(np.asarray(values, "<f4").view("<u2"), f"{picture} {key} {name}"), -1]}
         group = _group(name, axis)
         laid, at = _laid(values, group), self.groups[group]
-        return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {name}"), at]}
+        return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {key} {name}"), at]}
 
 
 def _group(name: str, axis: Axis | None) -> Group:
@@ -286,7 +289,8 @@ class RacePage(Player):
         if self.look.traces == NO_TRACES:
             return tiles
         traces = race_traces_of(self.look, self.film.histories, self.scenes[-1], scene)
-        return [*tiles, traces._replace(legend={f"line-{k}": title for k, title in enumerate(self.titles())})]
+        titles = {f"line-{k}": title for k, title in enumerate(self.titles())}
+        return [*tiles, traces._replace(legend={**titles, **traces.legend})]
 
     def add(self, made: Film16) -> None:
         """The states above the tiles."""

@@ -430,6 +430,7 @@ function resting({ink, state, map}, key, {columns, look, role}, own) {
 
 function paint(pen, key, mark) {
   const {ink, map, colours} = pen, {columns, look} = mark, colour = pen.colour(mark.role)
+  if (!Object.keys(columns).length) return  // there for the legend alone
   switch (mark.kind) {
     case "line": return resting(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
     case "segments": {
@@ -443,8 +444,8 @@ function paint(pen, key, mark) {
       return paint_dots(ink, pen.state.films[key] ??= new_film(), map.box, x, y, size, {colour, alpha, most: look.most})
     }
     case "signs": {
-      const [x, y] = places(pen, key, mark), marker = (k) => columns.marker?.[k] ?? look.marker
-      return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, colour, look.hollow))
+      const [x, y] = places(pen, key, mark), role = (k) => columns.role ? pen.colour(columns.role[k]) : colour
+      return x.forEach((at, k) => paint_sign(ink, columns.marker?.[k] ?? look.marker, at, y[k], look.size ?? 8, role(k), look.hollow))
     }
     case "areas": return resting(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
     case "band": return paint_areas(pen, key, mark, colour)
@@ -487,28 +488,41 @@ function paint_areas(pen, key, {kind, columns, look}, colour) {
 }
 
 // Cells of colour: 0 and 1 are those of two roles, a half is nothing.
-function paint_image(pen, key, {columns, role}) {
-  const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns
+function paint_image(pen, key, {columns, look: {low = 0, high = 1, opaque = false}}) {
+  const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns, strength = opaque ? 1 : STRENGTH
   const cells = state.films[key] ??= document.createElement("canvas"), g = cells.getContext("2d")
   Object.assign(cells, {width: wide, height: rows})
   const image = g.createImageData(wide, rows), rgb = ends.map((end) => [1, 3, 5].map((k) => parseInt(pen.colour(end).slice(k, k + 2), 16)))
   for (let row = 0; row < rows; row++) for (let k = 0; k < wide; k++) {
-    const value = values[row * wide + k], at = 4 * ((rows - 1 - row) * wide + k)  // row 0 lies at the bottom
-    image.data.set([...rgb[value < 0.5 ? 0 : 1], 255 * STRENGTH * Math.abs(2 * value - 1)], at)
+    const value = (values[row * wide + k] - low) / (high - low), at = 4 * ((rows - 1 - row) * wide + k)  // row 0 lies at the bottom
+    image.data.set([...rgb[value < 0.5 ? 0 : 1], 255 * strength * Math.abs(2 * value - 1)], at)
   }
   g.putImageData(image, 0, 0)
   ink.imageSmoothingEnabled = false
   ink.drawImage(cells, map.X(x[0]), map.Y(y[1]), map.X(x[1]) - map.X(x[0]), map.Y(y[0]) - map.Y(y[1]))
 }
 
+// Paper under words, which are about to be written there.
+function wipe({ink, colours}, words, x, y, alpha) {
+  const {actualBoundingBoxLeft: left, actualBoundingBoxRight: right, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down} = ink.measureText(words)
+  ink.save()
+  ink.globalAlpha = alpha
+  ink.fillStyle = colours.paper
+  ink.fillRect(x - left - 2, y - up - 2, left + right + 4, up + down + 4)
+  ink.restore()
+}
+
 function paint_texts(pen, key, mark, colour) {
-  const {ink, map, px} = pen, {columns, look} = mark, [x, y] = places(pen, key, mark)
+  const {ink, px} = pen, {columns, look} = mark, [x, y] = places(pen, key, mark)
   ink.font = font(Math.max(look.px ?? TEXT_PX, TEXT_PX) * px / TEXT_PX, look.bold)
   ink.fillStyle = colour
   ink.textAlign = look.align ?? (look.beside ? "left" : "center")
   ink.textBaseline = look.baseline ?? (look.beside ? "bottom" : "middle")
   const [right, down] = look.beside ? [6, -3] : [look.right ?? 0, look.down ?? 0]
-  columns.text.forEach((words, k) => ink.fillText(words, (look.end ? map.box[0] + map.box[2] : x[k]) + right, y[k] + down))
+  columns.text.forEach((words, k) => {
+    if (look.paper) wipe(pen, words, x[k] + right, y[k] + down, look.paper)
+    ink.fillText(words, x[k] + right, y[k] + down)
+  })
 }
 
 // Words in the middle, the corner, and as a note; lines that a note has are kept.
@@ -545,23 +559,24 @@ function folded(ink, words, room) {
 }
 
 // What the pointer is told: "{x:.3f}" and "{visited:,}" as Python writes them, of one row.
-function told(format, columns, k) {
+function told(format, {columns, look}, k) {
   return format.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, name, form = "") => {
     const value = columns[name]?.[k], [, grouped, , digits, kind] = form.match(/(,)?(\.(\d+)([fge]))?/)
     if (typeof value === "string") return value
     if (!Number.isFinite(value)) return "unknown"
+    if (value > (look.ceiling ?? Infinity)) return `> ${number_words(look.ceiling)}`
     if (kind === "f") return value.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: Boolean(grouped)}).replace("-", "−")
-    return number_words(kind ? Number(value.toPrecision(digits)) : value)
+    return number_words(kind ? Number(value.toPrecision(digits)) : grouped ? Math.round(value) : value)
   })
 }
 
-// The row of a mark under the pointer: the nearest dot or sign; of a line the nearest along it.
+// The row of a mark under the pointer: the nearest one, or the nearest along x.
 function under(pen, [key, mark], px, py) {
-  const [x, y] = places(pen, `hover ${key}`, mark), {size} = mark.columns, along = mark.kind === "line"
+  const [x, y] = places(pen, `hover ${key}`, mark), {size} = mark.columns, along = Boolean(mark.look.across)
   let best = null
   for (let k = 0; k < x.length; k++) {
     const away = along ? Math.abs(x[k] - px) : Math.hypot(x[k] - px, y[k] - py)
-    const reach = along ? Infinity : Math.max(REACH, Math.min(size?.[k] ?? 0, mark.look.most ?? Infinity) / 2 + 2)
+    const reach = along ? Infinity : Math.max(mark.kind === "line" ? 3 * REACH : REACH, Math.min(size?.[k] ?? 0, mark.look.most ?? Infinity) / 2 + 2)
     if (away <= reach && (!best || away < best.away)) best = {k, away, along, mark, at: [x[k], y[k]]}
   }
   return best
@@ -589,7 +604,7 @@ function pmdvizWatch(canvas, {zoom = "", tap = null} = {}) {
     box.hidden = !found
     if (!found) return
     const colours = PALETTES[now.options.theme]
-    box.textContent = Object.entries(found.mark.hover).map(([words, format]) => `${words ? `${words}: ` : ""}${told(format, found.mark.columns, found.k)}`).join("\n")
+    box.textContent = Object.entries(found.mark.hover).map(([words, format]) => `${words ? `${words}: ` : ""}${told(format, found.mark, found.k)}`).join("\n")
     Object.assign(box.style, {color: colours.text, background: colours.paper})
     const {width, height} = box.getBoundingClientRect(), {clientX: x, clientY: y} = event
     Object.assign(box.style, {left: `${Math.max(4, Math.min(x + 14, innerWidth - width - 4))}px`, top: `${y + 20 + height > innerHeight ? y - height - 12 : y + 20}px`})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +46,22 @@ def _palette(dark: bool) -> dict[str, Any]:
     return {**own, "roles": dict(style.colours(dark))}
 
 
-Column = Callable[[str, Any, Axis | None], Any]  # name, values, and the axis along which they lie -> JSON
+Column = Callable[[str, Any, Axis | None], Any]  # name, values, and their axis -> JSON
+Keyed = Callable[[str, str, Any, Axis | None], Any]  # the same of the mark with a key
 
 
-def numbers(name: str, values: Any, axis: Axis | None) -> list[Any]:
+def numbers(key: str, name: str, values: Any, axis: Axis | None) -> list[Any]:
     """A column as JSON numbers; null is a gap."""
     flat = np.asarray(values, float).ravel()
     return [float(value) if finite else None for value, finite in zip(flat, np.isfinite(flat), strict=True)]
 
 
-def picture_json(picture: Picture, column: Column = numbers) -> dict[str, Any]:
+def picture_json(picture: Picture, column: Keyed = numbers) -> dict[str, Any]:
     """A picture as the script reads it, with the ticks and the words next to them; `column` writes an array."""
     return {
         "x": _axis(picture.x),
         "y": _axis(picture.y),
-        "marks": {key: _mark(mark, picture, column) for key, mark in picture.marks.items()},
+        "marks": {key: _mark(mark, picture, partial(column, key)) for key, mark in picture.marks.items()},
         "legend": dict(picture.legend),
         **{name: getattr(picture, name) for name in ("middle", "corner", "note", "title", "about", "equal")},
     }
@@ -75,7 +77,7 @@ ALONG_X, ALONG_Y = ("x", "x0", "x1", "left", "right"), ("y", "y0", "y1", "low", 
 
 
 def _mark(mark: Mark, picture: Picture, column: Column) -> dict[str, Any]:
-    look = {name: value for name, value in mark.look.items() if name != "drawn"}
+    look = {name: value for name, value in mark.look.items() if name not in ("drawn", "shared") and value != np.inf}
     if "dash" in look:
         look["dash"] = _dash(look["dash"])
     if "drawn" in mark.look:  # how many times the usual opacity such dots have
@@ -98,7 +100,7 @@ NEEDED = {
     "band": ("x", "low", "high"),
     "bars": ("left", "right", "bottom", "top"),
     "dots": ("x", "y", "size"),
-    "signs": ("x", "y", "marker"),
+    "signs": ("x", "y", "marker", "role"),
     "segments": ("x0", "y0", "x1", "y1", "alpha", "kind"),
     "image": ("values", "x", "y", "ends"),
     "words": ("x", "y", "text"),
@@ -111,7 +113,7 @@ def _names(form: str) -> list[str]:
 
 
 def _column(name: str, values: Any, mark: Mark, picture: Picture, column: Column) -> Any:
-    if name in ("text", "ends", "marker") or (mark.kind == "image" and name in ("x", "y")):
+    if name in ("text", "ends", "marker", "role") or (mark.kind == "image" and name in ("x", "y")):
         return list(values)
     if mark.kind == "image":
         return column("values", np.ravel(values), None)
