@@ -170,7 +170,7 @@ function on_the_way(start, to, t) {
 //     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words},
 //               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
 //     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
-//               without `top` as much as title and legend take
+//               the top is higher where title and legend need it
 //     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. With `ids` a dot comes from the one of
 //               its id, else from the one of its row.
 //     returns   {box, X, Y, colour}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
@@ -200,7 +200,7 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
   Object.assign(state, {picture, options: {theme, large, borders, previous, t}})
   const paper = sharp(canvas), {ink, width, height} = paper
   if (width < 1 || height < 1) return null
-  const px = large ? LARGE_PX : TEXT_PX, top = borders.top ?? head(ink, picture, width, px)
+  const px = large ? LARGE_PX : TEXT_PX, top = Math.max(borders.top, head(ink, picture, width, px))
   const map = mapping(picture, paper, {...borders, top}, state.span), colours = PALETTES[theme]
   const pen = {ink, map, state, colours, paper, px, colour: (role) => colours.roles[role] ?? colours.roles.text}
   paint_ground(pen, picture, theme)
@@ -329,18 +329,15 @@ function fit_words(ink, words, x, y, room, px) {
 
 const SAMPLE = 22, GAP = 12  // px: of a line in the legend, and between two of its words
 
-// The title, and the legend in as many lines as it takes; signs that have no room are left out, the last first.
+// The title, and the legend in as many lines as it takes.
 function paint_legend(pen, picture) {
   const {ink, map, colours, px, paper} = pen, line = px + 4
-  let keys = Object.keys(picture.legend).filter((key) => picture.marks[key])
   ink.font = font(px)
-  const room = Math.floor((map.box[1] - 2) / line) - (picture.title ? 1 : 0)
-  let lines = fold(ink, picture, keys, paper.width - 8)
-  while (keys.length && lines.length > room && picture.marks[keys.at(-1)].kind === "signs") lines = fold(ink, picture, keys = keys.slice(0, -1), paper.width - 8)
+  const lines = fold(ink, picture, paper.width - 8)
   ink.textBaseline = "middle"
   ink.textAlign = "left"
   lines.forEach(({keys: row, width}, k) => {
-    const y = map.box[1] - 4 - line * (lines.length - k - 0.5)
+    const y = map.box[1] - 1 - line * (lines.length - k - 0.5)
     let x = Math.max(4, Math.min(map.box[0] + (map.box[2] - width) / 2, paper.width - 4 - width))
     for (const key of row) {
       sample(pen, picture.marks[key], x, y)
@@ -355,16 +352,15 @@ function paint_legend(pen, picture) {
   ink.fillText(picture.title, map.box[0], line / 2 + 2, paper.width - map.box[0])
 }
 
-// Room for the title and at least two lines of legend.
+// Room for the title and the legend.
 function head(ink, picture, width, px) {
   ink.font = font(px)
-  const lines = fold(ink, picture, Object.keys(picture.legend), width - 8).length
-  return (px + 4) * (Math.max(2, lines) + (picture.title ? 1 : 0)) + 4
+  return (px + 4) * (fold(ink, picture, width - 8).length + (picture.title ? 1 : 0)) + 1
 }
 
-function fold(ink, picture, keys, room) {
+function fold(ink, picture, room) {
   const lines = []
-  for (const key of keys) {
+  for (const key of Object.keys(picture.legend).filter((each) => picture.marks[each])) {
     const width = SAMPLE + 5 + ink.measureText(picture.legend[key]).width, last = lines.at(-1)
     if (last && last.width + GAP + width <= room) { last.keys.push(key); last.width += GAP + width }
     else lines.push({keys: [key], width})

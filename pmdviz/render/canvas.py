@@ -18,14 +18,13 @@ from pmdviz.scenes.columns import OPACITY_DOTS, OPACITY_POWER, OPAQUE
 SCRIPT = Path(__file__).with_name("canvas.js")
 MARKS = static_text(SCRIPT, "marks")  # what paints marks at places that are pixels already
 MOTION = static_text(SCRIPT, "motion")
-PRESENTER_BORDERS = {**style.PRESENTER_BORDERS, "top": 76}  # a legend of three lines, as in the usual borders
 
 
 def canvas_script() -> str:
     """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`; its head documents them."""
     values = {
         "PALETTES": {name: _palette(dark) for name, dark in (("light", False), ("dark", True))},
-        "BORDERS": {"usual": dict(style.BORDERS), "large": PRESENTER_BORDERS},
+        "BORDERS": {"usual": dict(style.BORDERS), "large": dict(style.PRESENTER_BORDERS)},
         "TEXT_PX": style.TEXT_PX,
         "LARGE_PX": style.PRESENTER_PX,
         "FONT": style.FONT,
