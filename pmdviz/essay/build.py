@@ -53,8 +53,8 @@ def _mark(layer: Mapping[str, Any], k: int) -> Mark:
 
 
 def drawn(panel: Mapping[str, Any], start: int, count: int) -> dict[str, Any]:
-    """The panel at the value `start` for the script, and what it has in place of that at each value."""
-    states = [picture_json(picture, lambda name, values, axis: values) for picture in pictures_of(panel, count)]
+    """The panel at the value `start` for the script, and its changes at each value."""
+    states = [picture_json(picture, lambda key, name, values, axis: values) for picture in pictures_of(panel, count)]
     return {"picture": states[start], "changes": [changes(state, states[start]) for state in states]}
 
 
@@ -193,7 +193,7 @@ def shown_values(picture: Computed) -> list[str]:
 
 
 def told(picture: Computed) -> list[str]:
-    """What a screen reader is told of each value of the slider."""
+    """The words of a screen reader for each value of the slider."""
     return [
         f"{value}: " + NUMBER.sub(lambda found, place=place: number(*found.groups()).texts[place], picture.said)
         for place, value in enumerate(shown_values(picture))
@@ -246,7 +246,7 @@ def _hashes(*texts: str) -> str:
 
 @cache
 def page(served: bool = False) -> str:
-    """The whole page; `served` beside the app, each picture opens its run there."""
+    """The whole page; `served` by the app, each picture opens its run there."""
     prose = Prose(served)
     body = prose.html((HERE / "essay.md").read_text(encoding="utf-8"))
     css, begin, script = (

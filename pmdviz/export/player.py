@@ -1,4 +1,4 @@
-"""HTML: a player in one file, which needs no server and asks for nothing from anywhere."""
+"""HTML: a player in one file, which needs no server and loads nothing."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Numbers:
     def put(self, values: np.ndarray, name: str = "") -> list[int]:
         """Start and length of an array of uint16 in the run. One that grows is put last moment first, under a name."""
         raw, longest = values.tobytes(), self._longest.get(name, b"")
-        if longest and longest.startswith(raw):
-            return [self._at[longest], len(values)]
+        if name and longest.startswith(raw):
+            return [self._at.get(longest, 0), len(values)]
         if name:
             self._longest[name] = raw
         if raw not in self._at:
@@ -69,18 +69,19 @@ def scale(arrays: Iterable[np.ndarray]) -> tuple[float, float]:
 
 
 def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
-    """uint16 numbers of `values`; what is not finite is `GAP`."""
+    """uint16 numbers of `values`; `GAP` where one is not finite."""
     known = np.isfinite(values)
     numbers = np.rint((np.where(known, values, low).astype(float) - low) / step).astype(np.uint16)
     numbers[~known] = GAP
     return numbers
 
 
+ROUNDED = ("size", "alpha", "kind", "values", "level")
 Group = tuple[Any, ...]  # columns that share a scale: those along one axis, or of one name
 
 
 class Film16:
-    """The pictures of all frames as JSON: those of the first one, what the others have in their place, and numbers."""
+    """The pictures of all frames as JSON: of the first frame, the changes of the others, and numbers."""
 
     def __init__(self, frames: Sequence[Sequence[Picture]]) -> None:
         self.numbers, found = Numbers(), {}
@@ -99,14 +100,16 @@ class Film16:
             [changes(new, old) for new, old in zip(found[at], found[0], strict=True)] for at in range(len(frames))
         ]
 
-    def _seen(self, name: str, values: Any, axis: Axis | None) -> None:
+    def _seen(self, key: str, name: str, values: Any, axis: Axis | None) -> None:
         group = _group(name, axis)
         self._of_group.setdefault(group, []).append(_laid(values, group))
 
-    def _put(self, picture: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
+    def _put(self, picture: str, key: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
+        if axis is None and name not in ROUNDED:  # a number that the pointer is told: a 32-bit float
+            return {"at": [*self.numbers.put(np.asarray(values, "<f4").view("<u2"), f"{picture} {key} {name}"), -1]}
         group = _group(name, axis)
         laid, at = _laid(values, group), self.groups[group]
-        return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {name}"), at]}
+        return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {key} {name}"), at]}
 
 
 def _group(name: str, axis: Axis | None) -> Group:
@@ -179,7 +182,7 @@ class Player:
         }
 
     def kept(self, scene: Any) -> Any:
-        """What is kept of a scene until the page is made."""
+        """The part of a scene that is kept until the page is made."""
         return scene
 
     def pictures(self, scene: Any) -> list[Picture]:
@@ -227,7 +230,7 @@ class Page(Player):
         return scene._replace(step=None)
 
     def pictures(self, scene: Scene) -> list[Picture]:
-        """The stage, and the traces beside it if they are wanted."""
+        """The stage, and the traces if they are wanted."""
         stage = stage_of(self.film, scene)
         if "particles" in stage.marks:
             marks = {**stage.marks, "particles": weighed(stage.marks["particles"], scene.columns)}
@@ -275,7 +278,7 @@ LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths":
 
 
 class RacePage(Player):
-    """The page of a race: a tile for each entrant, and one metric of all beside them."""
+    """The page of a race: a tile for each entrant, and one metric of all."""
 
     what = "race"
     film: RaceFilm
@@ -286,7 +289,8 @@ class RacePage(Player):
         if self.look.traces == NO_TRACES:
             return tiles
         traces = race_traces_of(self.look, self.film.histories, self.scenes[-1], scene)
-        return [*tiles, traces._replace(legend={f"line-{k}": title for k, title in enumerate(self.titles())})]
+        titles = {f"line-{k}": title for k, title in enumerate(self.titles())}
+        return [*tiles, traces._replace(legend={**titles, **traces.legend})]
 
     def add(self, made: Film16) -> None:
         """The states above the tiles."""

@@ -101,6 +101,26 @@ function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
   }
 }
 
+// What has not changed since the last time is painted once more, and from then on it is a picture. `now` holds all that it
+// depends on, `kept` is kept by the caller, and `own` paints it.
+function at_rest(ink, kept, now, [x, y, width, height], own) {
+  const {a: ratio, e, f} = ink.getTransform(), left = Math.floor(x * ratio + e), top = Math.floor(y * ratio + f)
+  if (now.some((one, k) => one !== kept.now?.[k])) {
+    Object.assign(kept, {now, drawn: false})
+    return own(ink)
+  }
+  if (!kept.drawn) {
+    const canvas = kept.drawn = kept.canvas ??= document.createElement("canvas"), g = canvas.getContext("2d")
+    Object.assign(canvas, {width: Math.ceil(width * ratio) + 1, height: Math.ceil(height * ratio) + 1})
+    g.setTransform(ratio, 0, 0, ratio, e - left, f - top)
+    own(g)
+  }
+  ink.save()
+  ink.resetTransform()
+  ink.drawImage(kept.canvas, left, top)
+  ink.restore()
+}
+
 // Pixels of a frame's size. A canvas has bytes red, green, blue, opacity; all our machines put the low one first.
 function new_film() {
   const canvas = document.createElement("canvas"), g = canvas.getContext("2d", {willReadFrequently: true}), rooms = []
@@ -150,7 +170,7 @@ function on_the_way(start, to, t) {
 //     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words},
 //               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
 //     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
-//               without `top` as much as title and legend take
+//               the top is higher where title and legend need it
 //     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. With `ids` a dot comes from the one of
 //               its id, else from the one of its row.
 //     returns   {box, X, Y, colour}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
@@ -180,7 +200,7 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
   Object.assign(state, {picture, options: {theme, large, borders, previous, t}})
   const paper = sharp(canvas), {ink, width, height} = paper
   if (width < 1 || height < 1) return null
-  const px = large ? LARGE_PX : TEXT_PX, top = borders.top ?? head(ink, picture, width, px)
+  const px = large ? LARGE_PX : TEXT_PX, top = Math.max(borders.top, head(ink, picture, width, px))
   const map = mapping(picture, paper, {...borders, top}, state.span), colours = PALETTES[theme]
   const pen = {ink, map, state, colours, paper, px, colour: (role) => colours.roles[role] ?? colours.roles.text}
   paint_ground(pen, picture, theme)
@@ -309,18 +329,15 @@ function fit_words(ink, words, x, y, room, px) {
 
 const SAMPLE = 22, GAP = 12  // px: of a line in the legend, and between two of its words
 
-// The title, and the legend in as many lines as it takes; signs that have no room are left out, the last first.
+// The title, and the legend in as many lines as it takes.
 function paint_legend(pen, picture) {
   const {ink, map, colours, px, paper} = pen, line = px + 4
-  let keys = Object.keys(picture.legend).filter((key) => picture.marks[key])
   ink.font = font(px)
-  const room = Math.floor((map.box[1] - 2) / line) - (picture.title ? 1 : 0)
-  let lines = fold(ink, picture, keys, paper.width - 8)
-  while (keys.length && lines.length > room && picture.marks[keys.at(-1)].kind === "signs") lines = fold(ink, picture, keys = keys.slice(0, -1), paper.width - 8)
+  const lines = fold(ink, picture, paper.width - 8)
   ink.textBaseline = "middle"
   ink.textAlign = "left"
   lines.forEach(({keys: row, width}, k) => {
-    const y = map.box[1] - 4 - line * (lines.length - k - 0.5)
+    const y = map.box[1] - 1 - line * (lines.length - k - 0.5)
     let x = Math.max(4, Math.min(map.box[0] + (map.box[2] - width) / 2, paper.width - 4 - width))
     for (const key of row) {
       sample(pen, picture.marks[key], x, y)
@@ -335,16 +352,15 @@ function paint_legend(pen, picture) {
   ink.fillText(picture.title, map.box[0], line / 2 + 2, paper.width - map.box[0])
 }
 
-// Room for the title and at least two lines of legend.
+// Room for the title and the legend.
 function head(ink, picture, width, px) {
   ink.font = font(px)
-  const lines = fold(ink, picture, Object.keys(picture.legend), width - 8).length
-  return (px + 4) * (Math.max(2, lines) + (picture.title ? 1 : 0)) + 4
+  return (px + 4) * (fold(ink, picture, width - 8).length + (picture.title ? 1 : 0)) + 1
 }
 
-function fold(ink, picture, keys, room) {
+function fold(ink, picture, room) {
   const lines = []
-  for (const key of keys) {
+  for (const key of Object.keys(picture.legend).filter((each) => picture.marks[each])) {
     const width = SAMPLE + 5 + ink.measureText(picture.legend[key]).width, last = lines.at(-1)
     if (last && last.width + GAP + width <= room) { last.keys.push(key); last.width += GAP + width }
     else lines.push({keys: [key], width})
@@ -403,11 +419,16 @@ function places(pen, key, mark, x = "x", y = "y") {
   return [sx, sy]
 }
 
+function resting({ink, state, map}, key, {columns, look, role}, own) {
+  const now = [columns[look.x ?? "x"], columns[look.y ?? "y"], state.seen, role, look.dash?.length]
+  return now[0].length < FEW ? own(ink) : at_rest(ink, state.kept[key] ??= {}, now, map.box, own)
+}
+
 function paint(pen, key, mark) {
   const {ink, map, colours} = pen, {columns, look} = mark, colour = pen.colour(mark.role)
-  if (!Object.keys(columns).length) return  // it is there for the legend alone
+  if (!Object.keys(columns).length) return  // there for the legend alone
   switch (mark.kind) {
-    case "line": return at_rest(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
+    case "line": return resting(pen, key, mark, (g) => paint_line(g, ...places(pen, key, mark), {colour, ...look}))
     case "segments": {
       const ends = [...places(pen, key, mark, "x0", "y0"), ...places(pen, key, mark, "x1", "y1")]
       return paint_segments(ink, ends, columns.kind, columns.alpha, {palette: PATHS.map(pen.colour), width: look.width ?? PATH_WIDTH})
@@ -419,11 +440,10 @@ function paint(pen, key, mark) {
       return paint_dots(ink, pen.state.films[key] ??= new_film(), map.box, x, y, size, {colour, alpha, most: look.most})
     }
     case "signs": {
-      const [x, y] = places(pen, key, mark), marker = (k) => columns.marker?.[k] ?? look.marker
-      const own = (k) => columns.role ? pen.colour(columns.role[k]) : colour
-      return x.forEach((at, k) => paint_sign(ink, marker(k), at, y[k], look.size ?? 8, own(k), look.hollow))
+      const [x, y] = places(pen, key, mark), role = (k) => columns.role ? pen.colour(columns.role[k]) : colour
+      return x.forEach((at, k) => paint_sign(ink, columns.marker?.[k] ?? look.marker, at, y[k], look.size ?? 8, role(k), look.hollow))
     }
-    case "areas": return at_rest(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
+    case "areas": return resting(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
     case "band": return paint_areas(pen, key, mark, colour)
     case "bars": {
       ink.fillStyle = colour
@@ -438,28 +458,6 @@ function paint(pen, key, mark) {
     case "image": return paint_image(pen, key, mark)
     case "words": return paint_texts(pen, key, mark, colour)
   }
-}
-
-// What has not changed since the last time is painted once more, and from then on it is a picture.
-function at_rest(pen, key, {columns, look, role}, own) {
-  const {ink, state, paper: {ratio}, map: {box}} = pen, kept = state.kept[key] ??= {now: []}
-  const now = [columns[look.x ?? "x"], columns[look.y ?? "y"], state.seen, role, look.dash?.length]
-  if (now[0].length < FEW || now.some((one, k) => one !== kept.now[k])) {
-    Object.assign(kept, {now, drawn: false})
-    return own(ink)
-  }
-  const [left, top] = [Math.floor(box[0] * ratio), Math.floor(box[1] * ratio)]
-  if (!kept.drawn) {
-    kept.drawn = kept.canvas ??= document.createElement("canvas")
-    Object.assign(kept.canvas, {width: Math.ceil(box[2] * ratio) + 1, height: Math.ceil(box[3] * ratio) + 1})
-    const g = kept.canvas.getContext("2d")
-    g.setTransform(ratio, 0, 0, ratio, -left, -top)
-    own(g)
-  }
-  ink.save()
-  ink.resetTransform()
-  ink.drawImage(kept.canvas, left, top)
-  ink.restore()
 }
 
 // Outlines that are filled; those of one level together, so that holes stay open.
@@ -486,28 +484,41 @@ function paint_areas(pen, key, {kind, columns, look}, colour) {
 }
 
 // Cells of colour: 0 and 1 are those of two roles, a half is nothing.
-function paint_image(pen, key, {columns, role}) {
-  const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns
+function paint_image(pen, key, {columns, look: {low = 0, high = 1, opaque = false}}) {
+  const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns, strength = opaque ? 1 : STRENGTH
   const cells = state.films[key] ??= document.createElement("canvas"), g = cells.getContext("2d")
   Object.assign(cells, {width: wide, height: rows})
   const image = g.createImageData(wide, rows), rgb = ends.map((end) => [1, 3, 5].map((k) => parseInt(pen.colour(end).slice(k, k + 2), 16)))
   for (let row = 0; row < rows; row++) for (let k = 0; k < wide; k++) {
-    const value = values[row * wide + k], at = 4 * ((rows - 1 - row) * wide + k)  // row 0 lies at the bottom
-    image.data.set([...rgb[value < 0.5 ? 0 : 1], 255 * STRENGTH * Math.abs(2 * value - 1)], at)
+    const value = (values[row * wide + k] - low) / (high - low), at = 4 * ((rows - 1 - row) * wide + k)  // row 0 lies at the bottom
+    image.data.set([...rgb[value < 0.5 ? 0 : 1], 255 * strength * Math.abs(2 * value - 1)], at)
   }
   g.putImageData(image, 0, 0)
   ink.imageSmoothingEnabled = false
   ink.drawImage(cells, map.X(x[0]), map.Y(y[1]), map.X(x[1]) - map.X(x[0]), map.Y(y[0]) - map.Y(y[1]))
 }
 
+// Paper under words, which are about to be written there.
+function wipe({ink, colours}, words, x, y, alpha) {
+  const {actualBoundingBoxLeft: left, actualBoundingBoxRight: right, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down} = ink.measureText(words)
+  ink.save()
+  ink.globalAlpha = alpha
+  ink.fillStyle = colours.paper
+  ink.fillRect(x - left - 2, y - up - 2, left + right + 4, up + down + 4)
+  ink.restore()
+}
+
 function paint_texts(pen, key, mark, colour) {
-  const {ink, map, px} = pen, {columns, look} = mark, [x, y] = places(pen, key, mark)
+  const {ink, px} = pen, {columns, look} = mark, [x, y] = places(pen, key, mark)
   ink.font = font(Math.max(look.px ?? TEXT_PX, TEXT_PX) * px / TEXT_PX, look.bold)
   ink.fillStyle = colour
   ink.textAlign = look.align ?? (look.beside ? "left" : "center")
   ink.textBaseline = look.baseline ?? (look.beside ? "bottom" : "middle")
   const [right, down] = look.beside ? [6, -3] : [look.right ?? 0, look.down ?? 0]
-  columns.text.forEach((words, k) => ink.fillText(words, (look.end ? map.box[0] + map.box[2] : x[k]) + right, y[k] + down))
+  columns.text.forEach((words, k) => {
+    if (look.paper) wipe(pen, words, x[k] + right, y[k] + down, look.paper)
+    ink.fillText(words, x[k] + right, y[k] + down)
+  })
 }
 
 // Words in the middle, the corner, and as a note; lines that a note has are kept.
@@ -544,23 +555,24 @@ function folded(ink, words, room) {
 }
 
 // What the pointer is told: "{x:.3f}" and "{visited:,}" as Python writes them, of one row.
-function told(format, columns, k) {
+function told(format, {columns, look}, k) {
   return format.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, name, form = "") => {
     const value = columns[name]?.[k], [, grouped, , digits, kind] = form.match(/(,)?(\.(\d+)([fge]))?/)
     if (typeof value === "string") return value
     if (!Number.isFinite(value)) return "unknown"
+    if (value > (look.ceiling ?? Infinity)) return `> ${number_words(look.ceiling)}`
     if (kind === "f") return value.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: Boolean(grouped)}).replace("-", "−")
-    return number_words(kind ? Number(value.toPrecision(digits)) : value)
+    return number_words(kind ? Number(value.toPrecision(digits)) : grouped ? Math.round(value) : value)
   })
 }
 
-// The row of a mark under the pointer: the nearest dot or sign; of a line the nearest along it.
+// The row of a mark under the pointer: the nearest one, or the nearest along x.
 function under(pen, [key, mark], px, py) {
-  const [x, y] = places(pen, `hover ${key}`, mark), {size} = mark.columns, along = mark.kind === "line"
+  const [x, y] = places(pen, `hover ${key}`, mark), {size} = mark.columns, along = Boolean(mark.look.across)
   let best = null
   for (let k = 0; k < x.length; k++) {
     const away = along ? Math.abs(x[k] - px) : Math.hypot(x[k] - px, y[k] - py)
-    const reach = along ? Infinity : Math.max(REACH, Math.min(size?.[k] ?? 0, mark.look.most ?? Infinity) / 2 + 2)
+    const reach = along ? Infinity : Math.max(mark.kind === "line" ? 3 * REACH : REACH, Math.min(size?.[k] ?? 0, mark.look.most ?? Infinity) / 2 + 2)
     if (away <= reach && (!best || away < best.away)) best = {k, away, along, mark, at: [x[k], y[k]]}
   }
   return best
@@ -588,7 +600,7 @@ function pmdvizWatch(canvas, {zoom = "", tap = null} = {}) {
     box.hidden = !found
     if (!found) return
     const colours = PALETTES[now.options.theme]
-    box.textContent = Object.entries(found.mark.hover).map(([words, format]) => `${words ? `${words}: ` : ""}${told(format, found.mark.columns, found.k)}`).join("\n")
+    box.textContent = Object.entries(found.mark.hover).map(([words, format]) => `${words ? `${words}: ` : ""}${told(format, found.mark, found.k)}`).join("\n")
     Object.assign(box.style, {color: colours.text, background: colours.paper})
     const {width, height} = box.getBoundingClientRect(), {clientX: x, clientY: y} = event
     Object.assign(box.style, {left: `${Math.max(4, Math.min(x + 14, innerWidth - width - 4))}px`, top: `${y + 20 + height > innerHeight ? y - height - 12 : y + 20}px`})

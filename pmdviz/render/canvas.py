@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ from pmdviz.scenes.columns import OPACITY_DOTS, OPACITY_POWER, OPAQUE
 SCRIPT = Path(__file__).with_name("canvas.js")
 MARKS = static_text(SCRIPT, "marks")  # what paints marks at places that are pixels already
 MOTION = static_text(SCRIPT, "motion")
-PRESENTER_BORDERS = {**style.PRESENTER_BORDERS, "top": 76}  # a legend of three lines, as in the usual borders
 
 
 def canvas_script() -> str:
-    """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`, as its head says, and nothing else."""
+    """JavaScript that defines `pmdvizDraw`, `pmdvizWatch` and `pmdvizMerged`; its head documents them."""
     values = {
         "PALETTES": {name: _palette(dark) for name, dark in (("light", False), ("dark", True))},
-        "BORDERS": {"usual": dict(style.BORDERS), "large": PRESENTER_BORDERS},
+        "BORDERS": {"usual": dict(style.BORDERS), "large": dict(style.PRESENTER_BORDERS)},
         "TEXT_PX": style.TEXT_PX,
         "LARGE_PX": style.PRESENTER_PX,
         "FONT": style.FONT,
@@ -45,21 +45,22 @@ def _palette(dark: bool) -> dict[str, Any]:
     return {**own, "roles": dict(style.colours(dark))}
 
 
-Column = Callable[[str, Any, Axis | None], Any]  # name, values, and the axis along which they lie -> JSON
+Column = Callable[[str, Any, Axis | None], Any]  # name, values, and their axis -> JSON
+Keyed = Callable[[str, str, Any, Axis | None], Any]  # the same of the mark with a key
 
 
-def numbers(name: str, values: Any, axis: Axis | None) -> list[Any]:
+def numbers(key: str, name: str, values: Any, axis: Axis | None) -> list[Any]:
     """A column as JSON numbers; null is a gap."""
     flat = np.asarray(values, float).ravel()
     return [float(value) if finite else None for value, finite in zip(flat, np.isfinite(flat), strict=True)]
 
 
-def picture_json(picture: Picture, column: Column = numbers) -> dict[str, Any]:
+def picture_json(picture: Picture, column: Keyed = numbers) -> dict[str, Any]:
     """A picture as the script reads it, with the ticks and the words next to them; `column` writes an array."""
     return {
         "x": _axis(picture.x),
         "y": _axis(picture.y),
-        "marks": {key: _mark(mark, picture, column) for key, mark in picture.marks.items()},
+        "marks": {key: _mark(mark, picture, partial(column, key)) for key, mark in picture.marks.items()},
         "legend": dict(picture.legend),
         **{name: getattr(picture, name) for name in ("middle", "corner", "note", "title", "about", "equal")},
     }
@@ -75,7 +76,7 @@ ALONG_X, ALONG_Y = ("x", "x0", "x1", "left", "right"), ("y", "y0", "y1", "low", 
 
 
 def _mark(mark: Mark, picture: Picture, column: Column) -> dict[str, Any]:
-    look = {name: value for name, value in mark.look.items() if name != "drawn"}
+    look = {name: value for name, value in mark.look.items() if name not in ("drawn", "shared") and value != np.inf}
     if "dash" in look:
         look["dash"] = _dash(look["dash"])
     if "drawn" in mark.look:  # how many times the usual opacity such dots have
@@ -131,7 +132,7 @@ def _dash(dash: Any) -> list[float]:
 
 
 def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """What `new` has in place of `old`, as `pmdvizMerged` puts it there: None for what it no longer has."""
+    """The parts of `new` that differ from `old`, for `pmdvizMerged`: None for a part that is gone."""
     found: dict[str, Any] = dict.fromkeys(name for name in old if name not in new)
     for name, value in new.items():
         before = old.get(name)

@@ -123,8 +123,7 @@ def test_keys_and_the_square_stage(opened, player):
 def test_a_race_in_a_frame(opened, tmp_path):
     race = pmdviz.race(["pmd:num_particles=100", "smc:num_particles=80,batch_size=100"], budget=1_000)
     page, frame = opened(True, place=race.export(tmp_path / "race.html", fps=30))
-    front = "document.getElementById('traces').pmdviz.picture.marks['front-{}'].columns.x[0]"
-    ends = f"[{front.format(0)}, {front.format(1)}].map(Math.round)"
+    ends = "Array.from(document.getElementById('traces').pmdviz.picture.marks.fronts.columns.x, Math.round)"
     seen = {}
     for k, visited in ((0, [0, 0]), (4, [400, 400]), (10, [1000, 1000]), (0, [0, 0])):
         scrub(frame, k)

@@ -40,7 +40,7 @@ def test_everything_that_moves_has_one_state_for_each_value_and_begins_with_the_
         states, made = pictures_of(panel, len(picture.values)), drawn(panel, picture.start, len(picture.values))
         assert {len(states), len(made["changes"])} == {len(picture.values)} and made["changes"][picture.start] == {}
         assert all({*state.legend} <= {*state.marks} and state.about.startswith(state.title) for state in states)
-        assert made["picture"] == picture_json(states[picture.start], lambda name, values, axis: values)
+        assert made["picture"] == picture_json(states[picture.start], lambda key, name, values, axis: values)
         moving = {key for change in made["changes"] for key in change.get("marks", ())}
         assert moving == {f"{k}" for k, layer in enumerate(panel["layers"]) if len(layer["columns"]) > 1}
 

@@ -33,6 +33,9 @@ def opened(payload, frame, k=0):
             if isinstance(part, dict):
                 start, length, scale = part["at"]
                 found = numbers[start : start + length]
+                if scale < 0:
+                    mark["columns"][name] = found.astype("<u2").view("<f4")
+                    continue
                 low, step, *log = payload["scales"][scale]
                 values = np.where(found == GAP, np.nan, low + step * found)
                 mark["columns"][name] = 10**values if log else values

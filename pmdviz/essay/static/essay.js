@@ -5,7 +5,7 @@ document.documentElement.classList.add("scripted")
 const pictures = JSON.parse(document.getElementById("pictures").textContent)
 const theme = document.getElementById("theme"), wish = matchMedia("(prefers-color-scheme: dark)")
 const is_dark = () => (document.documentElement.dataset.theme ?? (wish.matches ? "dark" : "light")) === "dark"
-const borders = {left: 58, right: 16, bottom: 46}
+const borders = {left: 58, right: 16, top: 52, bottom: 46}
 
 function show(name, k) {
   const {panels, numbers, values, told} = pictures[name]

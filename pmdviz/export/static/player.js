@@ -14,8 +14,10 @@ async function unpacked(text) {
   return Uint16Array.from({length}, (_, i) => planes[i] << 8 | planes[length + i])
 }
 
-// A column: `low + step * number` or its power of ten, NaN for a gap; without a scale the halves of 32-bit floats.
+// A column: `low + step * number` or its power of ten, NaN for a gap. Without a scale it has the low halves of 32-bit floats and
+// then the high ones; with the scale -1 each float's two halves.
 function column([start, length, scale]) {
+  if (scale === -1) return new Float32Array(numbers.slice(start, start + length).buffer)
   if (scale === undefined) {
     const n = length / 2, bits = new Uint32Array(n)
     for (let i = 0; i < n; i++) bits[i] = numbers[start + n + i] * 65536 + numbers[start + i]

@@ -1,39 +1,20 @@
-// == moving: Paint what moves straight from the columns of a frame, by the functions of render/canvas.js. BokehJS gives them to five glyphs a layer (selected, muted, ...)
-// with an index of all points each, and rewrites a stylesheet at every paint: that is most of a frame's time. Its own
-// glyphs, which the pointer asks, follow a few times a second.
+// == moving: Paint what moves straight from the columns of a frame, by the functions of render/canvas.js. BokehJS gives them to
+// five glyphs a layer (selected, muted, ...) with an index of all points each, and rewrites a stylesheet at every paint: that is
+// most of a frame's time. Its own glyphs, which the pointer asks, follow a few times a second.
 const SETTLE_MS = 400
 const value = (spec) => spec !== null && typeof spec === "object" && "value" in spec ? spec.value : spec
 
 const screen = (view, columns, x, y) => view.coordinates.map_to_screen(columns[x.field], columns[y.field])
 
-// Where the frame's pixels lie on the canvas, and the canvas's own transform.
-function film_place(ctx, view) {
-  const {x, y, width, height} = view.plot_view.frame.bbox, {a: ratio, e, f} = ctx.getTransform()
-  const left = Math.floor(x * ratio + e), top = Math.floor(y * ratio + f)
-  return {ratio, left, top, dx: e - left, dy: f - top, wide: Math.ceil(width * ratio) + 1, high: Math.ceil(height * ratio) + 1}
-}
+const frame_of = (view) => { const {x, y, width, height} = view.plot_view.frame.bbox; return [x, y, width, height] }
 
-// A line that stands still is painted twice; from then on it is a picture.
 function line(ctx, view, glyph, columns) {
   if (value(glyph.line_color) == null) return
-  const place = film_place(ctx, view), {x_scale, y_scale} = view.coordinates
+  const {a, e, f} = ctx.getTransform(), {x_scale, y_scale} = view.coordinates, frame = frame_of(view)
   const look = [glyph.line_color, glyph.line_alpha, glyph.line_width, glyph.line_dash].map(value)
   const spans = [x_scale, y_scale].flatMap((scale) => [scale.compute(0.5), scale.compute(1)])
-  const seen = JSON.stringify([place, glyph.x.field, spans, look]), kept = view.kept ??= {}
-  const same = kept.columns === columns && kept.seen === seen
-  if (!same) Object.assign(kept, {columns, seen, canvas: null})
-  if (!same || place.wide < 2 || place.high < 2) return stroke(ctx, view, glyph, columns)
-  if (!kept.canvas) {
-    kept.canvas = Object.assign(document.createElement("canvas"), {width: place.wide, height: place.high})
-    const g = kept.canvas.getContext("2d")
-    g.setTransform(place.ratio, 0, 0, place.ratio, place.dx, place.dy)
-    stroke(g, view, glyph, columns)
-  }
-  ctx.save()
-  ctx.resetTransform()
-  ctx.globalAlpha = 1
-  ctx.drawImage(kept.canvas, place.left, place.top)
-  ctx.restore()
+  const now = [columns, JSON.stringify([a, e, f, frame, glyph.x.field, spans, look])]
+  at_rest(ctx, view.kept ??= {}, now, frame, (g) => stroke(g, view, glyph, columns))
 }
 
 function stroke(ctx, view, glyph, columns) {
@@ -49,8 +30,8 @@ function segments(ctx, view, glyph, columns) {
 
 function dots(ctx, view, glyph, columns) {
   const [x, y] = screen(view, columns, glyph.x, glyph.y), size = glyph.size.field ? columns[glyph.size.field] : value(glyph.size)
-  const {x: left, y: top, width, height} = view.plot_view.frame.bbox
-  paint_dots(ctx, view.film ??= new_film(), [left, top, width, height], x, y, size, {colour: value(glyph.fill_color), alpha: value(glyph.fill_alpha)})
+  const look = {colour: value(glyph.fill_color), alpha: value(glyph.fill_alpha)}
+  paint_dots(ctx, view.film ??= new_film(), frame_of(view), x, y, size, look)
 }
 
 // A glyph that looks the way one of these paints it, or null: then Bokeh goes on painting it.
