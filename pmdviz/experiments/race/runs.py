@@ -16,6 +16,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.run import written
 from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments.base import grouped
@@ -304,9 +305,7 @@ class RaceResult:
         --------
         >>> pmdviz.race(["pmd", "smc", "sgld"]).export("race.gif", traces="kl_forward")
         """
-        from pmdviz.export import export  # a higher level, and Bokeh with it
-
-        return export(self, path, **options)
+        return written(self, path, options)
 
     def __repr__(self) -> str:
         return (

@@ -23,10 +23,10 @@ from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.past import GhostMoment, Past, Points
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
+from pmdviz.lessons.words import diagnosis_of
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
-from pmdviz.scenes.lesson_words import diagnosis_of
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
 
