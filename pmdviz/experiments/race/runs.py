@@ -318,7 +318,7 @@ class RaceResult:
 
 
 def race(
-    methods: str | Sequence[Any] | RaceRecipe,
+    methods: str | Sequence[Any] | Recipe | RaceRecipe,
     target: str | Target = "mixture",
     target_options: Mapping[str, Any] | None = None,
     budget: int | EllipsisType = ...,
@@ -334,7 +334,9 @@ def race(
     ----------
     methods : list of entrants
         Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
-        ("pmd", {"warm_start": True}). Or, instead of all arguments that describe a race, a RaceRecipe.
+        ("pmd", {"warm_start": True}); knobs changed on the way follow as in "pmd@40:bandwidth=0.5", or as
+        ("pmd", {}, [(40, {"bandwidth": 0.5})]). A Recipe enters with its method, knobs and changes. Or, instead of
+        all arguments that describe a race, a RaceRecipe, or a Recipe: a run is a race of one.
     target, target_options : as in `Recipe`
     budget : int
         What each run may spend; a method may end before its budget does. By default 20,000 data; in evaluations what
@@ -360,12 +362,16 @@ def race(
     -----
     The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
     """
-    if not isinstance(methods, RaceRecipe):
+    if isinstance(methods, Recipe) and (target, target_options, budget, clock) == (*USUAL[:3], ...):
+        recipe = RaceRecipe.of_run(methods, seeds, points)
+    elif not isinstance(methods, Recipe | RaceRecipe):
         recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points, clock=clock)
-    elif (target, target_options, budget, seeds, points, clock) == USUAL:
+    elif isinstance(methods, RaceRecipe) and (target, target_options, budget, seeds, points, clock) == USUAL:
         recipe = methods
     else:
-        raise InputError("a race's recipe already says all of the race; give progress alone besides")
+        raise InputError(
+            "a recipe already says all of the race; give progress alone besides (of a run seeds and points too)"
+        )
     check_function("progress", progress)
     compile_ahead([group for one in recipe.recipes for group in one.kernel_groups])
     runs = [(one, recipe.of(one, seed)) for seed in recipe.ending().seeds for one in recipe.entrants]

@@ -9,6 +9,7 @@ from typing import Any
 
 import panel as pn
 
+from pmdviz.engine.recipe import given_knobs
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
@@ -40,10 +41,7 @@ def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, val
     """The knobs of an entrant with one of them turned; only what differs from the defaults on `target` is kept."""
     way = find_method(method)
     usual = way.fitted(way.Knobs.defaults(), target)
-    after = usual.replaced(**knobs).replaced(**{name: value})
-    plain, untouched = after.as_dict(), usual.as_dict()
-    defaults = {one: spec.default_beside(plain, untouched) for one, spec in after.specs().items()}
-    return {one: plain[one] for one in plain if plain[one] != defaults[one]}
+    return given_knobs(method, usual.replaced(**knobs).replaced(**{name: value}), target)
 
 
 Look = tuple[Callable[[Any], None], Callable[[], str]]
