@@ -209,7 +209,7 @@ class Recipe(Portable):
 
     @property
     def default_budget(self) -> int:
-        """The budget of a recipe like this for which nobody says one: what the method needs on the target."""
+        """The default budget of a recipe like this: the need of the method on the target."""
         return _usual_budget(self.make_method(), self.make_target(), self.start_knobs(), self.budget_unit)
 
     def start_knobs(self) -> Any:

@@ -28,7 +28,7 @@ MAX_FRAMES = 2_000
 
 
 class Scene(NamedTuple):
-    """What is drawn of one moment: the same arrays and words as the page's."""
+    """One moment to draw: the same arrays and words as the page's."""
 
     iteration: int
     columns: StageColumns
@@ -204,7 +204,7 @@ def know_floor(frame: Frame) -> None:
 # The film of a race: every frame shows all entrants where they have spent the same.
 
 MOST = len(style.ENTRANTS_LIGHT)
-ROOM = 8  # letters more that a frame on the way may have than the last one
+ROOM = 8  # letters more that an earlier frame may have than the last one
 LATE = 0.9  # who comes at least so far of the way is there in nine of ten frames
 
 
@@ -233,7 +233,7 @@ class RaceFilm(Shown):
 
     @cached_property
     def histories(self) -> list[Columns]:
-        """What was measured of the runs that are shown."""
+        """The measured histories of the runs that are shown."""
         return [self.what.histories[label, self.seed] for label in self.labels]
 
     def _last(self, name: str) -> list[int]:
@@ -245,7 +245,7 @@ class RaceFilm(Shown):
 
     @cached_property
     def levels(self) -> list[int]:
-        """What everybody has spent at each frame, the first 0 and the last the race's end. Raises InputError.
+        """The amount spent by every entrant at each frame, the first 0 and the last the race's end. Raises InputError.
 
         There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
         """
@@ -282,7 +282,7 @@ class RaceFilm(Shown):
         """About how many letters the words of a frame have."""
         rows = {row["method"]: row for row in self.what.rows if row["seed"] == self.seed}
         spent = [0, *(spent_in(row, self._unit) for row in rows.values())]
-        title = max((one.title for one in self.what.entrants), key=len)  # any of them may lead on the way
+        title = max((one.title for one in self.what.entrants), key=len)  # any of them may lead earlier
         first = best([(title, row) for row in rows.values()], self.what.recipe.shown[0])
         return len(state(sum(self._last("iteration")), spent, self.what.budget, first, self._unit)) + ROOM
 

@@ -1,6 +1,6 @@
 """Who races: a method with its knobs, as a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True}).
 
-Changes of knobs on the way follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, as a triple
+Changes of knobs during the run follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, as a triple
 ("pmd", {"warm_start": True}, [(40, {"bandwidth": 0.5})]).
 """
 

@@ -89,7 +89,7 @@ def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 class RaceRecipe(Portable):
     """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are.
 
-    `budget_unit` says what the budget counts and everybody is held together by: "data" visited, or "evaluations".
+    The budget and the lock step count by `budget_unit`: "data" visited, or "evaluations".
     A live race has the first seed alone, may be endless (budget None), and may wait for its first entrant.
     """
 
@@ -146,12 +146,12 @@ class RaceRecipe(Portable):
 
     @property
     def usual_budget(self) -> int:
-        """The budget where nobody says one: in evaluations what the dearest entrant needs for as many data."""
+        """The default budget: in evaluations the cost of as many data for the dearest entrant."""
         return min(MAX_BUDGET, usual_rows(self.target) * self.each_costs)
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """What all entrants are measured by on the way, in the order of the table; an empty race asks whoever fits."""
+        """The metrics of all entrants during the race, by the table's order; without entrants of all methods."""
         target, methods = self.target, [find_method(one.method) for one in self.entrants]
         methods = methods or [one for one in METHODS.values() if not one.missing_in(target)]
         return tuple(
@@ -171,7 +171,7 @@ class RaceRecipe(Portable):
         return tuple((ordered if known else [metric for metric in METRICS.values() if metric.ranks])[:2])
 
     def with_entrants(self, methods: Sequence[Any]) -> RaceRecipe:
-        """The race with others in it, or with nobody; whether they can race shows in `recipes`. Raises InputError."""
+        """The race with other entrants, or without any; `recipes` shows whether they can race. Raises InputError."""
         return replace(self, entrants=entrants(methods) if methods else ())
 
     def ending(self) -> RaceRecipe:
@@ -262,7 +262,7 @@ class RaceRecipe(Portable):
 
 # Two settings of one run side by side: a race of two with the run's target, seed and budget.
 
-FACTOR = 2  # by which a number is varied where nobody says how
+FACTOR = 2  # by which a number is varied by default
 
 
 def compared(recipe: Recipe, now: Knobs, method: str, other: Knobs) -> RaceRecipe:

@@ -31,7 +31,7 @@ from pmdviz.targets import Target
 
 
 class Race:
-    """One session for each entrant; all have the same target, budget and seed, the recipe's first. Nobody may be in it.
+    """One session for each entrant; all have the same target, budget and seed, the recipe's first. It may be empty.
 
     The method that has visited least always steps; others only while at most N data ahead of it.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
@@ -47,7 +47,7 @@ class Race:
     def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
         self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
         self.sessions = [Session(one, metrics_every, memory_cap) for one in recipe.recipes]
-        self.level = 0  # everybody who can goes on until so much is spent
+        self.level = 0  # every entrant goes on until so much is spent
         self.bound = self.slack = recipe.target.num_data * recipe.each_costs
         self._failed: dict[int, str] = {}
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class Race:
 
     @property
     def done(self) -> bool:
-        """Whether nobody has a next step."""
+        """Whether no entrant has a next step."""
         return not any(self._active(k) for k in range(len(self.sessions)))
 
     def stop_reason(self, k: int) -> str:
@@ -81,7 +81,7 @@ class Race:
         return k in self._failed
 
     def raise_level(self, rows: int) -> None:
-        """Have everybody visit `rows` more data, or spend what they cost, as far as the slowest lets them.
+        """Let every entrant visit `rows` more data, or spend their cost, as far as the slowest one lets them.
 
         Raises InputError.
         """
@@ -139,7 +139,7 @@ class Race:
         self.budget = self.sessions[0].recipe.budget
 
     def advance(self, rows: int) -> list[Frame]:
-        """Have everybody visit `rows` more data, or spend what they cost, in lock step; the entrants' frames."""
+        """Let every entrant visit `rows` more data, or spend their cost, in lock step; the entrants' frames."""
         self.raise_level(rows)
         while stepped := [k for k in range(len(self.sessions)) if self.may_step(k)]:
             self.step(min(stepped, key=lambda k: self.sessions[k].frame.spent))
@@ -235,7 +235,7 @@ class RaceResult:
     histories : dict, (method, seed) -> history
         The measured frames of each run, as in `Run.history`.
     stands_at : int or None
-        Of a race that was stopped what everybody who races has spent; None where it went to its end.
+        For a stopped race the amount that every running entrant has spent; None for a whole race.
     """
 
     recipe: RaceRecipe
@@ -284,9 +284,9 @@ class RaceResult:
         return pandas.DataFrame(self.rows)
 
     def to_recipe(self) -> RaceRecipe:
-        """The recipe of this race as it stands: its budget is what everybody has spent.
+        """The recipe of this race as it stands: its budget is the amount that every entrant has spent.
 
-        Who is ahead of the last one comes to stand at the first step that has spent so much.
+        An entrant that is ahead of the last one ends at the first step that has spent so much.
         """
         return self.recipe if self.stands_at is None else replace(self.recipe, budget=self.stands_at)
 
@@ -334,7 +334,7 @@ def race(
     ----------
     methods : list of entrants
         Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
-        ("pmd", {"warm_start": True}); knobs changed on the way follow as in "pmd@40:bandwidth=0.5", or as
+        ("pmd", {"warm_start": True}); knobs changed during the run follow as in "pmd@40:bandwidth=0.5", or as
         ("pmd", {}, [(40, {"bandwidth": 0.5})]). A Recipe enters with its method, knobs and changes. Or, instead of
         all arguments that describe a race, a RaceRecipe, or a Recipe: a run is a race of one.
     target, target_options : as in `Recipe`
