@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
-    from pmdviz.lessons.questions import Question, check
+    from pmdviz.lessons.questions import check
+    from pmdviz.question_buttons import Question
     from pmdviz.targets.space import Discrete
 
 _HOMES = {
@@ -40,13 +41,13 @@ _HOMES = {
     "Frame": "pmdviz.engine.frame",
     "InputError": "pmdviz.errors",
     "Lab": "pmdviz.lab",
-    "Question": "pmdviz.lessons.questions",
+    "Question": "pmdviz.question_buttons",
     "Race": "pmdviz.lab",
     "RaceRecipe": "pmdviz.experiments.race",
-    "RaceResult": "pmdviz.experiments.race",
+    "RaceResult": "pmdviz.api",
     "Recipe": "pmdviz.engine.recipe",
-    "Run": "pmdviz.engine.run",
-    "Session": "pmdviz.engine.session",
+    "Run": "pmdviz.api",
+    "Session": "pmdviz.api",
     "Sweep": "pmdviz.experiments.sweep",
     "TargetError": "pmdviz.errors",
     "check": "pmdviz.lessons.questions",
@@ -56,7 +57,7 @@ _HOMES = {
     "list_fit_tests": "pmdviz.api",
     "list_methods": "pmdviz.api",
     "list_targets": "pmdviz.api",
-    "race": "pmdviz.experiments.race",
+    "race": "pmdviz.api",
     "read_table": "pmdviz.api",
     "run": "pmdviz.api",
     "stein_mean": "pmdviz.experiments.goodness_of_fit.testing",

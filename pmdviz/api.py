@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from pmdviz import knobs
 from pmdviz.data.tables import Table, hold
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.run import Run
+from pmdviz.engine.run import Run, write_with
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, shown
+from pmdviz.experiments.race import RaceResult as RaceResult
+from pmdviz.experiments.race import race as race
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import perfect_draws
@@ -28,6 +31,15 @@ if TYPE_CHECKING:
     from pmdviz.experiments.goodness_of_fit.testing import FitResult
     from pmdviz.experiments.running import ExperimentResult
     from pmdviz.experiments.sweep import Sweep
+
+
+def _export(what: Run | RaceResult, path: str | os.PathLike[str], **options: Any) -> Path:
+    from pmdviz.export import export  # Bokeh and matplotlib with it
+
+    return export(what, path, **options)
+
+
+write_with(_export)
 
 
 def list_targets() -> dict[str, dict[str, Any]]:

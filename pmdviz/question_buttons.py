@@ -11,10 +11,58 @@ from html import escape
 from typing import Any
 
 from pmdviz.errors import InputError
+from pmdviz.lessons import questions
 from pmdviz.lessons.lesson import CONFIDENCES
-from pmdviz.lessons.questions import Question
 
 MORE = "Run the next cell to go on; until then the answer may be changed."
+
+
+class Question(questions.Question):
+    """A question with named choices, or for a number. An answer is stored first; only then `reveal` lets the run go on.
+
+    `ask` shows it in a notebook with buttons. It needs no front end: `answer` stores an answer as well.
+
+    Parameters
+    ----------
+    text : str
+        Markdown, with formulas between dollars.
+    unit : str
+        Of the number that is asked for, where there are no choices.
+    **choices : str
+        At least two, by the letter that an answer gives: a="...", b="..."; none for a number.
+
+    Attributes
+    ----------
+    name : str
+        Of the variable that holds it, once it was asked in a notebook.
+    stored : str, float or None
+        The answer: the letter of a choice, or a number; None before.
+    confidence : str
+        "a guess", "rather sure" or "sure", where it was said.
+    judgement : Judgement or None
+        What `verdict` was given.
+
+    Raises
+    ------
+    InputError
+        A single choice, an empty text, an answer that is none, an answer after the reveal, a verdict that leaves an
+        answer without a text.
+
+    Examples
+    --------
+    >>> guess = pmdviz.Question("Does TV fall?", a="yes", b="no")
+    >>> guess.ask()  # buttons; without them: guess.answer("a")
+    >>> guess.reveal()  # refuses unless an answer is stored
+    >>> guess.verdict("b", a="A redraw adds h² each time.", b="With `always` it rises.")
+    >>> count = pmdviz.Question("How many still count?", unit="particles")
+    >>> count.answer(20, "a guess").verdict(
+    ...     3.7, tolerance=0.3, close="m / (1 + χ²).", low="Not quite.", high="m alone says nothing."
+    ... )
+    """
+
+    def ask(self) -> None:
+        """Show it, in a notebook with buttons that store an answer; as the last line of a cell."""
+        self.buttons = show(self)
 
 
 def show(question: Question) -> AnswerButtons | None:

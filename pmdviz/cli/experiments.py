@@ -59,9 +59,8 @@ def race_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _given_race(options: argparse.Namespace) -> Any:
     """The race of a file, or the one that the options describe. Raises InputError."""
-    from pmdviz.engine.recipe import given_knobs
+    from pmdviz.engine.recipe import Recipe
     from pmdviz.experiments.race import RaceRecipe
-    from pmdviz.experiments.race.entrants import Entrant
 
     names = ("target", "methods", "budget", "clock", "seeds", "points")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
@@ -71,13 +70,14 @@ def _given_race(options: argparse.Namespace) -> Any:
             raise InputError(f"a race's file says all of it; leave {flags} out")
         plain = read_plain(options.recipe)
         race = race_in(plain)
+        if race is None and isinstance(plain, dict) and not {"pmdviz_recipe", "recipe"}.isdisjoint(plain):
+            return RaceRecipe.of_run(Recipe.from_dict(plain))
         return RaceRecipe.from_dict(plain if race is None else race)
     usual = {"points": 0, "methods": METHODS}
     if base := preset(options.recipe):
         if options.target or options.target_option:
             raise InputError("a preset says the target; leave --target and --target-option out")
-        entrant = Entrant("", base.method, given_knobs(base)).text
-        usual |= {"target": base.make_target(), "methods": [entrant], "budget": base.budget, "clock": base.budget_unit}
+        usual |= {"target": base.make_target(), "methods": [base], "budget": base.budget, "clock": base.budget_unit}
     else:
         usual |= {"target": "mixture", "target_options": pairs("--target-option", options.target_option)}
     return RaceRecipe.checked(**usual | given | {"seeds": _race_seeds(given.get("seeds", "1"))})

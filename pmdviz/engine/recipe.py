@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +16,18 @@ from pmdviz.engine.recipe_parts import (
     MAX_BUDGET,
     MAX_SEED,
     Change,
+    Portable,
     changed_knobs,
     checked_changes,
     checked_parts,
     checked_versions,
     checked_whole,
     fits_link,
-    json_value,
     mapping,
     most_changes,
     named_target,
     pack,
     suited,
-    unfold,
 )
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.kernels.compiling import knob_groups
@@ -58,7 +56,7 @@ KEYS = (
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Recipe:
+class Recipe(Portable):
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
     Keyword arguments that are not named are knobs of the method. `budget` is the number of observations to use (None:
@@ -124,19 +122,14 @@ class Recipe:
         """The knobs at iteration 0 as plain values."""
         return self._start.as_dict()
 
+    @property
+    def given_knobs(self) -> dict[str, Any]:
+        """Those of them that differ from what they would be if nothing were said."""
+        return given_knobs(self.method, self._start, self.make_target())
+
     def __repr__(self) -> str:
         names = ("target", "target_options", "method", "knobs", "seed", "budget", "budget_unit", "changes")
         return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Recipe) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> str:
-        """All that decides about the run, and so not the versions it was made with."""
-        return json.dumps({**self.to_dict(), "made_with": None}, ensure_ascii=False, allow_nan=False)
 
     def replaced(self, **values: Any) -> Recipe:
         """The recipe with some of its parts (target, target_options, method, seed, budget, changes, knobs) changed.
@@ -216,7 +209,7 @@ class Recipe:
 
     @property
     def default_budget(self) -> int:
-        """The budget of a recipe like this for which nobody says one: what the method needs on the target."""
+        """The default budget of a recipe like this: the need of the method on the target."""
         return _usual_budget(self.make_method(), self.make_target(), self.start_knobs(), self.budget_unit)
 
     def start_knobs(self) -> Any:
@@ -269,15 +262,6 @@ class Recipe:
         }
         return plain
 
-    def to_json(self, indent: int | None = None) -> str:
-        """The canonical JSON form (valid JSON: no NaN)."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes, targets: Mapping[str, Target] | None = None) -> Recipe:
-        """The recipe of a JSON text. `targets` holds custom targets by name. Raises InputError."""
-        return cls.from_dict(json_value(text), targets)
-
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Recipe:
         """The recipe of plain values as `to_dict` gives them; parts that are left out take the defaults.
@@ -300,13 +284,8 @@ class Recipe:
 
         Raises InputError for a custom target.
         """
-        given = {"target_options": given_options(self.make_target()), "knobs": given_knobs(self)}
+        given = {"target_options": given_options(self.make_target()), "knobs": self.given_knobs}
         return pack({**self.to_dict(), **given}, "recipe", self.custom)
-
-    @classmethod
-    def from_link(cls, text: str) -> Recipe:
-        """The recipe of `to_link`'s text. Raises InputError."""
-        return cls.from_dict(unfold(text))
 
     def to_python(self) -> str:
         """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
@@ -360,12 +339,11 @@ def given_options(target: Target) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value != specs[name].default_beside(options, usual)}
 
 
-def given_knobs(recipe: Recipe) -> dict[str, Any]:
-    """The starting knobs that differ from what they would be if nothing were said."""
-    way = recipe.make_method()
-    usual, specs = way.fitted(way.Knobs.defaults(), recipe.make_target()).as_dict(), way.Knobs.specs()
-    knobs = recipe.knobs
-    return {name: v for name, v in knobs.items() if v != specs[name].default_beside(knobs, usual)}
+def given_knobs(method: str, knobs: Knobs, target: Target) -> dict[str, Any]:
+    """The knobs of a method that differ from what they would be if nothing were said."""
+    way = find_method(method)
+    usual, specs, plain = way.fitted(way.Knobs.defaults(), target).as_dict(), knobs.specs(), knobs.as_dict()
+    return {name: value for name, value in plain.items() if value != specs[name].default_beside(plain, usual)}
 
 
 def as_python(recipe: Recipe, iterations: int | None = None) -> str:
@@ -379,7 +357,7 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
         parts += [f"target_options={options!r}"]
     parts += [f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
     parts += [f"budget_unit={recipe.budget_unit!r}"] if recipe.budget_unit != "data" else []
-    parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
+    parts += [f"{name}={value!r}" for name, value in recipe.given_knobs.items()]
     note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
     note += data_note(recipe.tables)
     lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]

@@ -11,7 +11,7 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
@@ -29,6 +29,43 @@ LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters t
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
+
+
+class Portable:
+    """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, in the canonical order."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Self:
+        """The value of plain values as `to_dict` gives them. Raises InputError."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> str:
+        """All that decides about the result, and so not the versions it was made with."""
+        return json.dumps({**self.to_dict(), "made_with": None}, ensure_ascii=False, allow_nan=False)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The canonical JSON form (valid JSON: no NaN)."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, targets: Mapping[str, Target] | None = None) -> Self:
+        """The value of a JSON text. `targets` holds custom targets by name. Raises InputError."""
+        return cls.from_dict(json_value(text), targets)
+
+    @classmethod
+    def from_link(cls, text: str) -> Self:
+        """The value of `to_link`'s text. Raises InputError."""
+        return cls.from_dict(unfold(text))
 
 
 def fresh_seed(now: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,21 @@ from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 MAX_NUMBERS = 20_000_000  # in one array of draws, 160 MB
+
+
+_writers: list[Callable[..., Path]] = []  # the last one writes files
+
+
+def write_with(writer: Callable[..., Path]) -> None:
+    """Have `writer(what, path, **options)` write the files of runs and races: a higher level that can."""
+    _writers.append(writer)
+
+
+def written(what: Any, path: str | os.PathLike[str], options: Mapping[str, Any]) -> Path:
+    """The path of the file to which a run or a race was written. Raises InputError."""
+    if not _writers:
+        raise InputError("nothing here writes files; `import pmdviz.api` first")
+    return _writers[-1](what, path, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +152,7 @@ class Run:
         --------
         >>> run.export("posterior.gif", size="960x540", fps=20, theme="dark")
         """
-        from pmdviz.export import export  # a higher level, and matplotlib with it
-
-        return export(self, path, **options)
+        return written(self, path, options)
 
     def __repr__(self) -> str:
         tv = self.final.metrics["tv"]

@@ -28,7 +28,7 @@ MAX_FRAMES = 2_000
 
 
 class Scene(NamedTuple):
-    """What is drawn of one moment: the same arrays and words as the page's."""
+    """One moment to draw: the same arrays and words as the page's."""
 
     iteration: int
     columns: StageColumns
@@ -47,39 +47,58 @@ def spread(last: int, frames: int) -> list[int]:
     return [(2 * k * last + gaps) // (2 * gaps) for k in range(frames)]
 
 
-def chosen_iterations(last: int, look: Look) -> list[int]:
-    """The iterations to show of a run of `last` steps: the first one and the last one always.
+def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
+    """The places to show on a way of 0 to `last` that has so many `steps`: the first one and the last one always.
 
-    Raises InputError where the run has fewer frames than were asked for, or the film would have too many.
+    Raises InputError where it has fewer frames than were asked for, or the film would have too many; `most` says which
+    iterations there are.
     """
     if look.every:
-        shown = [*range(0, last, look.every), last]
-        if len(shown) > MAX_FRAMES:
-            least = -(-last // (MAX_FRAMES - 1))
+        shown = -(-last // look.every) + 1
+        if shown > MAX_FRAMES:
             raise InputError(
-                f"a film has at most {MAX_FRAMES:,} frames; every={look.every} gives {len(shown):,}: "
-                f"take every={least} or more"
+                f"a film has at most {MAX_FRAMES:,} frames; every={look.every} gives {shown:,}: "
+                f"take every={-(-last // (MAX_FRAMES - 1))} or more"
             )
-        return shown
-    if look.frames > last + 1:
-        raise InputError(
-            f"frames must be at most {last + 1:,} (the run's iterations 0 to {last:,}); given: {look.frames:,}"
-        )
-    return spread(last, look.frames or min(USUAL_FRAMES, last + 1))
+        return [*range(0, last, look.every), last]
+    if look.frames > steps + 1:
+        raise InputError(f"frames must be at most {steps + 1:,} ({most}); given: {look.frames:,}")
+    return spread(last, look.frames or min(USUAL_FRAMES, steps + 1))
+
+
+class Shown:
+    """A run or a race with the look of its file."""
+
+    what: Run | RaceResult
+    look: Look
+
+    def python(self) -> str:
+        """Lines that repeat it as it is seen, or the whole of it."""
+        return (self.what.recipe if self.look.whole else self.what).to_python()
+
+    def recipe(self) -> str:
+        """Its recipe as it is seen, or the whole of it, as JSON."""
+        return (self.what.recipe if self.look.whole else self.what.to_recipe()).to_json(indent=1)
 
 
 @dataclass(frozen=True)
-class Film:
+class Film(Shown):
     """A run as scenes; making them replays its recipe and leaves the run as it is."""
 
-    run: Run
+    what: Run
     look: Look
     all_floors: bool = True  # compute what independent draws get where that is not known; it may take seconds
+
+    @property
+    def run(self) -> Run:
+        """The run that is shown."""
+        return self.what
 
     @cached_property
     def iterations(self) -> list[int]:
         """The iterations shown. Raises InputError."""
-        return chosen_iterations(self.run.final.iteration, self.look)
+        last = self.run.final.iteration
+        return chosen(last, last, self.look, f"the run's iterations 0 to {last:,}")
 
     @property
     def frames(self) -> int:
@@ -143,14 +162,6 @@ class Film:
         """The history, or the particles."""
         return self.run.history if self.look.table == "history" else particle_columns(self.run)
 
-    def python(self) -> str:
-        """Lines that repeat the run as it is seen, or its whole recipe."""
-        return (self.run.recipe if self.look.whole else self.run).to_python()
-
-    def recipe(self) -> str:
-        """The recipe of the run as it is seen, or the whole of it, as JSON."""
-        return (self.run.recipe if self.look.whole else self.run.to_recipe()).to_json(indent=1)
-
     def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[Mark]) -> Scene:
         if self.all_floors:
             know_floor(frame)
@@ -193,74 +204,58 @@ def know_floor(frame: Frame) -> None:
 # The film of a race: every frame shows all entrants where they have spent the same.
 
 MOST = len(style.ENTRANTS_LIGHT)
-ROOM = 8  # letters more that a frame on the way may have than the last one
+ROOM = 8  # letters more that an earlier frame may have than the last one
 LATE = 0.9  # who comes at least so far of the way is there in nine of ten frames
 
 
 @dataclass(frozen=True)
-class RaceFilm:
+class RaceFilm(Shown):
     """The first seed's runs of a race as scenes; making them replays the recipes."""
 
-    result: RaceResult
+    what: RaceResult
     look: RaceLook
 
     def __post_init__(self) -> None:
         """Raise InputError where the metric of the traces is unavailable."""
-        check_traces(self.result.recipe, self.look)
-        methods = (METHODS[one.method] for one in self.result.entrants)
-        self.look.choice.check(self.result.target, *methods)
+        check_traces(self.what.recipe, self.look)
+        methods = (METHODS[one.method] for one in self.what.entrants)
+        self.look.choice.check(self.what.target, *methods)
 
     @property
     def seed(self) -> int:
         """Of the runs that are shown."""
-        return self.result.seeds[0]
+        return self.what.seeds[0]
 
     @cached_property
     def labels(self) -> list[str]:
         """The entrants' keys in rows and histories."""
-        return [one.label for one in self.result.entrants]
+        return [one.label for one in self.what.entrants]
 
     @cached_property
     def histories(self) -> list[Columns]:
-        """What was measured of the runs that are shown."""
-        return [self.result.histories[label, self.seed] for label in self.labels]
+        """The measured histories of the runs that are shown."""
+        return [self.what.histories[label, self.seed] for label in self.labels]
 
     def _last(self, name: str) -> list[int]:
         return [int(history[name][-1]) for history in self.histories]
 
     @property
     def _unit(self) -> str:
-        return self.result.recipe.budget_unit
+        return self.what.recipe.budget_unit
 
     @cached_property
     def levels(self) -> list[int]:
-        """What everybody has spent at each frame, the first 0 and the last the race's end. Raises InputError.
+        """The amount spent by every entrant at each frame, the first 0 and the last the race's end. Raises InputError.
 
         There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
         """
         spent = self._last(CLOCK_OF[self._unit])
-        end = min(max(spent), self.result.budget)  # a long last step may go far beyond the budget
-        titles = [one.title for one in self.result.entrants]
+        end = min(max(spent), self.what.budget)  # a long last step may go far beyond the budget
+        titles = [one.title for one in self.what.entrants]
         pairs = zip(self._last("iteration"), spent, titles, strict=True)
         steps, finest = max((iterations, title) for iterations, each, title in pairs if each >= LATE * end)
-        if self.look.every:
-            return self._every(end)
-        if self.look.frames > steps + 1:
-            raise InputError(
-                f"frames must be at most {steps + 1:,} (iterations 0 to {steps:,} of {finest}, the method with the "
-                f"most); given: {self.look.frames:,}"
-            )
-        return spread(end, self.look.frames or min(USUAL_FRAMES, steps + 1))
-
-    def _every(self, end: int) -> list[int]:
-        shown = -(-end // self.look.every) + 1
-        if shown > MAX_FRAMES:
-            least = -(-end // (MAX_FRAMES - 1))
-            raise InputError(
-                f"a film has at most {MAX_FRAMES:,} frames; every={self.look.every} gives {shown:,}: "
-                f"take every={least} or more"
-            )
-        return [*range(0, end, self.look.every), end]
+        most = f"iterations 0 to {steps:,} of {finest}, the method with the most"
+        return chosen(end, steps, self.look, most)
 
     @property
     def frames(self) -> int:
@@ -280,16 +275,16 @@ class RaceFilm:
     @property
     def title(self) -> str:
         """The race in a few words."""
-        return f"a race on {self.result.target.name}"
+        return f"a race on {self.what.target.name}"
 
     @cached_property
     def longest(self) -> int:
         """About how many letters the words of a frame have."""
-        rows = {row["method"]: row for row in self.result.rows if row["seed"] == self.seed}
+        rows = {row["method"]: row for row in self.what.rows if row["seed"] == self.seed}
         spent = [0, *(spent_in(row, self._unit) for row in rows.values())]
-        title = max((one.title for one in self.result.entrants), key=len)  # any of them may lead on the way
-        first = best([(title, row) for row in rows.values()], self.result.recipe.shown[0])
-        return len(state(sum(self._last("iteration")), spent, self.result.budget, first, self._unit)) + ROOM
+        title = max((one.title for one in self.what.entrants), key=len)  # any of them may lead earlier
+        first = best([(title, row) for row in rows.values()], self.what.recipe.shown[0])
+        return len(state(sum(self._last("iteration")), spent, self.what.budget, first, self._unit)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
@@ -304,7 +299,7 @@ class RaceFilm:
     def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Race, list[Standing]]]:
         """The race at each level; the same objects every time."""
         check_entrants(len(self.labels))
-        race = Race(self.result.recipe, metrics_every=10**9)
+        race = Race(self.what.recipe, metrics_every=10**9)
         standings = [Standing(race, k, self.look.choice) for k in range(len(self.labels))]
         last = self._last("iteration")
         for level in self.levels:
@@ -328,15 +323,7 @@ class RaceFilm:
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """How each run ended, or the measured histories."""
-        return race_columns_of(self.result, self.look.table)
-
-    def python(self) -> str:
-        """Lines that repeat the race as it is seen, or the whole of it."""
-        return (self.result.recipe if self.look.whole else self.result).to_python()
-
-    def recipe(self) -> str:
-        """The recipe of the race as it is seen, or of the whole of it, as JSON."""
-        return (self.result.recipe if self.look.whole else self.result.to_recipe()).to_json(indent=1)
+        return race_columns_of(self.what, self.look.table)
 
 
 def check_entrants(number: int) -> None:

@@ -88,7 +88,7 @@ class Link:
     presenter : bool
         In presenter mode, for a lecture hall.
     race : RaceRecipe or None
-        What is raced on the Race page; None: the page's own default.
+        The race of the Race page; None: the page's own default.
     asked : Asked
         The experiment of the Theory page.
     lesson : LessonLink

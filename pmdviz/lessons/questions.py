@@ -49,47 +49,7 @@ class Buttons(Protocol):
 
 
 class Question:
-    """A question with named choices, or for a number. An answer is stored first; only then `reveal` lets the run go on.
-
-    `ask` shows it in a notebook with buttons. It needs no front end: `answer` stores an answer as well.
-
-    Parameters
-    ----------
-    text : str
-        Markdown, with formulas between dollars.
-    unit : str
-        Of the number that is asked for, where there are no choices.
-    **choices : str
-        At least two, by the letter that an answer gives: a="...", b="..."; none for a number.
-
-    Attributes
-    ----------
-    name : str
-        Of the variable that holds it, once it was asked in a notebook.
-    stored : str, float or None
-        The answer: the letter of a choice, or a number; None before.
-    confidence : str
-        "a guess", "rather sure" or "sure", where it was said.
-    judgement : Judgement or None
-        What `verdict` was given.
-
-    Raises
-    ------
-    InputError
-        A single choice, an empty text, an answer that is none, an answer after the reveal, a verdict that leaves an
-        answer without a text.
-
-    Examples
-    --------
-    >>> guess = pmdviz.Question("Does TV fall?", a="yes", b="no")
-    >>> guess.ask()  # buttons; without them: guess.answer("a")
-    >>> guess.reveal()  # refuses unless an answer is stored
-    >>> guess.verdict("b", a="A redraw adds h² each time.", b="With `always` it rises.")
-    >>> count = pmdviz.Question("How many still count?", unit="particles")
-    >>> count.answer(20, "a guess").verdict(
-    ...     3.7, tolerance=0.3, close="m / (1 + χ²).", low="Not quite.", high="m alone says nothing."
-    ... )
-    """
+    """A question, its answer and the verdict on it; `pmdviz.Question` shows it with buttons."""
 
     def __init__(self, text: str, /, unit: str = "", **choices: str) -> None:
         if not isinstance(text, str) or not text.strip():
@@ -105,13 +65,7 @@ class Question:
         self.confidence = ""
         self.judgement: Judgement | None = None
         self.name, self._open = "question", False
-        self._buttons: Buttons | None = None
-
-    def ask(self) -> None:
-        """Show it, in a notebook with buttons that store an answer; as the last line of a cell."""
-        from pmdviz.question_buttons import show
-
-        self._buttons = show(self)
+        self.buttons: Buttons | None = None
 
     def answer(self, value: str | float, confidence: str = "") -> Question:
         """Store an answer; it may be changed until the reveal. Returns the question, for the cell to show."""
@@ -121,16 +75,16 @@ class Question:
             )
         checked: Answer = checked_answer(value, confidence, self.choices)
         self.stored, self.confidence = checked
-        if self._buttons is not None:
-            self._buttons.update()
+        if self.buttons is not None:
+            self.buttons.update()
         return self
 
     def reveal(self) -> None:
         """Let what comes after it happen. Raises Unanswered, an InputError, until an answer is stored."""
         if self.stored is None:
             raise Unanswered(f"answer the question above first, by its buttons or with {self.example}")
-        if self._buttons is not None and not self._open:
-            self._buttons.close()
+        if self.buttons is not None and not self._open:
+            self.buttons.close()
         self._open = True
 
     def verdict(

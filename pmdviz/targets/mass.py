@@ -6,7 +6,7 @@ The cells that hold a density's mass, found by splitting: narrow modes in a wide
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from pmdviz.densities.density import GaussianMixture, normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import TargetError
 from pmdviz.streams import stream
-
-if TYPE_CHECKING:
-    from pmdviz.targets.base import Target
-
 
 LogDensity = Callable[[np.ndarray], np.ndarray]
 Box = tuple[tuple[float, float], ...]
@@ -197,7 +193,29 @@ class Climbers(NamedTuple):
     curvature: np.ndarray  # (s, d, d) there, of -log p
 
 
-def find_modes(target: Target) -> GaussianMixture | None:
+class Posterior(Protocol):
+    """What the search for modes needs of a target."""
+
+    offers: frozenset[str]
+    dim: int
+    num_data: int
+    data_rows: np.ndarray
+    scale: np.ndarray
+
+    def sample_prior(self, rng: np.random.Generator, m: int) -> np.ndarray:
+        """m draws (m, d) of the prior."""
+
+    def log_prior(self, theta: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,) in nats."""
+
+    def log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,) in nats."""
+
+    def grad_log_joint(self, theta: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m, d), of log prior and log likelihood of all data."""
+
+
+def find_modes(target: Posterior) -> GaussianMixture | None:
     """Gaussians where the posterior has its mass, each once as wide as log p is curved there and once twice as wide.
 
     Newton's method with a trust region runs from up to 64 draws of the prior. Each run contributes the place where it
@@ -214,7 +232,7 @@ def find_modes(target: Target) -> GaussianMixture | None:
         return _mixture_of(gaussians, target.scale)
 
 
-def _climbed(target: Target, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _climbed(target: Posterior, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(log masses, centres, curvatures) of the best places on the way, and of the ends."""
     log_p = _log_p(target, x)
     x, log_p = x[np.isfinite(log_p)], log_p[np.isfinite(log_p)]
@@ -243,7 +261,7 @@ def _climbed(target: Target, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray
     return [(at.mass, at.centre, at.curvature), ends]
 
 
-def _moved(target: Target, at: Climbers, step: np.ndarray) -> Climbers:
+def _moved(target: Posterior, at: Climbers, step: np.ndarray) -> Climbers:
     """Take the steps, shortened to the trust radius, that raise log p; the others halve their radius twice."""
     length = np.linalg.norm(step, axis=1)
     there = at.x + step * np.minimum(1.0, at.radius / np.maximum(length, 1e-300))[:, None]
@@ -256,7 +274,7 @@ def _moved(target: Target, at: Climbers, step: np.ndarray) -> Climbers:
     )
 
 
-def _slopes(target: Target, x: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slopes(target: Posterior, x: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gradient (s, d) of log p, and the curvature (s, d, d) of -log p by central differences of the gradient."""
     s, d = x.shape
     moves = widths[:, :, None] * np.eye(d)
@@ -266,7 +284,7 @@ def _slopes(target: Target, x: np.ndarray, widths: np.ndarray) -> tuple[np.ndarr
     return gradients.mean(axis=(0, 2)), 0.5 * (curvature + curvature.transpose(0, 2, 1))
 
 
-def _log_p(target: Target, x: np.ndarray) -> np.ndarray:
+def _log_p(target: Posterior, x: np.ndarray) -> np.ndarray:
     """log p (s,), -inf where it is not a number or outside the prior's support."""
     theta = x * target.scale
     values = target.log_prior(theta)

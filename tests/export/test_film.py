@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.export.films import Film, chosen_iterations, spread
+from pmdviz.export.films import Film, chosen, spread
 from pmdviz.export.options import Look
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.words import state
@@ -18,22 +18,22 @@ def look(**options):
 @given(st.integers(1, 100_000), st.data())
 def test_frames_are_spread_evenly_over_the_whole_run_and_all_different(last, data):
     frames = data.draw(st.integers(2, min(last + 1, 500)))
-    chosen = spread(last, frames)
-    gaps = np.diff(chosen)
-    assert len(chosen) == frames and chosen[0] == 0 and chosen[-1] == last
+    places = spread(last, frames)
+    gaps = np.diff(places)
+    assert len(places) == frames and places[0] == 0 and places[-1] == last
     assert gaps.min() >= 1 and gaps.max() - gaps.min() <= 1
-    assert np.abs(np.array(chosen) - np.linspace(0, last, frames)).max() <= 0.5 + 1e-9
+    assert np.abs(np.array(places) - np.linspace(0, last, frames)).max() <= 0.5 + 1e-9
 
 
 @given(st.integers(0, 5_000), st.integers(1, 6_000))
 def test_every_so_many_iterations_and_the_last(last, every):
     try:
-        chosen = chosen_iterations(last, look(every=every))
+        found = chosen(last, last, look(every=every), "")
     except InputError as error:
         least = int(str(error).rpartition("every=")[2].split()[0])
-        assert len(chosen_iterations(last, look(every=least))) <= 2_000
+        assert len(chosen(last, last, look(every=least), "")) <= 2_000
         return
-    assert chosen[-1] == last and chosen[: -1 if last else 1] == [*range(0, max(last, 1), every)]
+    assert found[-1] == last and found[: -1 if last else 1] == [*range(0, max(last, 1), every)]
 
 
 def test_the_scenes_are_the_runs_own_frames_and_the_last_needs_no_replay(run):

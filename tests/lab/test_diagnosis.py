@@ -6,8 +6,8 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.controls.setup import UNDER_WAY, DiagnosisPanel
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lessons.words import NOTHING_YET, diagnosis_of
 from pmdviz.presets import PRESETS
-from pmdviz.scenes.lesson_words import NOTHING_YET, diagnosis_of
 from tests.lab.threads import playing_lab, until
 
 

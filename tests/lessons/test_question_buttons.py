@@ -41,7 +41,7 @@ def asked(shown, *text, **choices):
     question = pmdviz.Question(*text, **choices)
     shown[1]["guess"] = question
     question.ask()
-    return question, question._buttons
+    return question, question.buttons
 
 
 def test_a_click_stores_and_says_so_and_may_be_changed(shown):

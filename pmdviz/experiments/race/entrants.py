@@ -1,6 +1,6 @@
 """Who races: a method with its knobs, as a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True}).
 
-Changes of knobs on the way follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, as a triple
+Changes of knobs during the run follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, as a triple
 ("pmd", {"warm_start": True}, [(40, {"bandwidth": 0.5})]).
 """
 
@@ -84,7 +84,7 @@ def split(text: str) -> list[str]:
     return found
 
 
-def entrants(given: str | Iterable[Given | Entrant]) -> tuple[Entrant, ...]:
+def entrants(given: str | Iterable[Given | Recipe | Entrant]) -> tuple[Entrant, ...]:
     """The entrants, each with a label of its own: of two alike the later one is called "pmd #2".
 
     Raises InputError for an unknown method or knob, a value out of its bounds, or no entrant at all.
@@ -105,6 +105,8 @@ def entrants(given: str | Iterable[Given | Entrant]) -> tuple[Entrant, ...]:
 def _entrant(given: Any) -> Entrant:
     if isinstance(given, Entrant):
         return given
+    if isinstance(given, Recipe):
+        return Entrant("", given.method, given.given_knobs, given.changes)
     if isinstance(given, str):
         return _of_text(given)
     if isinstance(given, (tuple, list)) and len(given) in (2, 3) and isinstance(given[1], Mapping):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from pmdviz.engine.recipe import (
     Recipe,
     checked_unit,
     data_note,
+    given_knobs,
     given_options,
     joined,
     versions,
@@ -25,14 +25,13 @@ from pmdviz.engine.recipe_parts import (
     FORMAT,
     MAX_BUDGET,
     MAX_SEED,
+    Portable,
     checked_parts,
     checked_versions,
     checked_whole,
-    json_value,
     mapping,
     named_target,
     pack,
-    unfold,
 )
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.race.entrants import Entrant, entrants
@@ -87,10 +86,10 @@ def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class RaceRecipe:
+class RaceRecipe(Portable):
     """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are.
 
-    `budget_unit` says what the budget counts and everybody is held together by: "data" visited, or "evaluations".
+    The budget and the lock step count by `budget_unit`: "data" visited, or "evaluations".
     A live race has the first seed alone, may be endless (budget None), and may wait for its first entrant.
     """
 
@@ -125,15 +124,11 @@ class RaceRecipe:
             budget = usual if budget is ... else checked_whole("budget", budget, 1, MAX_BUDGET)
         return replace(recipe, budget=budget)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RaceRecipe) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> str:
-        """All that decides about the race, and so not the versions it was made with."""
-        return json.dumps({**self.to_dict(), "made_with": None}, ensure_ascii=False, allow_nan=False)
+    @classmethod
+    def of_run(cls, run: Recipe, seeds: int | Iterable[int] = 1, points: int = 0) -> RaceRecipe:
+        """A run as a race of one, with its own seed or several. Raises InputError."""
+        numbers = [run.seed] if seeds == 1 else seeds
+        return cls.checked([run], run.make_target(), None, run.budget, numbers, points, clock=run.budget_unit)
 
     def of(self, one: Entrant, seed: int) -> Recipe:
         """The recipe of one run."""
@@ -151,12 +146,12 @@ class RaceRecipe:
 
     @property
     def usual_budget(self) -> int:
-        """The budget where nobody says one: in evaluations what the dearest entrant needs for as many data."""
+        """The default budget: in evaluations the cost of as many data for the dearest entrant."""
         return min(MAX_BUDGET, usual_rows(self.target) * self.each_costs)
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """What all entrants are measured by on the way, in the order of the table; an empty race asks whoever fits."""
+        """The metrics of all entrants during the race, by the table's order; without entrants of all methods."""
         target, methods = self.target, [find_method(one.method) for one in self.entrants]
         methods = methods or [one for one in METHODS.values() if not one.missing_in(target)]
         return tuple(
@@ -176,7 +171,7 @@ class RaceRecipe:
         return tuple((ordered if known else [metric for metric in METRICS.values() if metric.ranks])[:2])
 
     def with_entrants(self, methods: Sequence[Any]) -> RaceRecipe:
-        """The race with others in it, or with nobody; whether they can race shows in `recipes`. Raises InputError."""
+        """The race with other entrants, or without any; `recipes` shows whether they can race. Raises InputError."""
         return replace(self, entrants=entrants(methods) if methods else ())
 
     def ending(self) -> RaceRecipe:
@@ -200,15 +195,6 @@ class RaceRecipe:
             "made_with": dict(self.made_with),
         }
 
-    def to_json(self, indent: int | None = None) -> str:
-        """The canonical JSON form."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
-        """The recipe of a JSON text. `targets` holds custom targets by name. Raises InputError."""
-        return cls.from_dict(json_value(text), targets)
-
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
         """The recipe of plain values as `to_dict` gives them; only `methods` and `budget` must be there."""
@@ -230,11 +216,6 @@ class RaceRecipe:
     def to_link(self) -> str:
         """A short text for links, without versions and default options. Raises InputError for a custom target."""
         return pack({**self.to_dict(), "target_options": given_options(self.target)}, "race", self.target)
-
-    @classmethod
-    def from_link(cls, text: str) -> RaceRecipe:
-        """The recipe of `to_link`'s text. Raises InputError."""
-        return cls.from_dict(unfold(text))
 
     def to_python(self) -> str:
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
@@ -281,7 +262,7 @@ class RaceRecipe:
 
 # Two settings of one run side by side: a race of two with the run's target, seed and budget.
 
-FACTOR = 2  # by which a number is varied where nobody says how
+FACTOR = 2  # by which a number is varied by default
 
 
 def compared(recipe: Recipe, now: Knobs, method: str, other: Knobs) -> RaceRecipe:
@@ -294,17 +275,9 @@ def compared(recipe: Recipe, now: Knobs, method: str, other: Knobs) -> RaceRecip
     target = recipe.make_target()
     first = differing(now, other) if method == recipe.method else ()
     pair = ((recipe.method, now), (method, other))
-    methods = [(name, given_knobs(name, knobs, target, first)) for name, knobs in pair]
+    given = [(name, knobs.as_dict(), given_knobs(name, knobs, target)) for name, knobs in pair]
+    methods = [(name, {**{knob: plain[knob] for knob in first}, **turned}) for name, plain, turned in given]
     return RaceRecipe.checked(methods, target, None, recipe.budget, [recipe.seed], clock=recipe.budget_unit)
-
-
-def given_knobs(method: str, knobs: Knobs, target: Target, first: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What must be given to have all of `knobs`: those that are not at their defaults, after the ones named first."""
-    way = find_method(method)
-    usual, plain = way.fitted(way.Knobs.defaults(), target).as_dict(), knobs.as_dict()
-    defaults = {name: spec.default_beside(plain, usual) for name, spec in knobs.specs().items()}
-    turned = [name for name in plain if plain[name] != defaults[name]]
-    return {name: plain[name] for name in dict.fromkeys((*first, *turned))}
 
 
 def differing(now: Knobs, other: Knobs) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.run import written
 from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments.base import grouped
@@ -30,7 +31,7 @@ from pmdviz.targets import Target
 
 
 class Race:
-    """One session for each entrant; all have the same target, budget and seed, the recipe's first. Nobody may be in it.
+    """One session for each entrant; all have the same target, budget and seed, the recipe's first. It may be empty.
 
     The method that has visited least always steps; others only while at most N data ahead of it.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
@@ -46,7 +47,7 @@ class Race:
     def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
         self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
         self.sessions = [Session(one, metrics_every, memory_cap) for one in recipe.recipes]
-        self.level = 0  # everybody who can goes on until so much is spent
+        self.level = 0  # every entrant goes on until so much is spent
         self.bound = self.slack = recipe.target.num_data * recipe.each_costs
         self._failed: dict[int, str] = {}
         self._lock = threading.Lock()
@@ -63,7 +64,7 @@ class Race:
 
     @property
     def done(self) -> bool:
-        """Whether nobody has a next step."""
+        """Whether no entrant has a next step."""
         return not any(self._active(k) for k in range(len(self.sessions)))
 
     def stop_reason(self, k: int) -> str:
@@ -80,7 +81,7 @@ class Race:
         return k in self._failed
 
     def raise_level(self, rows: int) -> None:
-        """Have everybody visit `rows` more data, or spend what they cost, as far as the slowest lets them.
+        """Let every entrant visit `rows` more data, or spend their cost, as far as the slowest one lets them.
 
         Raises InputError.
         """
@@ -138,7 +139,7 @@ class Race:
         self.budget = self.sessions[0].recipe.budget
 
     def advance(self, rows: int) -> list[Frame]:
-        """Have everybody visit `rows` more data, or spend what they cost, in lock step; the entrants' frames."""
+        """Let every entrant visit `rows` more data, or spend their cost, in lock step; the entrants' frames."""
         self.raise_level(rows)
         while stepped := [k for k in range(len(self.sessions)) if self.may_step(k)]:
             self.step(min(stepped, key=lambda k: self.sessions[k].frame.spent))
@@ -234,7 +235,7 @@ class RaceResult:
     histories : dict, (method, seed) -> history
         The measured frames of each run, as in `Run.history`.
     stands_at : int or None
-        Of a race that was stopped what everybody who races has spent; None where it went to its end.
+        For a stopped race the amount that every running entrant has spent; None for a whole race.
     """
 
     recipe: RaceRecipe
@@ -283,9 +284,9 @@ class RaceResult:
         return pandas.DataFrame(self.rows)
 
     def to_recipe(self) -> RaceRecipe:
-        """The recipe of this race as it stands: its budget is what everybody has spent.
+        """The recipe of this race as it stands: its budget is the amount that every entrant has spent.
 
-        Who is ahead of the last one comes to stand at the first step that has spent so much.
+        An entrant that is ahead of the last one ends at the first step that has spent so much.
         """
         return self.recipe if self.stands_at is None else replace(self.recipe, budget=self.stands_at)
 
@@ -304,9 +305,7 @@ class RaceResult:
         --------
         >>> pmdviz.race(["pmd", "smc", "sgld"]).export("race.gif", traces="kl_forward")
         """
-        from pmdviz.export import export  # a higher level, and Bokeh with it
-
-        return export(self, path, **options)
+        return written(self, path, options)
 
     def __repr__(self) -> str:
         return (
@@ -319,7 +318,7 @@ class RaceResult:
 
 
 def race(
-    methods: str | Sequence[Any] | RaceRecipe,
+    methods: str | Sequence[Any] | Recipe | RaceRecipe,
     target: str | Target = "mixture",
     target_options: Mapping[str, Any] | None = None,
     budget: int | EllipsisType = ...,
@@ -335,7 +334,9 @@ def race(
     ----------
     methods : list of entrants
         Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
-        ("pmd", {"warm_start": True}). Or, instead of all arguments that describe a race, a RaceRecipe.
+        ("pmd", {"warm_start": True}); knobs changed during the run follow as in "pmd@40:bandwidth=0.5", or as
+        ("pmd", {}, [(40, {"bandwidth": 0.5})]). A Recipe enters with its method, knobs and changes. Or, instead of
+        all arguments that describe a race, a RaceRecipe, or a Recipe: a run is a race of one.
     target, target_options : as in `Recipe`
     budget : int
         What each run may spend; a method may end before its budget does. By default 20,000 data; in evaluations what
@@ -361,12 +362,16 @@ def race(
     -----
     The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
     """
-    if not isinstance(methods, RaceRecipe):
+    if isinstance(methods, Recipe) and (target, target_options, budget, clock) == (*USUAL[:3], ...):
+        recipe = RaceRecipe.of_run(methods, seeds, points)
+    elif not isinstance(methods, Recipe | RaceRecipe):
         recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points, clock=clock)
-    elif (target, target_options, budget, seeds, points, clock) == USUAL:
+    elif isinstance(methods, RaceRecipe) and (target, target_options, budget, seeds, points, clock) == USUAL:
         recipe = methods
     else:
-        raise InputError("a race's recipe already says all of the race; give progress alone besides")
+        raise InputError(
+            "a recipe already says all of the race; give progress alone besides (of a run seeds and points too)"
+        )
     check_function("progress", progress)
     compile_ahead([group for one in recipe.recipes for group in one.kernel_groups])
     runs = [(one, recipe.of(one, seed)) for seed in recipe.ending().seeds for one in recipe.entrants]

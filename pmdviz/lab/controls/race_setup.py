@@ -1,4 +1,4 @@
-"""What is raced: target with its options, methods with their knobs, budget and seed."""
+"""The settings of a race: target with its options, methods with their knobs, budget and seed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import panel as pn
 
+from pmdviz.engine.recipe import given_knobs
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
@@ -40,10 +41,7 @@ def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, val
     """The knobs of an entrant with one of them turned; only what differs from the defaults on `target` is kept."""
     way = find_method(method)
     usual = way.fitted(way.Knobs.defaults(), target)
-    after = usual.replaced(**knobs).replaced(**{name: value})
-    plain, untouched = after.as_dict(), usual.as_dict()
-    defaults = {one: spec.default_beside(plain, untouched) for one, spec in after.specs().items()}
-    return {one: plain[one] for one in plain if plain[one] != defaults[one]}
+    return given_knobs(method, usual.replaced(**knobs).replaced(**{name: value}), target)
 
 
 Look = tuple[Callable[[Any], None], Callable[[], str]]
@@ -85,7 +83,7 @@ class EntrantCard:
         return self._shown[0] if self._shown else None
 
     def fill(self) -> None:
-        """Show the entrant's knobs, in place of what was turned."""
+        """Show the entrant's knobs again, without the last change."""
         if self.form is not None and self._shown is not None:
             entrant, target = self._shown
             way = METHODS[entrant.method]
@@ -94,12 +92,12 @@ class EntrantCard:
             self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {}, way.idle_knobs(target))
 
     def refuse(self, error: InputError, name: str) -> bool:
-        """Put a refusal beside the knob of that name; False where there is none."""
+        """Put a refusal next to the knob of that name; False without such a knob."""
         return refused(self.form.controls.get(name) if self.form is not None else None, error)
 
 
 class RaceSetup(ProblemControls):
-    """The controls of a race: `begin(recipe)` asks for another race.
+    """The controls of a race: `begin(recipe)` starts another race.
 
     `branch(k, values)` has entrant k go on with other knobs as one more entrant, and says whether that is wanted now;
     `look` opens an entrant by itself, and says what that is called.
@@ -189,14 +187,14 @@ class RaceSetup(ProblemControls):
         self._asked = card, name
 
     def refuse(self, error: InputError) -> bool:
-        """Put a refusal beside the knob that was turned, or the control of its field; False where there is none."""
+        """Put a refusal next to the changed knob, or the control of its field; False without a control."""
         self.show(self.recipe)
         if self._asked is not None and self._asked[0] in self.cards:
             return self._asked[0].refuse(error, self._asked[1])
         return super().refuse(error)
 
     def show(self, recipe: RaceRecipe) -> None:
-        """Show what is raced."""
+        """Show the race."""
         self.recipe, self._busy = recipe, True
         try:
             target = recipe.target

@@ -32,7 +32,7 @@ COUNTS = ("num_particles", "most_particles")  # knobs that are numbers of partic
 
 
 def most_asked(knobs: Any) -> tuple[int, str]:
-    """The largest number of particles that a run may come to have, and the knob that says so."""
+    """The largest number of particles that a run may come to have, and the name of that knob."""
     values = knobs.as_dict()
     asked = [(values[name], name) for name in COUNTS if name in values and knobs.matters(name, values)]
     return max(asked, default=(0, COUNTS[0]))
@@ -136,7 +136,7 @@ def budgets(menu: Mapping[str, int]) -> dict[str, int]:
 
 
 def check(recipe: Recipe) -> Recipe:
-    """`recipe` itself. Raises InputError where it asks for more than this server allows."""
+    """`recipe` itself. Raises InputError where it needs more than this server allows."""
     bounds = limit("max_particles"), limit("max_step_ms")
     if bounds != (None, None):
         _check_all_knobs(recipe, bounds)
@@ -145,7 +145,7 @@ def check(recipe: Recipe) -> Recipe:
 
 
 def check_race(race: RaceRecipe) -> RaceRecipe:
-    """`race` itself. Raises InputError where an entrant cannot race, or asks for more than this server allows."""
+    """`race` itself. Raises InputError where an entrant cannot race, or needs more than this server allows."""
     for recipe in race.recipes:
         check(recipe)
     return race
@@ -182,7 +182,7 @@ def check_knobs(knobs: Any, target: Target) -> None:
 
 
 def usual_budget(recipe: Recipe) -> int:
-    """What a recipe like this visits where nobody says how much, as far as this server allows."""
+    """The default budget of a recipe like this, as far as this server allows."""
     most = limit("max_budget")
     return recipe.default_budget if most is None else min(recipe.default_budget, most)
 
@@ -196,7 +196,7 @@ def check_budget(budget: int | None) -> None:
 
 
 def fitted(recipe: Recipe) -> Recipe:
-    """A recipe that nobody asked for by name, made to fit this server."""
+    """A default recipe, made to fit this server."""
     knobs, budget = recipe.start_knobs(), limit("max_budget")
     most = _most_particles(knobs, recipe.make_target()) if PARTICLES in knobs.specs() else None
     if most is not None and knobs.num_particles > most:

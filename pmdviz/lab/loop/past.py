@@ -36,7 +36,7 @@ ROOM = 256  # rows at first
 
 
 class Points(NamedTuple):
-    """The history of a run and the frames drawn so far, as they are at one moment: read by whoever shows them."""
+    """The history of a run and the frames drawn so far, as they are at one moment, for the pictures."""
 
     names: tuple[str, ...]
     history: Mapping[str, np.ndarray]
@@ -63,7 +63,7 @@ class Points(NamedTuple):
 
 
 class PageTrace:
-    """The drawn frames of a run, in rising order. The history of the run itself knows nothing of them."""
+    """The drawn frames of a run, in rising order. The history of the run itself has other rows."""
 
     def __init__(self) -> None:
         self._names = (*CLOCKS_FIRST, *COLUMNS)

@@ -138,7 +138,7 @@ class RaceRunner:
         return [tile for tile, _ in self._shown]
 
     def advance(self, rounds: int = 1) -> RaceScene:
-        """Let everybody go so many rounds on, as far as the lock step allows. Those who are not back stay away."""
+        """Take every entrant so many rounds on, as far as the lock step allows. Do not wait for a slow step."""
         rows = rounds * ROWS
         if not self._turns:
             self.race.raise_level(rows)
@@ -186,7 +186,7 @@ class RaceRunner:
         self._gather()
 
     def _again(self) -> RaceScene:
-        """The present moment, drawn anew."""
+        """The present moment, drawn again."""
         self._measured.clear()
         self._shown = [self._tile(k) for k in range(len(self._standings))]
         return self.snapshot()
@@ -201,7 +201,7 @@ class RaceRunner:
         return self.snapshot()
 
     def settle(self) -> RaceScene:
-        """Take in whoever has come back meanwhile."""
+        """Take in the steps that have ended meanwhile."""
         self._gather()
         return self.snapshot()
 
@@ -211,7 +211,7 @@ class RaceRunner:
             task.token.cancel()
 
     def extend(self, more: int) -> RaceScene:
-        """Give everybody more to spend."""
+        """Give every entrant more to spend."""
         if self._shown and self.race.budget is not None:
             limits.check_budget(self.race.budget + more)
             self.race.extend(more)

@@ -23,21 +23,21 @@ from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.past import GhostMoment, Past, Points
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
+from pmdviz.lessons.words import diagnosis_of
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
-from pmdviz.scenes.lesson_words import diagnosis_of
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
 
 # What a run's last step is made of, told a few times a second while somebody looks.
 
-INSIDE_S = 0.5  # while it plays: the stage comes first, and nobody reads numbers that change more often
+INSIDE_S = 0.5  # while it plays: the stage comes first, and numbers that change more often cannot be read
 INSIDE_REST = 10.0  # times as long as it took, where that is more
 
 
 class InsideWatch:
-    """Knows the frame before the last step, and says what the step did as JSON."""
+    """Keeps the frame before the last step, and gives the parts of the step as JSON."""
 
     def __init__(self) -> None:
         self.on = False
@@ -75,7 +75,7 @@ class InsideWatch:
         return self._before, now
 
 
-# What is drawn of a moment, and the runner that makes it.
+# A moment to draw, and the runner that makes it.
 
 STARTS_AGAIN = "Live from iteration 0: this processor rounds differently from the one that recorded the first frames."
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
@@ -105,7 +105,7 @@ class Snapshot(NamedTuple):
     ghost: GhostMoment | None = None  # the run that a branch has left, or the branch
     news: str = ""  # what became of a branch, in a sentence
     inside: str = ""  # JSON of `scenes.inside`; "" where nobody looks, or while it plays not yet again
-    watched: bool = False  # whether the run knows that somebody looks inside its steps
+    watched: bool = False  # whether somebody looks inside its steps
     diagnosis: str = ""  # of the run, in a sentence; "" where nobody looks, or while it plays
     diagnosed_by: str = ""  # name of the preset that somebody wants it to be diagnosed by
 

@@ -107,7 +107,7 @@ def usual_race() -> RaceRecipe:
 
 
 class RacePage(LivePage):
-    """A race with its controls; `recipe` is what is raced at first."""
+    """A race with its controls; `recipe` is the first race."""
 
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "what_if": "what_if"}
     _what_if = False  # whether the next changed setting begins a branch
@@ -141,7 +141,7 @@ class RacePage(LivePage):
         self.bands.pause(not on)
 
     def take(self, recipe: RaceRecipe) -> None:
-        """Race this, in place of what is there."""
+        """Race this instead of the present race."""
         if self.live.playing:
             self.live.play(False)
         if self.live.runner is not None or self.live.at_work:
@@ -191,7 +191,7 @@ class RacePage(LivePage):
         self.on_show(scene)
 
     def _show_slow(self, scene: RaceScene) -> None:
-        """A card with Cancel for a step that lasts; who comes back while nobody plays is taken in then."""
+        """A card with Cancel for a step that lasts; a step that ends while the race is paused is shown then."""
         under_way = [tile for tile in scene.tiles if tile.waited is not None]
         slow = max(under_way, key=lambda tile: tile.waited, default=None)
         if slow is not None and slow.slow:
@@ -215,7 +215,7 @@ class RacePage(LivePage):
         self._say(failed_step_words(error))
 
     def refused(self, what: str, error: InputError) -> None:
-        """A value could not be used: the sentence stands beside its control, or in the status."""
+        """A value could not be used: the sentence appears next to its control, or in the status."""
         self._say("" if self.setup.refuse(error) else error.on_page)
 
     def _say(self, words: str) -> None:
@@ -301,7 +301,7 @@ class RacePage(LivePage):
         self.live.pace = pace
 
     def _begin(self, recipe: RaceRecipe) -> None:
-        """Another race in place of this one; what belongs to the old one is let go of."""
+        """Another race instead of this one; drop all results of the old one."""
         if self.live.runner is not None:
             self.live.runner.cancel()
         with pn.io.hold(self._doc):
@@ -389,7 +389,7 @@ class Race(RacePage):
 
     @property
     def result(self) -> RaceResult:
-        """The race so far, to be read or exported: `race.result.export("race.gif")`. Raises InputError for nobody."""
+        """The race so far, to read or export: `race.result.export("race.gif")`. Raises InputError without a method."""
         self._present()
         return self.live.runner.result()
 
@@ -401,11 +401,11 @@ class Race(RacePage):
         return {one.label: session.run for one, session in zip(race.recipe.entrants, race.sessions, strict=True)}
 
     def visit(self, rounds: int) -> None:
-        """Go to a round of the race so far: everybody stands where each had used 100 observations a round."""
+        """Go to a round of the race so far: each method is where it had used 100 observations per round."""
         self._ask(methodcaller("visit", rounds))
 
     def branch(self, label: str, **knobs: Any) -> None:
-        """Have an entrant go on from this moment with other knobs, as one more entrant beside it. Raises InputError."""
+        """Have an entrant go on from this moment with other knobs, as one more entrant. Raises InputError."""
         labels = [*self.runs]
         if label not in labels:
             raise unknown("method of this race:", label, labels)

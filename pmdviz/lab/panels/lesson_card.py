@@ -21,7 +21,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
-from pmdviz.scenes.lesson_words import (
+from pmdviz.lessons.words import (
     goal_words,
     grade_words,
     inline,

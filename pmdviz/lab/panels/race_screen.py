@@ -224,7 +224,7 @@ class RaceTable(JSComponent):
 
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
-WORDS_S = 0.3  # traces, numbers and the table change so often while playing: nobody reads faster
+WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 DIFFERENCE = "difference"  # in the menu of what is drawn below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
@@ -286,7 +286,7 @@ class RaceScreen:
         """Put the figures of the traces in their places; with one metric the other place stays empty."""
         for slot, pane in self.panes.items():
             figure = self._figure_in(slot)
-            if pane.object is not figure:  # Panel builds anew what is set again
+            if pane.object is not figure:  # Panel rebuilds a figure that is set again
                 if figure is not None:
                     figure.css_classes = [f"pmdviz-race-{slot}"]
                 pane.object = figure

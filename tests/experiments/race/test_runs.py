@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.race import race
+from pmdviz.experiments.race import RaceRecipe, race
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
 from pmdviz.kernels.pool import set_threads
@@ -126,3 +127,18 @@ def test_in_the_plane_they_are_ranked_by_tv_and_without_data_they_race_by_evalua
     assert "2,000 of 2,000 likelihood evaluations each" in last_scene(made)[1].words
     with pytest.raises(InputError, match="entrant pmd: method 'pmd' needs real coordinates, which target 'ising'"):
         pmdviz.race(["gibbs", "pmd"], "ising")
+
+
+def test_a_run_is_a_race_of_one_with_its_changes_and_seeds():
+    recipe = Recipe("mixture", "pmd", target_options={"num_data": 200, "sigma_x": 1.5}, seed=4, budget=400,
+                    num_particles=50, changes=[(2, {"bandwidth": 2.0})])  # fmt: skip
+    (alone,) = race(recipe).rows
+    final = pmdviz.run(recipe, floor=False).final
+    assert (alone["method"], alone["seed"]) == ("pmd:num_particles=50@2:bandwidth=2.0", 4)
+    assert alone["tv"] == final.metrics["tv"] and alone["visited"] == final.visited
+    several = race(recipe, seeds=[4, 7], points=3)
+    assert [row["seed"] for row in several.rows] == [4, 7] and several.rows[0]["tv"] == alone["tv"]
+    both = RaceRecipe.checked([recipe, "smc"], "gaussian", budget=100)
+    assert [one.method for one in both.entrants] == ["pmd", "smc"] and both.recipes[0].changes == recipe.changes
+    with pytest.raises(InputError, match="already says all of the race"):
+        race(recipe, budget=900)
