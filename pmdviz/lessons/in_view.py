@@ -39,8 +39,9 @@ class View:
         """The names of the status line."""
         if self.run is None:
             return frozenset()
-        judging = (name for name in self.run.final.traced_names if name not in NO_JUDGEMENT)
-        return frozenset({"tv"} if self.run.final.metric("tv") is not None else [next(judging, "")])
+        final = self.run.final
+        judging = (name for name in final.traced_names if name not in NO_JUDGEMENT and final.metric(name) is not None)
+        return frozenset({"tv"} if final.metric("tv") is not None else {next(judging, "")})
 
     @property
     def in_traces(self) -> frozenset[str]:
@@ -80,8 +81,9 @@ def _faults_of_ask(view: View, part: str, ask: Ask, scope: Scope) -> Iterator[st
     yield from _read_off(view, ask, scope)
     reads_off = part == next(iter(view.step.asks)) or ask.number is not None  # else it is about what was revealed
     if view.run is not None and view.has_ended(part) and reads_off:
-        for name in sorted(names & view.at_end(hide).keys()):
-            yield f"its answer is in view before it is given: {name!r} is {view.at_end(hide)[name]}"
+        seen = view.at_end(hide)
+        for name in sorted(names) if names <= seen.keys() else ():
+            yield f"its answer is in view before it is given: {name!r} is {seen[name]}"
     elif view.run is None and names and view.source is not view.step:
         yield "its answer is in view before it is given: the race is over, and its table shows all figures"
     traced = {name for name in names if any(name in group.metrics for group in GROUPS.values())}
