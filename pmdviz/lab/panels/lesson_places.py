@@ -70,7 +70,7 @@ class Veil:
 
 
 WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
-    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above")
+    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
 )
 NO_VEIL = Veil()
 
