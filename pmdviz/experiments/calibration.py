@@ -13,6 +13,7 @@ from pmdviz.experiments.base import Case, Experiment, Histogram, Picture, Row, S
 from pmdviz.knobs import Choice, Knobs, Whole
 
 NUM_BINS = 10
+NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
 NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
 METHODS = {
     "hmc": "Hamiltonian Monte Carlo",
@@ -61,7 +62,7 @@ class Calibration(Experiment):
 
     def run(self, case: Case) -> list[Row]:
         """Data, draws and the rank."""
-        session = Session(_recipe(case))
+        session = Session(_recipe(case), metrics_every=NEVER)
         while not session.done:
             session.advance(1000)
         theta = session.recipe.target_options["theta"]
