@@ -41,7 +41,7 @@ class CalibrationKnobs(Knobs):
 class Calibration(Experiment):
     """Draw theta from N(0, 1) and 20 observations given theta; run the sampler; rank theta among the draws.
 
-    The rank is the share of draws below theta. Over many data sets it is uniform on [0, 1] if the draws are those of
+    The rank is the share of draws below theta. Over many data sets it is uniform on [0, 1] if the draws are from
     the posterior (simulation-based calibration). It piles up in the middle where they are too wide, at both ends where
     they are too narrow.
     """
