@@ -1,4 +1,4 @@
-"""What a learner sees before they answer, and whether the answer is in it; and whether it is in sight afterwards."""
+"""The check that no answer is in view before it is given, and that the number asked for is on the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ON_STAGE = ("lightest_mode", "lightest_mode_exact", "mean_square_ratio")  # what
 
 @dataclass(frozen=True)
 class View:
-    """The page beside the question of a step: `source` is the step whose run is on show, `run` that run at its end."""
+    """The page and a question of a step: `source` is the step whose run is on show, `run` that run at its end."""
 
     lesson: Lesson
     step: Step
@@ -39,8 +39,9 @@ class View:
         """The names of the status line."""
         if self.run is None:
             return frozenset()
-        judging = (name for name in self.run.final.traced_names if name not in NO_JUDGEMENT)
-        return frozenset({"tv"} if self.run.final.metric("tv") is not None else [next(judging, "")])
+        final = self.run.final
+        judging = (name for name in final.traced_names if name not in NO_JUDGEMENT and final.metric(name) is not None)
+        return frozenset({"tv"} if final.metric("tv") is not None else {next(judging, "")})
 
     @property
     def in_traces(self) -> frozenset[str]:
@@ -64,10 +65,10 @@ class View:
 
 
 def faults_of_view(view: View, scope: Scope) -> Iterator[str]:
-    """What is wrong with what is in view, one sentence each."""
+    """Faults of the page that a learner sees, one sentence each."""
     step = view.step
     if step.hide and view.run is None:
-        yield "`hide` needs a run: a race and an experiment show all that they have"
+        yield "`hide` acts on runs alone: a race and an experiment show all that they have"
     if step.hide and not step.asks:
         yield "it hides parts of the page, but asks nothing that would show them"
     for part, ask in step.asks.items():
@@ -78,10 +79,11 @@ def _faults_of_ask(view: View, part: str, ask: Ask, scope: Scope) -> Iterator[st
     names = frozenset[str]().union(*(one.names for one in _tests(ask)))
     hide = view.step.hide if part == next(iter(view.step.asks)) else ()
     yield from _read_off(view, ask, scope)
-    reads_off = part == next(iter(view.step.asks)) or ask.number is not None  # else it is about what was revealed
+    reads_off = part == next(iter(view.step.asks)) or ask.number is not None  # else it is about the revealed run
     if view.run is not None and view.has_ended(part) and reads_off:
-        for name in sorted(names & view.at_end(hide).keys()):
-            yield f"its answer is in view before it is given: {name!r} is {view.at_end(hide)[name]}"
+        seen = view.at_end(hide)
+        for name in sorted(names) if names <= seen.keys() else ():
+            yield f"its answer is in view before it is given: {name!r} is {seen[name]}"
     elif view.run is None and names and view.source is not view.step:
         yield "its answer is in view before it is given: the race is over, and its table shows all figures"
     traced = {name for name in names if any(name in group.metrics for group in GROUPS.values())}

@@ -17,6 +17,7 @@ from yaml.nodes import MappingNode, Node
 
 from pmdviz.errors import InputError, shown, unknown, words_of
 from pmdviz.lessons.lesson import Lesson, Step, check_steps
+from pmdviz.lessons.practice import practice_named
 from pmdviz.presets.models import read
 
 # The YAML blocks of a lesson: names and values, each once, and nothing that refers to another place.
@@ -182,7 +183,9 @@ def _files(folder: Traversable) -> dict[str, Traversable]:
 
 
 def find_lesson(name: str) -> Lesson:
-    """The lesson of that name. Raises InputError."""
+    """The lesson of that name, or the practice. Raises InputError."""
+    if name not in LESSONS and (found := practice_named(name)) is not None:
+        return found
     if name not in LESSONS:
         raise unknown("lesson", name, LESSONS)
     return LESSONS[name]

@@ -10,7 +10,7 @@ from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
 from pmdviz.methods import Method
-from pmdviz.metrics.base import Measurable, has_reference, has_weights, metric, on_axis
+from pmdviz.metrics.base import DASHED, DOTTED, Measurable, has_reference, has_weights, metric, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pmdviz.densities.density import Density
 from collections.abc import Callable
 
-from pmdviz.densities.chains import bulk_ess, rhat
+from pmdviz.densities.chains import autocovariances, bulk_ess, rhat
 
 MOST_OF_NETS = 20  # weights of a net
 DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides
@@ -207,3 +207,46 @@ def _rhat(frame: Measurable) -> float | None:
 def _bulk_ess(frame: Measurable) -> float | None:
     """independent draws that those of the chains are worth (Vehtari et al. 2021), the fewest over the coordinates."""
     return worst(frame, bulk_ess, min)
+
+
+# The trace of one coordinate, and how similar draws are that are a lag apart.
+
+LAGS = {1: "solid", 10: DASHED, 50: DOTTED}  # of the autocorrelation, and how each is drawn
+
+
+@metric("theta_1", "θ₁", "", 33, is_chain, ranks=False, drawn=True)
+@on_axis("theta_1", "Trace of θ₁", "θ₁, first chain", log=False, colour="particles")
+def _theta_1(frame: Measurable) -> float:
+    """first coordinate of the first chain's present draw."""
+    return float(frame.method.points(frame.state)[0, 0])
+
+
+def autocorrelation(chains: np.ndarray, lag: int) -> float | None:
+    """Correlation of draws `lag` apart, (C, n) -> the mean autocovariance over the mean variance of the chains.
+
+    None with fewer than two draws more than the lag, or where no chain has moved.
+    """
+    if chains.shape[1] < lag + 2 or chains.min() == chains.max():
+        return None
+    covariances = autocovariances(chains).mean(axis=0)
+    return float(covariances[lag] / covariances[0]) if covariances[0] > 0 else None
+
+
+def _at_lag(lag: int) -> Callable[[Measurable], float | None]:
+    def measured(frame: Measurable) -> float | None:
+        return worst(frame, lambda chains: autocorrelation(chains, lag), max)
+
+    return measured
+
+
+for _lag, _dash in LAGS.items():
+    metric(
+        *(f"autocorrelation_{_lag}", f"autocorrelation, lag {_lag}", "", 34, is_chain),
+        about=f"correlation of draws {_lag} apart, the largest over the coordinates; 0 for independent draws.",
+        **{"ranks": False, "work": work_of_draws},
+    )(
+        on_axis(
+            *("autocorrelation", "Autocorrelation", "autocorrelation of the draws"),
+            **{"log": False, "limits": (-0.2, 1.0), "fixed": True, "colour": "particles", "dash": _dash},
+        )(_at_lag(_lag))
+    )

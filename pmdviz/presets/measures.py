@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pmdviz.densities.chains import rhat
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, unknown
 from pmdviz.expressions import Scope
@@ -61,6 +62,25 @@ def _mean_square_ratio(run: Run) -> float | None:
     return float(len(frame.particles) * off.mean())
 
 
+def _radius(run: Run) -> float:
+    """Mean distance of the draws, or particles, from the origin, in units of theta."""
+    return float(run.final.weights @ np.linalg.norm(run.final.particles, axis=1))
+
+
+def _draws_sd(run: Run) -> float:
+    """Sd of the first coordinate of the draws, or particles, themselves: without the kernels of q."""
+    weights, first = run.final.weights, run.final.particles[:, 0]
+    return float(np.sqrt(weights @ (first - weights @ first) ** 2))
+
+
+def _rhat_log_p(run: Run) -> float | None:
+    """R-hat of the chains' log joint densities, which no relabelling of parameters changes."""
+    if run.final.method.family != "chain":
+        return None
+    chains = run.final.chains
+    return rhat(run.target.log_joint(chains.reshape(-1, chains.shape[-1])).reshape(chains.shape[:2]))
+
+
 MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and columns of the history
     "caveat": lambda run: run.final.caveat,
     "budget": lambda run: run.recipe.budget,
@@ -71,6 +91,9 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "max_weight": lambda run: float(run.final.weights.max()),
     "first_mean": lambda run: float(run.final.density.mean[0]),
     "first_sd": _first_sd,
+    "draws_sd": _draws_sd,
+    "radius": _radius,
+    "rhat_log_p": _rhat_log_p,
     "mean_square_ratio": _mean_square_ratio,
     "ess_fraction": _ess_fraction,
     "lightest_mode": _of_lightest(0),

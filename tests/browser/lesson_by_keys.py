@@ -73,7 +73,7 @@ def take(lab: Any, step: Step) -> None:
     if step.question is not None:
         answer(lab, step, "question")
     if told(lab)["reveal"]["offered"]:
-        tab_to(lab, "Reveal")
+        tab_to(lab, told(lab)["reveal"]["label"])
         lab.page.keyboard.press("Enter")
         wait(lab, "!t.reveal.offered && t.at_end", 180)
     if step.question is not None:

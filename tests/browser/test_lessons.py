@@ -1,8 +1,10 @@
 """Lessons as a person takes them: by keyboard alone, over a reload, and back to the run that was there before."""
 
+import re
+
 import pytest
 
-from pmdviz.lessons.reading import LESSONS
+from pmdviz.lessons.reading import LESSONS, find_lesson
 from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import axe
 
@@ -81,3 +83,46 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
     keys.wait(lab, "!t.lesson")
     lab.wait(f"location.search === {before!r}")  # with the digest of the frame
     assert lab.words().partition(", exact")[0] == words
+
+
+NEW = ("typical_set", "gradient_or_walk", "funnel", "sgld_temperature", "svgd_variance", "median_heuristic")
+NEW += ("label_switching", "pareto_khat")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NEW)
+def test_each_of_the_classics_is_completed_by_keyboard(open_lab, name):
+    lab = open_lab(f"/?lesson={name}")
+    keys.wait(lab, "t.lesson")
+    keys.complete(lab, LESSONS[name])
+    words = lab.page.locator(CARD).inner_text()
+    assert "answers right" in words and "goals reached" in words
+
+
+EXACT = """(() => { for (const m of window.Bokeh.documents[0]._all_models.values())
+  if (m.type === "GlyphRenderer" && m.name === "exact") return m.data_source.data.x.length })()"""
+
+
+def in_view(lab):
+    """All that the page says, through its shadow roots."""
+    return lab.page.evaluate("""(() => { const texts = (node) => [...(node.shadowRoot ?? node).childNodes].map((each) =>
+      each.nodeType === 3 ? each.textContent : each.nodeType === 1 && !/STYLE|SCRIPT/.test(each.tagName)
+        ? texts(each) + " " + (each.shadowRoot ? texts(each.shadowRoot) : "") : "").join(" ")
+      return texts(document.body) })()""")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ("one_chain", "practice-5"))
+def test_the_page_holds_no_answer_before_it_is_given(open_lab, name):
+    """Neither its words nor the data of its figures, until the learner has judged the run."""
+    lab = open_lab(f"/?lesson={name}")
+    keys.wait(lab, "t.lesson")
+    keys.tab_to(lab, "Play the run")
+    lab.page.keyboard.press("Enter")
+    keys.wait(lab, "t.at_end && t.asks.after", 180)
+    assert lab.page.evaluate(EXACT) == 0
+    assert not re.search(r"\bTV\s+0|independent draws\s+0|sds off|Done:", in_view(lab))
+    keys.answer(lab, find_lesson(name).steps[0], "after", "a")
+    keys.wait(lab, "t.asks.after.verdict !== null")
+    lab.wait(f"{EXACT} > 0")
+    assert re.search(r"\bTV\s+0", in_view(lab))

@@ -122,3 +122,13 @@ def test_a_press_opens_the_lesson_in_the_lab_and_nonsense_does_not():
     for message in ({"lesson": "a"}, {"lesson": "no such"}, {"lesson": ["a"]}, {}):
         page.list._handle_msg(message)
     assert opened == [("lab", "a")]
+
+
+def test_a_press_on_practice_opens_cases_that_nobody_has_seen():
+    page, opened = LessonsPage({}), []
+    page.on_open = lambda name, what: opened.append(what)
+    for _ in range(2):
+        page.list._handle_msg({"practice": True})
+    assert all(one.name.startswith("practice-") for one in opened) and opened[0].name != opened[1].name
+    page.list._handle_msg({"lesson": opened[0].name})  # a link to the same cases
+    assert opened[2].steps == opened[0].steps

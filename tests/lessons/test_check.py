@@ -118,7 +118,7 @@ PLANTED |= {
     ),
     "a metric that the page does not show": ([("trace: ess", "trace: kl")], "it asks for ess, which the page does not"),
     "hide without a question": ([("title: A goal", "title: A goal\nhide: [exact]")], "asks nothing that would show"),
-    "hide in a race": ([("title: Side by", "hide: [traces]\ntitle: Side by")], "`hide` needs a run"),
+    "hide in a race": ([("title: Side by", "hide: [traces]\ntitle: Side by")], "`hide` acts on runs alone"),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.lessons.playing import Player, check_lesson
 from pmdviz.lessons.reading import LESSONS, find_lesson
+from pmdviz.presets.measures import scope_of
 
 TIERS = {
     "one_step": (),
@@ -37,3 +38,18 @@ def test_a_lesson_asks_first_and_has_something_to_work_for():
             assert step.score is None or "seed" not in step.controls, "the seed of a score is given"
     with pytest.raises(InputError, match="unknown lesson 'one_stop'; did you mean 'one_step'"):
         find_lesson("one_stop")
+
+
+@pytest.mark.nightly
+def test_the_hopeful_answer_is_right_in_a_third_of_the_predictions():
+    hopes = []
+    for lesson in LESSONS.values():
+        for step in lesson.steps:
+            hope = next((one for one in step.question.options.values() if one.hope), None) if step.question else None
+            if hope is not None and isinstance(hope.right, bool):
+                hopes.append(hope.right)
+            elif hope is not None:
+                source = lesson.step(lesson.on_show(step)[0])
+                shown = PLAYER.race(source.race) if source.race else PLAYER.run(source.recipe)
+                hopes.append(hope.is_right(scope_of(shown)))
+    assert len(hopes) > 20 and 0.33 <= sum(hopes) / len(hopes) <= 0.67

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from pmdviz.lab.controls.widgets import ASIDE, WIDE, Component, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.pages.page import Page
 from pmdviz.lessons.lesson import Lesson
+from pmdviz.lessons.practice import practice_named
 from pmdviz.lessons.progress import FORMAT
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.methods import METHODS, Method, by_family, usual_target
@@ -85,14 +87,23 @@ class LessonsPage(PlainPage):
             part: [_lesson_row(each) for each in lessons.values() if each.is_challenge == challenge]
             for part, challenge in {"lessons": False, "challenges": True}.items()
         }
-        self.list = LessonsList(lambda message: self.choose(message.get("lesson")), **parts)
+        self.list = LessonsList(self._hear, **parts)
         words = headed("Lessons", *HOW) + (headed("Challenges", CHALLENGES) if parts["challenges"] else "")
         super().__init__(LESSONS_FIRST, self.list, words, "pmdviz-lessons")
 
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        if message.get("practice") is True:
+            self.choose(f"practice-{secrets.randbelow(10**6)}")
+        else:
+            self.choose(message.get("lesson"))
+
     def choose(self, name: Any) -> None:
         """Open a lesson in the lab; a name that is none is what a browser made up."""
-        if isinstance(name, str) and name in self._lessons and self.on_open is not None:
-            self.on_open("lab", self._lessons[name])
+        if not isinstance(name, str) or self.on_open is None:
+            return
+        lesson = self._lessons.get(name) or practice_named(name)
+        if lesson is not None:
+            self.on_open("lab", lesson)
 
     def look(self, on: bool) -> None:
         """In sight again the browser reads anew how far somebody is."""

@@ -21,7 +21,7 @@ from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, PagePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
-from pmdviz.lessons.reading import LESSONS
+from pmdviz.lessons.reading import LESSONS, find_lesson
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
 
@@ -34,8 +34,8 @@ Message = Mapping[str, Any]
 def resume(guide: Any, message: Message) -> None:
     """The browser says what it kept of the lesson that it was asked for."""
     lesson, text, before = (message.get(name) for name in ("lesson", "text", "before"))
-    if isinstance(lesson, str) and lesson in LESSONS and lesson == guide.card.asked.get("lesson"):
-        guide.resume(LESSONS[lesson], *(each if isinstance(each, str) else "" for each in (text, before)))
+    if isinstance(lesson, str) and lesson and lesson == guide.card.asked.get("lesson"):
+        guide.resume(find_lesson(lesson), *(each if isinstance(each, str) else "" for each in (text, before)))
 
 
 def answer(guide: Any, message: Message) -> None:

@@ -37,23 +37,23 @@ class Moment(NamedTuple):
 
 
 class Veil:
-    """What of a lab a lesson hides until an answer is given: `parts` are those of `lessons.lesson.HIDES`.
+    """What of a lab a lesson hides until an answer is given: `parts` are some of `lessons.lesson.HIDES`.
 
-    What is hidden is not sent to the browser.
+    Hidden columns are not sent to the browser.
     """
 
     def __init__(self, parts: Collection[str] = ()) -> None:
         self.parts = frozenset(parts)
 
     def columns(self, columns: StageColumns, scene: Scene) -> StageColumns:
-        """Those of the stage, without the exact posterior where that is hidden."""
+        """Columns of the stage, without the exact posterior where that is hidden."""
         if "exact" not in self.parts:
             return columns
         image = None if scene.image_of in ("", "exact") else columns.image
         return columns._replace(exact=EMPTY_LINE, image=image)
 
     def fields(self, fields: Mapping[str, Any], frame: Frame | None) -> Mapping[str, Any]:
-        """Those of the status, without how good the approximation is where that is hidden."""
+        """Fields of the status, without how good the approximation is where that is hidden."""
         if frame is None or not self.parts & {"exact", "numbers"}:
             return fields
         said = f"iteration {count(frame.iteration)}, {observations_used(frame)}"
@@ -70,7 +70,7 @@ class Veil:
 
 
 WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
-    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above")
+    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
 )
 NO_VEIL = Veil()
 

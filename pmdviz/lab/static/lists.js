@@ -200,9 +200,17 @@ export function render({ model }) {
   const draw = () => {
     lines.length = 0
     const parts = [["Lessons", model.lessons], ["Challenges", model.challenges]].filter(([, rows]) => rows.length)
-    root.replaceChildren(...parts.map(([title, rows]) => part(title, rows)))
+    root.replaceChildren(...parts.map(([title, rows]) => part(title, rows)), practice())
     if (!parts.length) root.append(make("p", { role: "status" }, "There are no lessons here yet."))
     read()
+  }
+  // Cases of its own each time: the server draws them.
+  function practice() {
+    const button = make("button", { type: "button", "aria-label": "Begin: Practice" }, "Begin")
+    button.addEventListener("click", () => model.send_msg({ practice: true }))
+    return make("section", { "aria-label": "Practice" }, make("h2", {}, "Practice"), make("ol", {}, make("li", {},
+      make("div", { class: "words" }, make("h3", {}, "Keep or rerun?"), make("p", {}, "Judge twelve runs as you would in practice: without the exact posterior. New cases each time.")),
+      make("div", { class: "facts" }, make("span", { class: "length" }, "30 min, 12 cases")), button)))
   }
   const read = () => lines.forEach((show) => show())
   model.on("lessons", draw)

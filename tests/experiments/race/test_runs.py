@@ -15,7 +15,8 @@ KEYS = [
     "mean_error", "sd_ratio_min", "sd_ratio_max", "mode_masses", "density_evaluations",
     "gradient_evaluations", "seconds", "caveat",
 ]  # fmt: skip
-OF_SOME = ("khat", "ancestors", "rhat", "bulk_ess", "log_z", "log_z_exact", "log_z_error")  # of some methods
+OF_SOME = ("khat", "ancestors", "rhat", "bulk_ess", "theta_1", *(f"autocorrelation_{lag}" for lag in (1, 10, 50)))
+OF_SOME += ("log_z", "log_z_exact", "log_z_error")  # of some methods
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 
 
