@@ -6,11 +6,10 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from pmdviz.data.tables import tables_in
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, Value
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.custom import offered as offered_targets
@@ -37,12 +36,12 @@ def find_target(name: str) -> type[Target]:
     return TARGETS[name]
 
 
-def make_target(name: str, /, **options: object) -> Target:
+def make_target(name: str, /, **options: Value) -> Target:
     """The built-in target `name` with `options`. Raises InputError for an unknown name or a bad option."""
     return find_target(name)(**options)
 
 
-def get_target(target: str | Target, options: Mapping[str, Any] | None = None) -> Target:
+def get_target(target: str | Target, options: Mapping[str, Value] | None = None) -> Target:
     """The target that a name with options, or a target that is made, stands for. Raises InputError."""
     if isinstance(target, str):
         target = offered_targets().get(target, target)

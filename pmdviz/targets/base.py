@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
-from pmdviz.knobs import Knobs, documented
+from pmdviz.knobs import Knobs, Raw, documented
 from pmdviz.targets.blocks import Conditionals, Documents
 from pmdviz.targets.exact import Box, Exact, Reference, has_density
 from pmdviz.targets.mass import Handle, find_modes
@@ -131,14 +131,14 @@ class Target:
             if "Options" in cls.__dict__:
                 cls.Options.kind_words = f"option of target {cls.name!r}:"
 
-    def __init__(self, /, **options: Any) -> None:
+    def __init__(self, /, **options: Raw) -> None:
         self.options = self.checked_options(options)
         self.tables = tables_in(self.options.as_dict().values())
         self.build()
         self._made()
 
     @classmethod
-    def checked_options(cls, options: Mapping[str, Any]) -> Knobs:
+    def checked_options(cls, options: Mapping[str, Raw]) -> Knobs:
         """The options as they come from outside, checked. Raises InputError.
 
         Those that say how many rows and inputs there are follow a table that is named, where nobody gives them.
@@ -166,11 +166,11 @@ class Target:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""
         raise NotImplementedError
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, np.ndarray | Knobs]:
         """What goes to another process: all but the reference, which is computed there when it is asked for."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_reference")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, np.ndarray | Knobs]) -> None:
         self.__dict__.update(state)
         self._made()
 
@@ -386,7 +386,7 @@ class Target:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
 
-    def _not_given(self, *args: Any, **kwargs: Any) -> Any:
+    def _not_given(self, *args: Any, **kwargs: Any) -> Any:  # a checker lets any signature override it
         raise NotImplementedError
 
     # What subclasses give, each the part of the public method of its name that follows the checks.

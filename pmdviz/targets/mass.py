@@ -6,7 +6,7 @@ The cells that hold a density's mass, found by splitting: narrow modes in a wide
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -321,4 +321,4 @@ class Handle(NamedTuple):
 
     name: str  # such as "first mode"
     at: tuple[float, float]
-    moved: Callable[[float, float], dict[str, Any]]
+    moved: Callable[[float, float], dict[str, float]]
