@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -18,7 +19,8 @@ from pmdviz.methods.step import BatchKnobs, MethodKnobs, Path, Scalar, State, St
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
-METHODS: dict[str, Method] = {}
+REGISTERED: dict[str, Method] = {}  # by name: a method enters by being defined
+METHODS = MappingProxyType(REGISTERED)
 Own = TypeVar("Own", bound=MethodKnobs)  # its knobs
 CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a method's docstring
 DEFAULT_BUDGET = 20_000  # observations to use
@@ -85,7 +87,7 @@ class Method(Generic[State, Own]):
             explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
             cls.update = cls.update._replace(terms=tuple(explained))
         type.__setattr__(cls.Knobs, "kind_words", f"knob of method {cls.name!r}:")  # `param` would warn
-        METHODS[cls.name] = cls()
+        REGISTERED[cls.name] = cls()
 
     @property
     def resamples(self) -> bool:

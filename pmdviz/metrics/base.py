@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from pmdviz.methods.step import MethodKnobs
     from pmdviz.targets.exact import Reference
 
-METRICS: dict[str, Metric] = {}
+REGISTERED: dict[str, Metric] = {}  # by name: a metric enters by being made
+METRICS = MappingProxyType(REGISTERED)
 DASHED, DOTTED = (8, 3), (2, 3)  # of lines, as Bokeh has it
 STEP = 150_000  # nanoseconds of a method's step besides those of its data, by counts and never by a clock
 
@@ -165,9 +167,7 @@ class Metric:
     order: int = 1000
 
     def __post_init__(self) -> None:
-        METRICS[self.name] = self
-        for name in sorted(METRICS, key=lambda name: (METRICS[name].order, name)):
-            METRICS[name] = METRICS.pop(name)
+        REGISTERED[self.name] = self
 
     @property
     def label(self) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pmdviz.data.tables import tables_in
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, Value
-from pmdviz.targets.base import TARGETS, Target
+from pmdviz.targets.base import REGISTERED, TARGETS, Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.custom import offered as offered_targets
 
@@ -23,8 +23,8 @@ _ORDER = (
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
-for _name in sorted(TARGETS, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
-    TARGETS[_name] = TARGETS.pop(_name)
+for _name in sorted(REGISTERED, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
+    REGISTERED[_name] = REGISTERED.pop(_name)
 
 LARGE_TABLES = 500_000  # bytes of a person's own numbers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,8 +22,10 @@ from pmdviz.targets.table_form import TableForm, as_source
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
+    from pmdviz.targets.enumeration import Enumeration
 
-TARGETS: dict[str, type[Target]] = {}
+REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
+TARGETS = MappingProxyType(REGISTERED)
 
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
 IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
@@ -127,7 +130,7 @@ class Target:
             if name in ("title", "about", "source"):
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
-            TARGETS[cls.name] = cls
+            REGISTERED[cls.name] = cls
             if "Options" in cls.__dict__:
                 cls.Options.kind_words = f"option of target {cls.name!r}:"
 
@@ -245,7 +248,7 @@ class Target:
         """The model in compiled code, a NamedTuple of numbers (`kernels.likelihoods`); None: chains ask in Python."""
         return None
 
-    def make_exact(self) -> Exact | None:
+    def make_exact(self) -> Exact | Enumeration | None:
         """The exact posterior of this target or None."""
         return None
 

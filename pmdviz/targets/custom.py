@@ -147,7 +147,7 @@ class CustomTarget(InBlocks, Target):
         """Name, box, data, blocks and three values of log_joint."""
         found, groups = self.fingerprint, tuple(block.coordinates for block in self.blocks)
         judged = "" if self.judged_by is None else _digest(self.judged_by)
-        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]), groups, judged)
+        return ("custom", self.name, self.view_box, found["data_hash"], str(found["log_joint"]), groups, judged)
 
     def _blocks(self, groups: Sequence[Sequence[int]] | None) -> tuple[Block, ...]:
         """Those given, or each coordinate alone. Raises InputError."""

@@ -175,7 +175,7 @@ class SMCKnobs(SmoothingKnobs):
         West 2001).
     """
 
-    num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
+    num_particles = NUM_PARTICLES.at(1500, acts="resampling")
     batch_size = BATCH_SIZE.at(10)
     ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
     jitter_rule = Choice("local", {rule: KERNELS[rule] for rule in RULES}, "Jitter rule")
