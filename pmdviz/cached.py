@@ -7,14 +7,15 @@ Two threads that ask at once may both compute a value; it must be the same one.
 import functools
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
+Owner = TypeVar("Owner")
 
 
 class cached_property(functools.cached_property[T]):  # noqa: N801, as in functools
     """A property that is computed once for an instance; without a lock."""
 
-    def __init__(self, func: Callable[[Any], T]) -> None:
+    def __init__(self, func: Callable[[Owner], T]) -> None:
         super().__init__(func)
         self.lock = nullcontext()

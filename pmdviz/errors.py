@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class InputError(ValueError):
@@ -37,7 +41,7 @@ class TargetError(RuntimeError):
         The rows of the data that were being visited, in words.
     """
 
-    def __init__(self, message: str, theta: object = None, batch_note: str = "") -> None:
+    def __init__(self, message: str, theta: np.ndarray | None = None, batch_note: str = "") -> None:
         super().__init__(message)
         self.theta, self.batch_note = theta, batch_note
 

@@ -15,7 +15,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from pmdviz.errors import InputError, shown, unknown
 
@@ -30,7 +30,8 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "round": round,
     "sqrt": math.sqrt,
 }
-OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+Known = bool | float | str  # a value of an expression
+OPERATORS: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -54,7 +55,7 @@ class NotKnown(Exception):
 class Scope(Protocol):
     """What the names of an expression stand for."""
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str) -> Known | None:
         """The value now: a number, a text, or None where the run has none. Raises InputError for an unknown name."""
 
     def rows(self) -> Iterable[Mapping[str, float]]:
@@ -80,7 +81,7 @@ def _when(values: list[tuple[float, float]]) -> float:
 
 
 # What is said of a whole run; each is given pairs of iteration and value, one for every row that has a value.
-OVER_HISTORY: dict[str, Callable[[list[tuple[float, float]]], Any]] = {
+OVER_HISTORY: dict[str, Callable[[list[tuple[float, float]]], float]] = {
     "lowest": _lowest,
     "highest": _highest,
     "first": lambda values: values[0][1],
@@ -133,7 +134,7 @@ class Expression:
             isinstance(node, ast.Call) and getattr(node.func, "id", "") in OVER_HISTORY for node in ast.walk(self._tree)
         )
 
-    def value(self, scope: Scope) -> Any:
+    def value(self, scope: Scope) -> Known | None:
         """Its value; None where the run lacks one that it needs. Raises InputError for an unknown name."""
         try:
             return _value(self._tree, scope, None)
@@ -209,7 +210,7 @@ def _check(node: ast.AST, text: str, inside: bool) -> None:
         case ast.Name() | ast.Attribute(value=ast.Name()):
             return
         case ast.BinOp(op=ast.Pow(), left=left, right=right):
-            children: list[Any] = [left, right]
+            children: list[ast.expr] = [left, right]
         case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
             children = [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
@@ -239,7 +240,7 @@ def _checked_call(name: str, args: list[ast.expr], text: str, inside: bool) -> b
     return inside or over
 
 
-def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Any:
+def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Known:
     match node:
         case ast.Constant(value=value):
             return value
@@ -272,7 +273,7 @@ def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Any
     raise AssertionError(f"checked before: {ast.dump(node)}")
 
 
-def _number(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Any:
+def _number(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> float:
     """A value to compute with: of a text in a product a short expression could make a very long one."""
     value = _value(node, scope, row)
     if isinstance(value, str):
@@ -293,7 +294,7 @@ def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
     return found
 
 
-def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Any:
+def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     in_row = row is not None and name in row
     value = row[name] if in_row else scope.value(name)
     if row is not None and not in_row and not scope.constant(name):  # the present one would be told of every frame
@@ -305,5 +306,5 @@ def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Any:
     return value
 
 
-def _shown_value(value: Any) -> str:
+def _shown_value(value: Known | None) -> str:
     return f"{value:.4g}" if isinstance(value, float) else repr(value)

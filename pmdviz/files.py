@@ -13,16 +13,17 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from pmdviz.errors import InputError, shown
 
 Given = str | os.PathLike[str]
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"  # what JSON holds
 
 
-def file_path(given: Any) -> Path:
+def file_path(given: Given) -> Path:
     """`given` as the path of a file, "~" unfolded. Raises InputError for what no file can be called."""
     try:
         path = Path(os.path.expanduser(given))
@@ -45,7 +46,7 @@ def static_text(path: Path, *parts: str) -> str:
     return "".join(named[part] for part in parts) if parts else text
 
 
-def script_json(value: Any) -> str:
+def script_json(value: Json) -> str:
     """JSON that may be written into a script of a page: nothing in it ends the script, or begins a comment there."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
@@ -143,13 +144,13 @@ def write_text(path: str, text: str) -> None:
         part.write_text(text + "\n", encoding="utf-8")
 
 
-def write_json(path: str, value: Any) -> None:
+def write_json(path: str, value: Json) -> None:
     """Write `value` as valid JSON to `path`, or on one line to standard output for "-". Raises InputError."""
     to_terminal = path == "-"  # which may not have every letter
     write_text(path, json.dumps(value, indent=None if to_terminal else 1, ensure_ascii=to_terminal, allow_nan=False))
 
 
-def finite(value: Any) -> Any:
+def finite(value: Json) -> Json:
     """The value, or None for NaN and infinity, which JSON does not have; of mappings and lists all that is in them."""
     if isinstance(value, Mapping):
         return {name: finite(each) for name, each in value.items()}

@@ -17,30 +17,37 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from pmdviz.data.files import SUFFIXES_IN_WORDS, names_file, pinned
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.files import Json
 from pmdviz.formulas import Formula
 
+Value = bool | int | float | str  # of a knob
+Raw: TypeAlias = "Json | np.generic | bytes"  # a value as it comes from outside
+T = TypeVar("T", bool, int, float, str)
+Condition = tuple[str, Value | tuple[Value, ...]] | Mapping[str, Value | tuple[Value, ...]]  # of `only_if`
+Declared = Value | Condition | tuple | Callable[[], Mapping[str, str]] | None  # an argument of a declaration
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
 
 ACTS = {
     "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
+    "resampling": "takes effect at the next step, where it forces a resampling",
     "restart": "takes effect on restart",
 }
 
 
 @dataclass(frozen=True)
-class KnobSpec:
+class KnobSpec(Generic[T]):
     """A knob as it is declared; `default_by` and `only_if` name the other knobs that it depends on."""
 
     kind: str  # whole, real, choice, flag, source or formula
-    default: Any
+    default: T
     label: str
     bounds: tuple[float | None, float | None] | None = None
     inclusive: tuple[bool, bool] = (True, True)
@@ -53,21 +60,25 @@ class KnobSpec:
     log: bool = False
     # Other knob -> values of it with which this one matters; one match is enough.
     only_if: Mapping[str, tuple] | None = None
-    default_by: tuple[str, Mapping[Any, Any]] | None = None
+    default_by: tuple[str, Mapping[Value, T]] | None = None
     words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
     basic: bool = False  # always in sight; a page folds the others away
     examples: Mapping[str, str] = field(default_factory=dict)  # the formula that each of the choices stands for
     more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
-    declared: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    declared: Mapping[str, Declared] = field(default_factory=dict, compare=False, repr=False)
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
 
-    def at(self, default: Any, **changes: Any) -> Any:
+    if TYPE_CHECKING:  # the value of an instance is in its own dictionary
+
+        def __get__(self, instance: Knobs, owner: type[Knobs]) -> T: ...
+
+    def at(self, default: T, **changes: Declared) -> KnobSpec[T]:
         """The same knob at another default, with these changes."""
         return _declared(self.kind, (), **{"doc": self.help} | dict(self.declared) | {"default": default} | changes)
 
-    def said(self, value: Any) -> str:
+    def said(self, value: Value) -> str:
         """A value as a page shows it: a choice in its words."""
         return self.words.get(value, str(value))
 
@@ -75,14 +86,14 @@ class KnobSpec:
         """The error "num_particles must be ..."; a page shows the label in place of the name."""
         return InputError(f"{self.name} {reason}", self.name, f"{self.label} {on_page or reason}")
 
-    def default_given(self, values: Mapping[str, Any]) -> Any:
+    def default_given(self, values: Mapping[str, Value]) -> T:
         """The default when the other knobs have `values`."""
         if self.default_by is None:
             return self.default
         other, table = self.default_by
         return table.get(values.get(other), self.default)
 
-    def default_beside(self, values: Mapping[str, Any], usual: Mapping[str, Any]) -> Any:
+    def default_beside(self, values: Mapping[str, Value], usual: Mapping[str, Value | None]) -> Value | None:
         """The same where the knobs that nobody has turned are `usual`, as of a method fitted to a target."""
         if self.default_by is None or values[self.default_by[0]] == usual[self.default_by[0]]:
             return usual[self.name]
@@ -108,7 +119,7 @@ class KnobSpec:
         noun = "a whole number" if self.kind == "whole" else "a number"
         return f"{noun} {' and '.join(parts)}".strip()
 
-    def parse(self, raw: Any) -> Any:
+    def parse(self, raw: Raw) -> T:
         """`raw` as a value of this knob. Raises InputError naming the knob, what was given and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
@@ -127,7 +138,7 @@ def _plain(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.12f}".rstrip("0").rstrip(".")
 
 
-def real_number(raw: Any) -> float | None:
+def real_number(raw: Raw) -> float | None:
     """A finite float, or None where `raw` is none (booleans are not numbers here)."""
     if isinstance(raw, (bool, np.bool_, bytes)) or raw is None:
         return None
@@ -142,12 +153,12 @@ def real_number(raw: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _parse_real(spec: KnobSpec, raw: Any) -> float | None:
+def _parse_real(spec: KnobSpec, raw: Raw) -> float | None:
     value = real_number(raw)
     return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
 
 
-def whole_number(raw: Any) -> int | None:
+def whole_number(raw: Raw) -> int | None:
     """`raw` as an int, or None where it is not a whole number; "20,000" and "1e4" are."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
@@ -155,11 +166,11 @@ def whole_number(raw: Any) -> int | None:
     return int(value) if value is not None and value.is_integer() else None
 
 
-def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
+def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
     return whole_number(raw)
 
 
-def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
+def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
     if isinstance(raw, str) and (raw in spec.choices or (spec.more is not None and raw in spec.more())):
         return raw
     sentence = unknown(f"value of {spec.name}:", raw, spec.choices)
@@ -168,7 +179,7 @@ def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
     raise InputError(f"{sentence} (allowed: {known})", spec.name, on_page)
 
 
-def _parse_source(spec: KnobSpec, raw: Any) -> str:
+def _parse_source(spec: KnobSpec, raw: Raw) -> str:
     if isinstance(raw, str) and raw in spec.choices:
         return raw
     if names_file(raw):
@@ -179,7 +190,7 @@ def _parse_source(spec: KnobSpec, raw: Any) -> str:
     raise spec.refusal(f"must be {spec.bounds_words}; given: {shown(raw)}")
 
 
-def _parse_formula(spec: KnobSpec, raw: Any) -> str:
+def _parse_formula(spec: KnobSpec, raw: Raw) -> str:
     """The name of an example, also where its formula is given, or a formula."""
     if isinstance(raw, str) and raw.strip() in spec.choices:
         return raw.strip()
@@ -190,7 +201,7 @@ def _parse_formula(spec: KnobSpec, raw: Any) -> str:
     return next((name for name, example in spec.examples.items() if example == text), text)
 
 
-def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
+def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     if isinstance(raw, str):
         return {"true": True, "false": False}.get(raw.lower())
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
@@ -209,7 +220,7 @@ _PARSERS = {
 NUMBER, CHOICES = ("default", "bounds", "softbounds", "label", "unit"), ("default", "choices", "label")
 
 
-def _declared(kind: str, order: tuple[str, ...], *given: Any, **named: Any) -> Any:
+def _declared(kind: str, order: tuple[str, ...], *given: Declared, **named: Declared) -> KnobSpec:
     """A knob in a class of `Knobs`; positional arguments come in this order.
 
     `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` says what each of them
@@ -221,15 +232,15 @@ def _declared(kind: str, order: tuple[str, ...], *given: Any, **named: Any) -> A
 
 def _made(
     kind: str,
-    declared: Mapping[str, Any],
+    declared: Mapping[str, Declared],
     *,
     choices: Mapping[str, str] | None = None,
     bounds: tuple[float | None, float | None] | str | None = None,
     inclusive_bounds: tuple[bool, bool] = (True, True),
     softbounds: tuple[float, float] | None = None,
-    only_if: tuple[str, Any] | Mapping[str, Any] | None = None,
+    only_if: Condition | None = None,
     doc: str = "",
-    **rest: Any,
+    **rest: Declared,
 ) -> KnobSpec:
     if isinstance(bounds, str):
         inclusive_bounds = bounds[0] == "[", bounds[-1] == "]"
@@ -258,7 +269,7 @@ Typed = partial(_declared, "formula", CHOICES)  # a formula (`formulas`) by the 
 A_FILE = "a file"  # in `only_if`: the path of any
 
 
-def _conditions(only_if: tuple[str, Any] | Mapping[str, Any] | None) -> dict[str, tuple] | None:
+def _conditions(only_if: Condition | None) -> dict[str, tuple] | None:
     """The forms that `only_if` may be declared in, as one: a pair (other, value) or a mapping; values alone or many."""
     if only_if is None:
         return None
@@ -266,7 +277,7 @@ def _conditions(only_if: tuple[str, Any] | Mapping[str, Any] | None) -> dict[str
     return {other: value if isinstance(value, tuple) else (value,) for other, value in pairs}
 
 
-def _among(value: Any, allowed: tuple) -> bool:
+def _among(value: Value, allowed: tuple) -> bool:
     """Whether a value is one of those, where A_FILE stands for the path of any."""
     return value in allowed or (A_FILE in allowed and names_file(value))
 
@@ -297,11 +308,11 @@ class Knobs:
         names = [name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, KnobSpec)]
         cls._specs = {name: getattr(cls, name) for name in dict.fromkeys(names)}
 
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, **values: Value) -> None:
         """Knobs with these values, all of which were checked; the others have their defaults."""
         vars(self).update({name: spec.default for name, spec in self._specs.items()} | values)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Value) -> None:
         raise TypeError("knobs never change: `replaced` makes others")
 
     @classmethod
@@ -310,7 +321,7 @@ class Knobs:
         return cls._specs
 
     @classmethod
-    def matters(cls, name: str, values: Mapping[str, Any]) -> bool:
+    def matters(cls, name: str, values: Mapping[str, Value]) -> bool:
         """Whether a knob does anything when all have `values`; what depends on an idle knob is idle too."""
         only_if = cls.specs()[name].only_if
         if only_if is None:
@@ -323,14 +334,14 @@ class Knobs:
         return cls()
 
     @classmethod
-    def checked(cls, values: Mapping[str, Any]) -> Self:
+    def checked(cls, values: Mapping[str, Raw]) -> Self:
         """The defaults with `values`, as they come from outside, in their place. Raises InputError."""
         return cls.defaults().replaced(**values) if values else cls.defaults()
 
     def check(self) -> None:
         """Raise InputError where values do not fit one another; for subclasses."""
 
-    def replaced(self, /, **values: Any) -> Self:
+    def replaced(self, /, **values: Raw) -> Self:
         """These knobs with some changed to values as they come from outside. Raises InputError."""
         specs = self.specs()
         for name in values:
@@ -338,7 +349,7 @@ class Knobs:
                 raise unknown(self.kind_words, name, specs)
         return self.changed({name: specs[name].parse(raw) for name, raw in values.items()})
 
-    def changed(self, /, values: Mapping[str, Any]) -> Self:
+    def changed(self, /, values: Mapping[str, Value]) -> Self:
         """These knobs with some changed to values that were parsed by their declarations.
 
         A knob whose default depends on another (`default_by`) goes to its new default when that other one changes
@@ -353,7 +364,7 @@ class Knobs:
         made.check()
         return made
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Value]:
         """Name -> value, in the order of declaration."""
         return dict(vars(self))
 
@@ -377,7 +388,7 @@ def _explained(spec: KnobSpec) -> str:
     return f"{listed}{besides[spec.kind]}" if spec.kind in besides else f"one of {listed}"
 
 
-def table(knobs: type[Knobs]) -> list[dict[str, Any]]:
+def table(knobs: type[Knobs]) -> list[dict[str, Value | list[Value] | None]]:
     """The declarations as plain rows for lists, the command line and the docs."""
     return [
         {

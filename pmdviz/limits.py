@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pmdviz.errors import InputError, InputWarning, shown
-from pmdviz.knobs import whole_number
+from pmdviz.knobs import Raw, whole_number
 
 OTHERS = ("DOCS", "LESSONS", "TARGETS", "THREADS", "WORKER")  # variables that are no limits
 MOST = 10**12  # more than anybody means; without an end milliseconds would be no number any more
@@ -62,7 +62,7 @@ def check_limits() -> None:
             warnings.warn(words, InputWarning, stacklevel=2)
 
 
-def set_limits(given: Mapping[str, object]) -> None:
+def set_limits(given: Mapping[str, Raw]) -> None:
     """Put limits into the environment. Raises InputError for one that cannot be used, also of those there before."""
     for name, bound in LIMITS.items():
         if given.get(name) is not None:
@@ -70,7 +70,7 @@ def set_limits(given: Mapping[str, object]) -> None:
     check_limits()
 
 
-def _parsed(what: str, raw: object, bound: Limit) -> int:
+def _parsed(what: str, raw: Raw, bound: Limit) -> int:
     number = whole_number(raw)
     if number is None or not bound.least <= number <= MOST:
         bounds = f"a whole number at least {bound.least:,} and at most {MOST:,}"

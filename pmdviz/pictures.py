@@ -7,9 +7,11 @@ picture of the same shape. Ticks and the numbers beside them are computed here, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, Never
+
+import numpy as np
 
 COUNT, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # of a linear axis; Bokeh chooses alike where the reader may zoom
 LOG_STEPS = ((0.7, (1, 1.5, 2, 3, 4, 5, 7)), (2.5, (1, 2, 5)), (3.5, (1, 3)), (math.inf, (1,)))  # decades, and in each
@@ -37,7 +39,7 @@ class Axis(NamedTuple):
         return [tick for tick in found if not self.whole or tick == round(tick)]
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[str, Never] = MappingProxyType({})
 
 
 class Mark(NamedTuple):
@@ -77,8 +79,8 @@ class Mark(NamedTuple):
 
     kind: str
     role: str
-    columns: Mapping[str, Any]
-    look: Mapping[str, Any] = NOTHING
+    columns: Mapping[str, np.ndarray | Sequence[float] | Sequence[str]]
+    look: Mapping[str, str | float | tuple[str, str]] = NOTHING
     hover: Mapping[str, str] = NOTHING
     ids: str = ""
     drags: str = ""

@@ -21,13 +21,14 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from pmdviz.data.cells import NUMBERS, Cells, Limits, read_cells
 from pmdviz.data.tables import DIGITS, Table, held, hold
 from pmdviz.errors import InputError, shown
+from pmdviz.files import Json
 
 # A Python batch of CIFAR-10: a pickle, in which four names alone are known, and those stand for code of this file.
 
@@ -47,10 +48,10 @@ class _Array:
 class _Type:
     """A type of number, by its code."""
 
-    def __init__(self, code: str | bytes, *_: object) -> None:
+    def __init__(self, code: str | bytes, *_: bool) -> None:
         self.code = _text(code)
 
-    def __setstate__(self, state: object) -> None:
+    def __setstate__(self, state: tuple) -> None:
         pass
 
 
@@ -61,9 +62,9 @@ def _text(value: str | bytes) -> str:
 class _Unpickler(pickle.Unpickler):
     """Gives a new function for a name that batches have, so that no pickle changes what another one finds."""
 
-    def find_class(self, module: str, name: str) -> Callable[..., Any]:
+    def find_class(self, module: str, name: str) -> Callable[..., _Array | _Type | bytes | None]:
         """Raises ValueError for any other name."""
-        found: dict[str, Callable[..., Any]] = {
+        found: dict[str, Callable[..., _Array | _Type | bytes | None]] = {
             "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
             "numpy._core.multiarray._reconstruct": lambda *_: _Array(),
             "numpy.dtype": lambda *given: _Type(*given),
@@ -280,7 +281,7 @@ _lock = threading.RLock()
 _forbidden = False
 
 
-def names_file(text: object) -> bool:
+def names_file(text: Json) -> bool:
     """Whether a text is meant as the path of a file of data, pinned or not."""
     return isinstance(text, str) and suffix_of(_split(text)[0]) is not None
 

@@ -9,17 +9,22 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from pmdviz.data.cells import LONGEST_NAME, MOST_ROWS, read_cells, safe_names, too_long
 from pmdviz.errors import InputError, shown
+from pmdviz.files import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
 
 DIGITS = 12  # of the SHA-256
 MOST_HELD = 3_800_000  # of a table's own text: the file of a recipe has 4,000,000 at most, and escapes each line's end
@@ -50,7 +55,7 @@ class Table:
         """NAME.csv#DIGITS."""
         return f"{self.name}#{self.digits}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., Table], tuple[str, tuple[str, ...], np.ndarray, str | None]]:
         return hold, (self.name, self.columns, self.rows, self.origin)
 
 
@@ -94,7 +99,7 @@ class Pin(str):
         made.table = table
         return made
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Pin], tuple[Table]]:
         return Pin, (self.table,)
 
 
@@ -116,19 +121,19 @@ def file_name(name: str) -> str:
 MOST_TABLES = 4  # of a recipe
 
 
-def tables_in(values: Iterable[Any]) -> tuple[Table, ...]:
+def tables_in(values: Iterable[Json]) -> tuple[Table, ...]:
     """The held tables among the values of options; whoever keeps them keeps them held."""
     found = {value: held(value) for value in values if isinstance(value, str) and "#" in value}
     return tuple(table for table in found.values() if table is not None)
 
 
-def texts_in(value: Any, depth: int = 8) -> Iterator[str]:
+def texts_in(value: Json | partial, depth: int = 8) -> Iterator[str]:
     """Every text of a value made of mappings, sequences, records and partial functions; for `tables_in`."""
     if isinstance(value, str):
         yield value
         return
     if isinstance(value, partial):
-        parts: Iterable[Any] = (*value.args, value.keywords)
+        parts: Iterable[Json] = (*value.args, value.keywords)
     elif isinstance(value, Mapping):
         parts = value.values()
     elif isinstance(value, (list, tuple, set, frozenset)):
@@ -146,14 +151,14 @@ def packed(tables: Iterable[Table]) -> dict[str, str]:
 
 
 @contextmanager
-def holding(plain: Any) -> Iterator[None]:
+def holding(plain: Json) -> Iterator[None]:
     """Hold the tables of `packed`'s form meanwhile; whoever uses one keeps it. Raises InputError for what is none."""
     kept = _unpacked(plain)
     yield
     kept.clear()
 
 
-def _unpacked(plain: Any) -> list[Table]:
+def _unpacked(plain: Json) -> list[Table]:
     if not isinstance(plain, Mapping) or len(plain) > MOST_TABLES:
         raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; given: {shown(plain)}")
     tables = []
@@ -172,12 +177,12 @@ def _unpacked(plain: Any) -> list[Table]:
 # Data that a person gives in Python as arrays or data frames.
 
 
-def is_frame(data: object) -> bool:
+def is_frame(data: pd.DataFrame | ArrayLike | str | None) -> bool:
     """Whether something is a data frame of pandas."""
     return hasattr(data, "iloc") and hasattr(data, "columns")
 
 
-def as_array(data: Any) -> np.ndarray:
+def as_array(data: pd.DataFrame | ArrayLike) -> np.ndarray:
     """A copy of data as an array with at least one row; a `np.memmap` is read where it is.
 
     Columns of a frame may have different types of numbers, booleans among them. Raises InputError for masked rows,
@@ -200,7 +205,7 @@ def as_array(data: Any) -> np.ndarray:
     return array
 
 
-def _numbers(frame: Any) -> np.ndarray:
+def _numbers(frame: pd.DataFrame) -> np.ndarray:
     columns = []
     for k, name in enumerate(frame.columns):
         try:

@@ -253,8 +253,8 @@ class Session:
         if self.frame.iteration == 0:
             return {}
         now, before, start = self.knobs.as_dict(), self.recipe.values_at(self.frame.iteration - 1), self.recipe.knobs
-        shown_by = {"at once": now, "next step": before, "rejuvenation": before, "restart": start}
-        waiting = {k: s.acts for k, s in self.knobs.specs().items() if shown_by[s.acts][k] != now[k]}
+        shown_by = {"at once": now, "restart": start}
+        waiting = {k: s.acts for k, s in self.knobs.specs().items() if shown_by.get(s.acts, before)[k] != now[k]}
         return {k: ACTS[acts] for k, acts in waiting.items()}
 
     def advance(self, n: int = 1) -> Frame:

@@ -25,7 +25,7 @@ from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakSet
 
 from numba.core import event
@@ -64,7 +64,7 @@ def all_groups() -> tuple[str, ...]:
     return tuple(dict.fromkeys(call.group for call in calls()))
 
 
-def knob_groups(**knobs: Any) -> tuple[str, ...]:
+def knob_groups(**knobs: bool | float | str) -> tuple[str, ...]:
     """The groups that values of knobs need."""
     return tuple(group for value in knobs.values() if isinstance(value, str) for group in VALUES.get(value, ()))
 

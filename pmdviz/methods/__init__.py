@@ -7,14 +7,14 @@ import pkgutil
 from functools import cache
 
 from pmdviz.errors import unknown
-from pmdviz.methods.base import METHODS, Method
+from pmdviz.methods.base import METHODS, REGISTERED, Method
 from pmdviz.methods.step import StepBlock, StepInfo
 from pmdviz.targets import TARGETS, Target, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
-for _name in sorted(METHODS):  # in menus by name, whatever folder they stand in
-    METHODS[_name] = METHODS.pop(_name)
+for _name in sorted(REGISTERED):  # in menus by name, whatever folder they stand in
+    REGISTERED[_name] = REGISTERED.pop(_name)
 
 
 FAMILIES = {  # file or folder -> the title under which tables list its methods, in their order

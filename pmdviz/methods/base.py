@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -14,11 +15,13 @@ from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs, documented
 from pmdviz.methods.grammar import COLUMNS, Grammar
-from pmdviz.methods.step import BatchKnobs, Path, Scalar, StepBlock, StepInfo, Update
+from pmdviz.methods.step import BatchKnobs, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
-METHODS: dict[str, Method] = {}
+REGISTERED: dict[str, Method] = {}  # by name: a method enters by being defined
+METHODS = MappingProxyType(REGISTERED)
+Own = TypeVar("Own", bound=MethodKnobs)  # its knobs
 CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a method's docstring
 DEFAULT_BUDGET = 20_000  # observations to use
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
@@ -29,7 +32,7 @@ def usual_rows(target: Target) -> int:
     return DEFAULT_STEPS if target.data is None else DEFAULT_BUDGET
 
 
-class Method:
+class Method(Generic[State, Own]):
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
     The docstring of a method is its card (`knobs.documented`): the title as its first line, then a line for each name
@@ -84,7 +87,7 @@ class Method:
             explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
             cls.update = cls.update._replace(terms=tuple(explained))
         type.__setattr__(cls.Knobs, "kind_words", f"knob of method {cls.name!r}:")  # `param` would warn
-        METHODS[cls.name] = cls()
+        REGISTERED[cls.name] = cls()
 
     @property
     def resamples(self) -> bool:
@@ -96,12 +99,12 @@ class Method:
         missing = self.requires - target.offers
         return " and ".join(words for name, words in OFFERS.items() if name in missing) if missing else ""
 
-    def check_pair(self, target: Target, knobs: Knobs) -> None:
+    def check_pair(self, target: Target, knobs: Own) -> None:
         """Raise InputError where the method cannot run on the target with these knobs."""
         if missing := self.missing_in(target):
             raise InputError(f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer")
 
-    def fitted(self, knobs: Any, target: Target) -> Any:
+    def fitted(self, knobs: Own, target: Target) -> Own:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
         return knobs
 
@@ -109,46 +112,46 @@ class Method:
         """Names of the knobs that change nothing on `target`; a panel leaves them out."""
         return frozenset()
 
-    def who(self, knobs: Any) -> tuple[int, str]:
+    def who(self, knobs: Own) -> tuple[int, str]:
         """How many of what a run starts with, the noun in the singular: (1500, "particle")."""
         return getattr(knobs, self.counted, 1), self.noun
 
-    def default_budget(self, target: Target, knobs: Any) -> int:
+    def default_budget(self, target: Target, knobs: Own) -> int:
         """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
         return usual_rows(target)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+    def init(self, rng: np.random.Generator, target: Target, knobs: Own) -> State:
         """The state at iteration 0."""
         raise NotImplementedError
 
-    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+    def batch_size(self, state: State, knobs: Own, num_data: int) -> int:
         """Rows that the next step visits: the batch, or all where a method takes none."""
         return knobs.rows(num_data)
 
-    def batches(self, state: Any, knobs: Any) -> str:
+    def batches(self, state: State, knobs: Own) -> str:
         """How the next step's rows are drawn: `epochs`, `replacement`, or `whole` (all rows in their order)."""
         return getattr(knobs, "batches", "epochs" if hasattr(knobs, "batch_size") else "whole")
 
     def step(
-        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
-    ) -> tuple[Any, StepInfo]:
+        self, rng: np.random.Generator, state: State, target: Target, batch: np.ndarray, knobs: Own
+    ) -> tuple[State, StepInfo]:
         """One iteration."""
         raise NotImplementedError
 
-    def max_block(self, state: Any, knobs: Any, target: Target, rows: int) -> int:
+    def max_block(self, state: State, knobs: Own, target: Target, rows: int) -> int:
         """How many of the next steps `step_many` may be asked for, while `rows` of data are left to visit; 1: none."""
         return 1
 
     def step_many(
         self,
         rng: np.random.Generator,
-        state: Any,
+        state: State,
         target: Target,
         batches: np.ndarray,
         count: int,
-        knobs: Any,
+        knobs: Own,
         rows: int,
-    ) -> StepBlock | None:
+    ) -> StepBlock[State] | None:
         """The next `count` steps, with the bits that `step` would give one by one.
 
         `batches` (count, B, ...), or all data where the steps visit them `whole`. They are fewer where `rows` of data
@@ -156,11 +159,11 @@ class Method:
         """
         raise NotImplementedError
 
-    def density(self, state: Any, knobs: Any, target: Target) -> Density:
+    def density(self, state: State, knobs: Own, target: Target) -> Density:
         """The approximation q that a frame shows; a pure function of state and knobs."""
         raise NotImplementedError
 
-    def densities(self, state: Any, knobs: Any, target: Target) -> Mapping[str, Density]:
+    def densities(self, state: State, knobs: Own, target: Target) -> Mapping[str, Density]:
         """The densities that the state may be judged by, name -> q, the usual one first.
 
         A frame shows the one with the lowest TV: for draws of a chain the paper reports the better of a KDE and a
@@ -168,19 +171,19 @@ class Method:
         """
         return {"": self.density(state, knobs, target)}
 
-    def weighted(self, state: Any, knobs: Any) -> Points | None:
+    def weighted(self, state: State, knobs: Own) -> Points | None:
         """The points that count as its particles, with weights, where making a density of them costs more; or None."""
         return None
 
-    def components(self, state: Any, knobs: Any, target: Target) -> GaussianMixture | DiagonalDensity:
+    def components(self, state: State, knobs: Own, target: Target) -> GaussianMixture | DiagonalDensity:
         """Of a method that fits a mixture of Gaussians, the mixture: a picture shows each of them."""
         raise NotImplementedError
 
-    def chains(self, state: Any, knobs: Any) -> np.ndarray:
+    def chains(self, state: State, knobs: Own) -> np.ndarray:
         """Of a method whose family is chains, the judged draws of each, (C, n, d)."""
         raise NotImplementedError
 
-    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+    def trails(self, state: State, count: int) -> list[np.ndarray]:
         """Of a method whose family is chains, the last `count` draws of each, (n, d), the newest last."""
         raise NotImplementedError
 
@@ -188,21 +191,21 @@ class Method:
         """What the terms of a step add up to; None where it has none."""
         return (info.update or self.update) if info is not None and info.terms else None
 
-    def points(self, state: Any) -> np.ndarray:
+    def points(self, state: State) -> np.ndarray:
         """What the rows of a step's terms belong to, where they are after the step, (n, d).
 
         The particles; of chains the newest draw of each, of a density what the step moves, such as its mean.
         """
         return state.particles
 
-    def unfinished(self, state: Any, knobs: Any) -> str:
+    def unfinished(self, state: State, knobs: Own) -> str:
         """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is.
 
         A sentence, and up to its first colon a few words.
         """
         return ""
 
-    def caveat(self, state: Any, knobs: Any) -> str:
+    def caveat(self, state: State, knobs: Own) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.
 
         Up to its first colon it is short enough for a tile. Of weighted particles: that too few have any weight, or
@@ -218,7 +221,7 @@ class Method:
             return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
         return ""
 
-    def log_z(self, state: Any, knobs: Any, target: Target) -> float | None:
+    def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
         """Estimate of log Z of what the state stands for so far, in nats; None while there is none.
 
         Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
@@ -226,19 +229,19 @@ class Method:
         """
         return None
 
-    def log_z_above(self, state: Any, knobs: Any, target: Target) -> float | None:
+    def log_z_above(self, state: State, knobs: Own, target: Target) -> float | None:
         """An upper bound of log Z in the mean, in nats; None while there is none."""
         return None
 
-    def ended(self, state: Any, knobs: Any, target: Target) -> str:
+    def ended(self, state: State, knobs: Own, target: Target) -> str:
         """Why there is no next step, such as "one pass only"; "" while there is one."""
         return ""
 
 
-class BatchMethod(Method):
+class BatchMethod(Method[State, Own]):
     """A method with `BatchKnobs`: its batch is at most the data."""
 
-    def fitted(self, knobs: Any, target: Target) -> Any:
+    def fitted(self, knobs: Own, target: Target) -> Own:
         """`knobs` with a batch that is at most the data."""
         return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
 
@@ -247,7 +250,7 @@ class BatchMethod(Method):
         own = frozenset(BatchKnobs.specs()) & frozenset(self.Knobs.specs())
         return own if target.num_data == 1 else frozenset()
 
-    def check_pair(self, target: Target, knobs: Any) -> None:
+    def check_pair(self, target: Target, knobs: Own) -> None:
         """The batch must fit into the data. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.batch_size > target.num_data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -139,7 +139,12 @@ def tempered(log_weights: np.ndarray, power: float) -> np.ndarray:
 
 
 def m_pmc(
-    proposal: Proposal, particles: np.ndarray, log_weights: np.ndarray, shares: np.ndarray, knobs: Any, unit: np.ndarray
+    proposal: Proposal,
+    particles: np.ndarray,
+    log_weights: np.ndarray,
+    shares: np.ndarray,
+    knobs: AdaptiveISKnobs,
+    unit: np.ndarray,
 ) -> tuple[Proposal, float]:
     """One weighted step of EM (Cappe et al. 2008, Eq. 12-14), and the power of the weights that it used.
 
@@ -366,7 +371,7 @@ class AdaptiveIS(SmoothedMethod):
             Cost(len(batch) if asked else 0, len(batch) * asked), words, scalars=scalars, terms=terms
         )
 
-    def log_z(self, state: AdaptiveISState, knobs: Any, target: Target) -> float | None:
+    def log_z(self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target) -> float | None:
         """log of the mean weight of the last step's draws: the mean itself is unbiased for Z."""
         return None if np.isnan(state.log_evidence) else state.log_evidence
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -227,6 +227,13 @@ class SmoothingKnobs(MethodKnobs):
 BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
 
 
+class Weighted(Protocol):
+    """A state with weighted particles."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,)
+
+
 class SmoothedMethod(Method):
     """A method with `SmoothingKnobs`: its state has particles (m, d) and log weights (m,), and q is their KDE.
 
@@ -234,7 +241,7 @@ class SmoothedMethod(Method):
     """
 
     def density(
-        self, state: Any, knobs: SmoothingKnobs, target: Target
+        self, state: Weighted, knobs: SmoothingKnobs, target: Target
     ) -> KernelDensity | ShapedDensity | DiagonalDensity:
         """The weighted KDE before any resampling, by the rule of the knobs."""
         return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Never, TypeVar
 
 import numpy as np
 
@@ -86,10 +86,12 @@ class Update(NamedTuple):
     fresh: bool = False  # whether every step draws its points anew, whatever stood there before
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+Value = TypeVar("Value")
+State = TypeVar("State")  # of a method
+NOTHING: Mapping[str, Never] = MappingProxyType({})
 
 
-def _frozen(values: dict[str, Any]) -> Mapping[str, Any]:
+def _frozen(values: dict[str, Value]) -> Mapping[str, Value]:
     return MappingProxyType(values)
 
 
@@ -120,7 +122,7 @@ class ComputedTerms(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._known)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[dict], tuple[dict[str, np.ndarray]]]:
         return dict, (dict(self._known),)  # computed now: what computes them cannot be sent
 
     def __bool__(self) -> bool:
@@ -195,10 +197,10 @@ def events(**found: str) -> tuple[Event, ...]:
     return tuple(Event(kind, words) for kind, words in found.items() if words)
 
 
-class StepBlock(NamedTuple):
+class StepBlock(NamedTuple, Generic[State]):
     """Several steps done in one call."""
 
-    state: Any
+    state: State
     info: StepInfo  # of the last step
     steps: int
     cost: Cost  # of all of them

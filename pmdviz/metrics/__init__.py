@@ -8,9 +8,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from pmdviz.metrics.base import METRICS, Metric, applicable
+from pmdviz.metrics.base import METRICS, REGISTERED, Metric, applicable
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
+for _one in sorted(REGISTERED.values(), key=lambda one: (one.order, one.name)):
+    REGISTERED[_one.name] = REGISTERED.pop(_one.name)
 
 __all__ = ["METRICS", "Metric", "applicable"]

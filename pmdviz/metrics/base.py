@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,10 +16,20 @@ from pmdviz.targets import Target
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
+    from pmdviz.methods.step import MethodKnobs
+    from pmdviz.targets.exact import Reference
 
-METRICS: dict[str, Metric] = {}
+REGISTERED: dict[str, Metric] = {}  # by name: a metric enters by being made
+METRICS = MappingProxyType(REGISTERED)
 DASHED, DOTTED = (8, 3), (2, 3)  # of lines, as Bokeh has it
 STEP = 150_000  # nanoseconds of a method's step besides those of its data, by counts and never by a clock
+
+
+class Ancestry(Protocol):
+    """Which particles of iteration 0 those of a frame descend from."""
+
+    def number_alive(self, log_weights: np.ndarray) -> int:
+        """How many of them have descendants with any weight."""
 
 
 class Measurable(Protocol):
@@ -33,11 +44,11 @@ class Measurable(Protocol):
         """By which method."""
 
     @property
-    def state(self) -> Any:
+    def state(self) -> NamedTuple:
         """The method's state."""
 
     @property
-    def knobs(self) -> Any:
+    def knobs(self) -> MethodKnobs:
         """In force."""
 
     @property
@@ -61,11 +72,11 @@ class Measurable(Protocol):
         """Of p and q on a grid."""
 
     @property
-    def shift(self) -> Any:
+    def shift(self) -> NamedTuple | str:
         """How far importance weights move q, a `metrics.diagnostics.Shift`; the reason where there is no check."""
 
     @property
-    def reference(self) -> Any:
+    def reference(self) -> Reference | None:
         """The target's `Reference`, asked only where it has one."""
 
     @property
@@ -73,7 +84,7 @@ class Measurable(Protocol):
         """(1000, d) of q."""
 
     @property
-    def ancestry(self) -> Any:
+    def ancestry(self) -> Ancestry | None:
         """Which particles of iteration 0 those of now descend from, `number_alive` of them; None where unknown."""
 
     @property
@@ -81,6 +92,7 @@ class Measurable(Protocol):
         """The judged draws of each chain, (C, n, d), asked only of chains."""
 
 
+Look: TypeAlias = "str | bool | tuple[float, float] | Measure"  # of a metric in a picture
 Applies = Callable[[Target, Method], bool]
 
 
@@ -149,15 +161,13 @@ class Metric:
     limits: tuple[float, float] = (0.01, 100.0)
     fixed: bool = False
     colour: str = "exact"
-    dash: Any = "solid"
+    dash: str | tuple[int, int] = "solid"
     ranks: bool = True
     baseline: str = ""
     order: int = 1000
 
     def __post_init__(self) -> None:
-        METRICS[self.name] = self
-        for name in sorted(METRICS, key=lambda name: (METRICS[name].order, name)):
-            METRICS[name] = METRICS.pop(name)
+        REGISTERED[self.name] = self
 
     @property
     def label(self) -> str:
@@ -168,7 +178,7 @@ class Metric:
 Measure = Callable[[Measurable], float | None]
 
 
-def metric(name: str, title: str, unit: str, order: int, *where: Applies, about: str = "", **rest: Any) -> Callable:
+def metric(name: str, title: str, unit: str, order: int, *where: Applies, about: str = "", **rest: Look) -> Callable:
     """A function of a frame as a `Metric`; `where` it applies, and where it is traced. Its docstring says `about`."""
 
     def entered(measure: Measure) -> Measure:
@@ -180,7 +190,7 @@ def metric(name: str, title: str, unit: str, order: int, *where: Applies, about:
     return entered
 
 
-def on_axis(axis: str, axis_title: str = "", axis_label: str = "", **look: Any) -> Callable[[Measure], Measure]:
+def on_axis(axis: str, axis_title: str = "", axis_label: str = "", **look: Look) -> Callable[[Measure], Measure]:
     """How a metric is drawn; beneath `metric`."""
 
     def looking(measure: Measure) -> Measure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,11 +33,11 @@ BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell
 KEPT = 200
 
 Made = TypeVar("Made")
-_kept: dict[tuple, Any] = {}
+_kept: dict[tuple, object] = {}
 _lock = threading.Lock()
 
 
-def once(target: Target, what: object, make: Callable[[], Made]) -> Made:
+def once(target: Target, what: str | int, make: Callable[[], Made]) -> Made:
     """What is the same for every frame on the target, also as an object; others do not wait while it is made."""
     key = target.key, what
     found = _kept.get(key)

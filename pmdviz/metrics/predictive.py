@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from pmdviz.densities.density import Points
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method
-from pmdviz.methods.mcmc import Chain, scored_draws, states_of
+from pmdviz.methods.mcmc import Chain, ChainKnobs, scored_draws, states_of
 from pmdviz.metrics.base import DASHED, STEP, Applies, Measurable, metric, on_axis
 from pmdviz.targets import Target
 
@@ -67,7 +67,7 @@ def _weighted(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, Aver
     return points[alive], lambda values: np.einsum("n,n...->...", weights, values)
 
 
-def every_of(target: Target, knobs: Any) -> int:
+def every_of(target: Target, knobs: ChainKnobs) -> int:
     """Of how many draws of a chain one is asked, a power of 2: asking takes no longer than making them, by counts."""
     work = knobs.work_on(target)
     step = STEP + target.dim * (work.likelihoods + 3 * work.gradients)

@@ -6,12 +6,11 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from pmdviz.data.tables import tables_in
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.knobs import Knobs
-from pmdviz.targets.base import TARGETS, Target
+from pmdviz.knobs import Knobs, Value
+from pmdviz.targets.base import REGISTERED, TARGETS, Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.custom import offered as offered_targets
 
@@ -24,8 +23,8 @@ _ORDER = (
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
-for _name in sorted(TARGETS, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
-    TARGETS[_name] = TARGETS.pop(_name)
+for _name in sorted(REGISTERED, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
+    REGISTERED[_name] = REGISTERED.pop(_name)
 
 LARGE_TABLES = 500_000  # bytes of a person's own numbers
 
@@ -37,12 +36,12 @@ def find_target(name: str) -> type[Target]:
     return TARGETS[name]
 
 
-def make_target(name: str, /, **options: object) -> Target:
+def make_target(name: str, /, **options: Value) -> Target:
     """The built-in target `name` with `options`. Raises InputError for an unknown name or a bad option."""
     return find_target(name)(**options)
 
 
-def get_target(target: str | Target, options: Mapping[str, Any] | None = None) -> Target:
+def get_target(target: str | Target, options: Mapping[str, Value] | None = None) -> Target:
     """The target that a name with options, or a target that is made, stands for. Raises InputError."""
     if isinstance(target, str):
         target = offered_targets().get(target, target)

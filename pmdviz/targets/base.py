@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
-from pmdviz.knobs import Knobs, documented
+from pmdviz.knobs import Knobs, Raw, documented
 from pmdviz.targets.blocks import Conditionals, Documents
 from pmdviz.targets.exact import Box, Exact, Reference, has_density
 from pmdviz.targets.mass import Handle, find_modes
@@ -21,8 +22,10 @@ from pmdviz.targets.table_form import TableForm, as_source
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
+    from pmdviz.targets.enumeration import Enumeration
 
-TARGETS: dict[str, type[Target]] = {}
+REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
+TARGETS = MappingProxyType(REGISTERED)
 
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
 IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
@@ -127,18 +130,18 @@ class Target:
             if name in ("title", "about", "source"):
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
-            TARGETS[cls.name] = cls
+            REGISTERED[cls.name] = cls
             if "Options" in cls.__dict__:
                 cls.Options.kind_words = f"option of target {cls.name!r}:"
 
-    def __init__(self, /, **options: Any) -> None:
+    def __init__(self, /, **options: Raw) -> None:
         self.options = self.checked_options(options)
         self.tables = tables_in(self.options.as_dict().values())
         self.build()
         self._made()
 
     @classmethod
-    def checked_options(cls, options: Mapping[str, Any]) -> Knobs:
+    def checked_options(cls, options: Mapping[str, Raw]) -> Knobs:
         """The options as they come from outside, checked. Raises InputError.
 
         Those that say how many rows and inputs there are follow a table that is named, where nobody gives them.
@@ -166,11 +169,11 @@ class Target:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""
         raise NotImplementedError
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, np.ndarray | Knobs]:
         """What goes to another process: all but the reference, which is computed there when it is asked for."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_reference")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, np.ndarray | Knobs]) -> None:
         self.__dict__.update(state)
         self._made()
 
@@ -245,7 +248,7 @@ class Target:
         """The model in compiled code, a NamedTuple of numbers (`kernels.likelihoods`); None: chains ask in Python."""
         return None
 
-    def make_exact(self) -> Exact | None:
+    def make_exact(self) -> Exact | Enumeration | None:
         """The exact posterior of this target or None."""
         return None
 
@@ -386,7 +389,7 @@ class Target:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
 
-    def _not_given(self, *args: Any, **kwargs: Any) -> Any:
+    def _not_given(self, *args: Any, **kwargs: Any) -> Any:  # a checker lets any signature override it
         raise NotImplementedError
 
     # What subclasses give, each the part of the public method of its name that follows the checks.

@@ -107,7 +107,7 @@ def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tup
     return tuple(Block(", ".join(names[k] for k in group), tuple(group)) for group in numbers)
 
 
-def _whole(number: object) -> int:
+def _whole(number: float) -> int:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError
     return int(number)

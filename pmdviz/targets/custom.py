@@ -12,20 +12,21 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pmdviz.data.tables import as_array, first_nan
 from pmdviz.densities.chains import bulk_ess, rhat
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
+from pmdviz.files import Json
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from pmdviz.targets.enumeration import MAX_STATES, Enumeration
-from pmdviz.targets.exact import DrawsReference, GridExact
+from pmdviz.targets.exact import DrawsReference, Exact, GridExact, Reference
 from pmdviz.targets.mass import ENOUGH
 from pmdviz.targets.space import Discrete, Reals, Space
 
@@ -102,7 +103,7 @@ class CustomTarget(InBlocks, Target):
         reference_draws: np.ndarray | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
-        self._functions: dict[str, Callable[..., Any] | None] = {
+        self._functions: dict[str, Callable[..., ArrayLike] | None] = {
             "log_prior": log_prior,
             "log_likelihood": log_likelihood,
             "sample_prior": sample_prior,
@@ -146,7 +147,7 @@ class CustomTarget(InBlocks, Target):
         """Name, box, data, blocks and three values of log_joint."""
         found, groups = self.fingerprint, tuple(block.coordinates for block in self.blocks)
         judged = "" if self.judged_by is None else _digest(self.judged_by)
-        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]), groups, judged)
+        return ("custom", self.name, self.view_box, found["data_hash"], str(found["log_joint"]), groups, judged)
 
     def _blocks(self, groups: Sequence[Sequence[int]] | None) -> tuple[Block, ...]:
         """Those given, or each coordinate alone. Raises InputError."""
@@ -157,11 +158,11 @@ class CustomTarget(InBlocks, Target):
                              "grad_log_likelihood too, and no space of states")  # fmt: skip
         return checked_blocks(groups, self.parameter_names)
 
-    def make_reference(self) -> Any:
+    def make_reference(self) -> Reference | None:
         """The person's own draws, else the exact posterior where it can be computed."""
         return self.make_exact() if self.judged_by is None else DrawsReference(self.judged_by)
 
-    def make_exact(self) -> Any:
+    def make_exact(self) -> Exact | Enumeration | None:
         """By a grid sum in one and two dimensions, unless the data are too many for that."""
         if isinstance(self.space, Discrete):
             return Enumeration(self.space, self.log_joint) if self.space.num_states <= MAX_STATES else None
@@ -231,12 +232,12 @@ class CustomTarget(InBlocks, Target):
             raise TargetError(f"{role} must give shape ({len(theta)},) for {arguments}; it gave {values.shape}")
         return values
 
-    def _call(self, role: str, *arguments: Any) -> np.ndarray:
+    def _call(self, role: str, *arguments: np.random.Generator | np.ndarray | int) -> np.ndarray:
         function = self._functions[role]
         if function is None:
             raise InputError(f"target {self.name!r} was made without {role}")
         try:
-            values = np.array(function(*map(_shielded, arguments)))
+            values = np.array(function(*(_shielded(argument) for argument in arguments)))
             if values.dtype.kind == "f":
                 self._eps = max(self._eps, float(np.finfo(values.dtype).eps))
             real = None if np.iscomplexobj(values) else values.astype(np.float64, copy=False)
@@ -322,7 +323,7 @@ class CustomTarget(InBlocks, Target):
                 "one that is no sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
             )
 
-    def _fingerprint(self) -> dict[str, Any]:
+    def _fingerprint(self) -> dict[str, Json]:
         """What a recipe stores of this target: enough to say whether another one is the same."""
         points = self.sample_prior(np.random.default_rng(1), 3)
         blocks = {"blocks": [list(block.coordinates) for block in self.blocks]} if self._own_blocks else {}
@@ -342,7 +343,10 @@ def _digest(array: np.ndarray) -> str:
     return hashlib.sha256(octets.data).hexdigest()[:16]
 
 
-def _shielded(argument: Any) -> Any:
+Argument = np.random.Generator | np.ndarray | int
+
+
+def _shielded(argument: Argument) -> Argument:
     """An array as one that the person's function cannot write into; anything else as it is."""
     if not isinstance(argument, np.ndarray):
         return argument
@@ -351,7 +355,7 @@ def _shielded(argument: Any) -> Any:
     return view
 
 
-def _checked_name(name: object) -> str:
+def _checked_name(name: str) -> str:
     if not isinstance(name, str) or not name.isidentifier() or len(name) > 40:
         raise InputError(f"name must be a word of at most 40 letters, digits and underscores; given: {shown(name)}")
     if name in TARGETS:
@@ -359,7 +363,7 @@ def _checked_name(name: object) -> str:
     return name
 
 
-def _checked_space(space: Any, dim: Any) -> Space:
+def _checked_space(space: Space | None, dim: int | None) -> Space:
     if space is None:
         return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(_checked_dim(dim))])
     if not isinstance(space, Space):
@@ -369,19 +373,19 @@ def _checked_space(space: Any, dim: Any) -> Space:
     return space
 
 
-def _checked_dim(dim: object) -> int:
+def _checked_dim(dim: int | None) -> int:
     if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
         raise InputError(f"dim must be a whole number from 1 to 1,000; given: {shown(dim)}")
     return int(dim)
 
 
-def _checked_data(data: object) -> np.ndarray:
+def _checked_data(data: ArrayLike) -> np.ndarray:
     array = as_array(data)
     array.flags.writeable = False
     return array
 
 
-def _checked_draws(draws: object, dim: int) -> np.ndarray:
+def _checked_draws(draws: ArrayLike, dim: int) -> np.ndarray:
     """Draws (k, n, d) of chains; of one chain its pieces."""
     try:
         chains = np.array(draws, dtype=float)
@@ -412,7 +416,7 @@ def _check_agreement(chains: np.ndarray) -> None:
             raise InputError(f"reference_draws must have {said}. Run the chains for longer")
 
 
-def _checked_box(bounds: Any, dim: int) -> tuple[tuple[float, float], ...]:
+def _checked_box(bounds: Sequence[tuple[float, float]], dim: int) -> tuple[tuple[float, float], ...]:
     try:
         box = tuple((float(low), float(high)) for low, high in bounds)
     except (TypeError, ValueError):

@@ -339,4 +339,4 @@ class Handle(NamedTuple):
 
     name: str  # such as "first mode"
     at: tuple[float, float]
-    moved: Callable[[float, float], dict[str, Any]]
+    moved: Callable[[float, float], dict[str, float]]

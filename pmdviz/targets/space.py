@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pmdviz.errors import InputError, shown
 
@@ -35,7 +36,7 @@ class Space:
         """d, how many coordinates a point has."""
         return len(self.names)
 
-    def check(self, theta: Any) -> np.ndarray:
+    def check(self, theta: ArrayLike) -> np.ndarray:
         """`theta` as an array (m, d) of this space's points. Raises InputError."""
         try:
             if np.iscomplexobj(theta):  # NumPy would drop the imaginary part
@@ -84,7 +85,7 @@ class Discrete(Space):
         """How many points there are."""
         return len(self.values) ** self.dim
 
-    def check(self, theta: Any) -> np.ndarray:
+    def check(self, theta: ArrayLike) -> np.ndarray:
         """`theta` as an array (m, d) whose entries are all among the values. Raises InputError."""
         points = super().check(theta)
         known_ones = points == self.values[0]
@@ -116,7 +117,11 @@ class SimplexNames(Sequence[str]):
     def __len__(self) -> int:
         return self.num * self.size
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
         if isinstance(at, slice):
             return tuple(self[k] for k in range(*at.indices(len(self))))
         k, w = divmod(range(len(self))[at], self.size)
@@ -130,7 +135,7 @@ class Simplices(Space):
         self.num, self.size = num, size
         self.names = SimplexNames(num, size)
 
-    def check(self, theta: Any) -> np.ndarray:
+    def check(self, theta: ArrayLike) -> np.ndarray:
         """`theta` as an array (m, K W) of probabilities that sum to 1 in each distribution. Raises InputError."""
         points = super().check(theta)
         sums = points.reshape(-1, self.num, self.size).sum(axis=2)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from pmdviz.errors import InputError, InputWarning, shown, unknown
 from pmdviz.targets.space import numbered
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
     from pmdviz.knobs import KnobSpec
 
 OUTCOMES = {"": "no outcome", "number": "a number", "class": "one of two classes", "classes": "one of several classes"}
@@ -287,7 +290,10 @@ def _taken(cells: Cells, form: TableForm, called: str) -> Chosen:
     return found
 
 
-def as_source(data: Any, form: TableForm) -> str:
+Source: TypeAlias = "str | os.PathLike[str] | Table | pd.DataFrame | ArrayLike"  # data as they are given in Python
+
+
+def as_source(data: Source, form: TableForm) -> str:
     """What names data that are given in Python: a path, a table, a data frame or an array. Raises InputError.
 
     Of a data frame the columns have the roles that those of its CSV file would have; an array is taken as it is.
@@ -309,7 +315,9 @@ def as_source(data: Any, form: TableForm) -> str:
     return Pin(hold("given", columns, rows, ""))
 
 
-def table_of(source: Any, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool) -> Chosen:
+def table_of(
+    source: str | pd.DataFrame, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool
+) -> Chosen:
     """What is taken of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
     cells = cells_of(source) if is_frame(source) else cells_in(source)
     for name in (*(inputs or ()), *([outcome] if outcome else [])):

@@ -9,9 +9,8 @@ from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.optimisers import SCHEDULES
 from pmdviz.methods.particles import from_density, from_prior
-from pmdviz.methods.pmd import SINGLE_FROM, WARM_BATCH, rejuvenate
+from pmdviz.methods.pmd import SINGLE_FROM, WARM_BATCH, rejuvenate, scheduled
 from pmdviz.targets import make_target
 from tests.support.engine import CountingTarget, Unmeasured, drop, errors_from, knob_values
 from tests.support.tables import looped
@@ -142,7 +141,7 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
 )
 def test_theorem_6(t, delta, gradient_bound, smoothness, m, d, gamma):
     given = {"delta": delta, "gradient_bound": gradient_bound, "smoothness": smoothness, "schedule": "theorem6"}
-    assert SCHEDULES["theorem6"](t, PMD.Knobs.checked(given), m, d) == pytest.approx(gamma, rel=1e-14)
+    assert scheduled(t, PMD.Knobs.checked(given), m, d) == pytest.approx(gamma, rel=1e-14)
 
 
 # When particles are redrawn.

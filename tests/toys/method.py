@@ -6,7 +6,6 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import BatchMethod, checked_log_likelihood, read_only
-from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
     SmoothedMethod,
@@ -49,10 +48,11 @@ class ToyAverage(SmoothedMethod, BatchMethod):
     formula: log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N/B) log p(batch | θ)
     what_moves: Particles stay in place and change weight.
     source: ours
+    propagate: prior
+    reweight: likelihood (an average over the steps)
     """
 
     name = "toy_average"
-    grammar = Grammar(propagate="prior", reweight="likelihood (an average over the steps)")
     Knobs = ToyKnobs
     scalars = (*WEIGHTED, Scalar("toy_share", "toy share of the batch"))
     update = weight_update(

@@ -200,6 +200,7 @@ ACTS = {  # when a knob takes effect, in its explanation
     "at once": "immediately",
     "next step": "at the next step",
     "rejuvenation": "at the next step, with new particles",
+    "resampling": "at the next step, which resamples",
     "restart": "on restart",
 }
 

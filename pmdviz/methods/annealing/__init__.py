@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Points, effective_sample_size
+from pmdviz.densities.density import Density, Points, effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only, usual_rows
@@ -312,7 +312,7 @@ class Ladder(SmoothedMethod):
         """Discrete states will do as well as real coordinates."""
         return "" if isinstance(target.space, Discrete) else super().missing_in(target)
 
-    def move(self, rng: np.random.Generator, walkers: Walkers, at: Rung, knobs: Any) -> Moved:
+    def move(self, rng: np.random.Generator, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
         """A move of every walker that leaves the rung's density as it is."""
         return moved(rng, walkers, at, knobs.leaps, kept=0.0)
 
@@ -320,16 +320,16 @@ class Ladder(SmoothedMethod):
         """Whether the moves ask for gradients: where the target has them."""
         return has_gradient(target)
 
-    def wanted(self, target: Target, knobs: Any) -> float:
+    def wanted(self, target: Target, knobs: LadderKnobs) -> float:
         """Share of proposals to be accepted, which tuning leads to."""
         return wanted(target, self.by_gradient(target))
 
-    def fitted(self, knobs: Any, target: Target) -> Any:
+    def fitted(self, knobs: LadderKnobs, target: Target) -> LadderKnobs:
         """Without the way back where there are no exact draws to begin it from."""
         knobs = super().fitted(knobs, target)
         return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
 
-    def check_pair(self, target: Target, knobs: Any) -> None:
+    def check_pair(self, target: Target, knobs: LadderKnobs) -> None:
         """The way back begins with exact draws. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.sandwich and target.exact is None:
@@ -338,7 +338,7 @@ class Ladder(SmoothedMethod):
                 "leave it off, and the estimate of log Z has no upper bound beside it"
             )
 
-    def default_budget(self, target: Target, knobs: Any) -> int:
+    def default_budget(self, target: Target, knobs: LadderKnobs) -> int:
         """The whole ladder, and back where that is asked for; never less than other methods have."""
         rows = self.batch_size(None, knobs, target.num_data)
         ways = 2 if knobs.sandwich else 1
@@ -346,11 +346,11 @@ class Ladder(SmoothedMethod):
         walkers = 1.0 if target.data is not None else 1 + PILOTS / knobs.num_particles  # evaluations, of pilots too
         return max(usual_rows(target), math.ceil(walkers * rows))
 
-    def passes(self, target: Target, knobs: Any) -> int:
+    def passes(self, target: Target, knobs: LadderKnobs) -> int:
         """Over the rows of a step: how often they are asked for."""
         return passes(target, knobs.leaps, self.by_gradient(target))
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LadderState:
+    def init(self, rng: np.random.Generator, target: Target, knobs: LadderKnobs) -> LadderState:
         """m draws from the prior, and the pilots: β = 0."""
         m, rungs = knobs.num_particles, knobs.rungs()
         points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
@@ -363,14 +363,14 @@ class Ladder(SmoothedMethod):
             *read_only(np.zeros(len(rungs)), np.empty(0)), 0.0, 0,
         )  # fmt: skip
 
-    def ended(self, state: LadderState, knobs: Any, target: Target) -> str:
+    def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
         """At temperature 1, or after the way back."""
         if state.returning:
             return "temperature 0 reached again" if state.rung == 0 or not knobs.sandwich else ""
         return "temperature 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
 
     def step(
-        self, rng: np.random.Generator, state: LadderState, target: Target, batch: np.ndarray, knobs: Any
+        self, rng: np.random.Generator, state: LadderState, target: Target, batch: np.ndarray, knobs: LadderKnobs
     ) -> tuple[LadderState, StepInfo]:
         """One rung: the weights, then a move of every walker."""
         if not state.returning and state.rung == len(state.rungs) - 1:
@@ -409,29 +409,29 @@ class Ladder(SmoothedMethod):
         """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""
         return (beta - state.beta) * log_likelihood
 
-    def log_z(self, state: LadderState, knobs: Any, target: Target) -> float | None:
+    def log_z(self, state: LadderState, knobs: LadderKnobs, target: Target) -> float | None:
         """Of the highest rung reached; exp of it is unbiased."""
         highest = len(state.log_zs) - 1 if state.returning else state.rung
         return float(state.log_zs[highest]) if highest else None
 
-    def log_z_above(self, state: LadderState, knobs: Any, target: Target) -> float | None:
+    def log_z_above(self, state: LadderState, knobs: LadderKnobs, target: Target) -> float | None:
         """log Z at the walkers' rung by the way up, and from there on by the way back; at the end by the latter alone.
 
         Then it is an upper bound in the mean; None on the way up.
         """
         return float(state.log_zs[state.rung] - state.back_log_z) if state.returning else None
 
-    def density(self, state: LadderState, knobs: Any, target: Target) -> Any:
+    def density(self, state: LadderState, knobs: LadderKnobs, target: Target) -> Density:
         """A weighted KDE; of discrete states the weighted points."""
         if "reals" in target.offers:
             return super().density(state, knobs, target)
         return Points(state.particles, state.log_weights)
 
-    def unfinished(self, state: LadderState, knobs: Any) -> str:
+    def unfinished(self, state: LadderState, knobs: LadderKnobs) -> str:
         """That the temperature is below 1."""
         return on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
 
-    def caveat(self, state: LadderState, knobs: Any) -> str:
+    def caveat(self, state: LadderState, knobs: LadderKnobs) -> str:
         """That it is on the way, or that too few particles carry it."""
         return self.unfinished(state, knobs) or super().caveat(state, knobs)
 
@@ -441,7 +441,7 @@ def walkers_of(state: LadderState) -> Walkers:
     return Walkers(*(getattr(state, name) for name in Walkers._fields))
 
 
-def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: Any) -> LadderState:
+def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: LadderKnobs) -> LadderState:
     """The way back begins: as many exact draws as there are particles, at β = 1."""
     points = target.exact.sample(rng, len(state.particles))
     n, d = points.shape
@@ -463,7 +463,9 @@ def reweighted(state: LadderState, gained: np.ndarray, beta: float, way: int, ba
     return state._replace(log_weights=normalised(raised, state.particles, batch), log_zs=log_zs)
 
 
-def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: float, knobs: Any) -> LadderState:
+def settled(
+    state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: float, knobs: LadderKnobs
+) -> LadderState:
     """The state with its walkers moved, and the next rung's step by what the pilots accepted."""
     state = state._replace(**walkers._asdict())
     if not state.returning:
@@ -476,7 +478,7 @@ def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: 
     return state
 
 
-def _words(state: LadderState, accepted: np.ndarray, knobs: Any) -> str:
+def _words(state: LadderState, accepted: np.ndarray, knobs: LadderKnobs) -> str:
     m, ess = len(state.log_weights), effective_sample_size(state.log_weights)
     back = "independent draws back to " if state.returning else ""
     parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pmdviz.knobs import Choice, Real
@@ -157,7 +155,7 @@ class StochasticAIS(BatchMethod, Ladder):
         """Without data there are no batches."""
         return super().missing_in(target) or ("data to take batches of" if target.data is None else "")
 
-    def passes(self, target: Target, knobs: Any) -> int:
+    def passes(self, target: Target, knobs: LadderKnobs) -> int:
         """Besides the move's, those of the new batch where the walkers stand."""
         return super().passes(target, knobs) + (2 if {"reals", "gradient"} <= target.offers else 1)
 

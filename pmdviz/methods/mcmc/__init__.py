@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -46,11 +46,14 @@ class ChainState(Protocol):
     newer: np.ndarray  # (k, d) the last ones, k < BLOCK
     iteration: int
 
+    def _replace(self, **changes: np.ndarray | float) -> Self:
+        """As of a NamedTuple."""
+
 
 class Pool(NamedTuple):
     """Several chains in lock step."""
 
-    chains: tuple[Any, ...]  # their states
+    chains: tuple[ChainState, ...]
 
     @property
     def iteration(self) -> int:
@@ -58,7 +61,11 @@ class Pool(NamedTuple):
         return self.chains[0].iteration
 
 
-def states_of(state: Any) -> tuple[Any, ...]:
+OneChain = TypeVar("OneChain", bound=ChainState)
+OwnKnobs = TypeVar("OwnKnobs", bound=ChainKnobs)
+
+
+def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
     """The state of each chain of a run."""
     return state.chains if isinstance(state, Pool) else (state,)
 
@@ -81,7 +88,7 @@ def last_draws(state: ChainState, count: int) -> np.ndarray:
     return np.concatenate([state.older[max(len(state.older) - missing, 0) :], newer])
 
 
-def appended(state: Any, thetas: np.ndarray) -> Any:
+def appended(state: OneChain, thetas: np.ndarray) -> OneChain:
     """The state some iterations later, with thetas (k, d) as the new draws."""
     older, newer = state.older, np.concatenate([state.newer, thetas])
     full = len(newer) // BLOCK * BLOCK
@@ -101,27 +108,27 @@ def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.n
     raise TargetError(words, theta, rows_in_words(batch))
 
 
-def num_left_out(iteration: int, knobs: Any) -> int:
+def num_left_out(iteration: int, knobs: ChainKnobs) -> int:
     """Draws of the burn-in after so many iterations: a share of them leaves the last one in at least."""
     if knobs.burn_in >= 1:
         return int(knobs.burn_in)
     return max(0, min(int(knobs.burn_in * iteration), iteration - 1))
 
 
-def judged_draws(state: Any, knobs: Any) -> np.ndarray:
+def judged_draws(state: ChainState | Pool, knobs: ChainKnobs) -> np.ndarray:
     """The judged draws of all chains, one chain after the other, (n, d)."""
     parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
     return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
 
-def judged_draws_of(state: ChainState, knobs: Any) -> np.ndarray:
+def judged_draws_of(state: ChainState, knobs: ChainKnobs) -> np.ndarray:
     """The draws after the burn-in, thinned; before it is over all draws so far, the start among them. (n, d)."""
     draws = np.concatenate([state.older, state.newer])
     kept = draws[num_left_out(state.iteration, knobs) + 1 :: knobs.thinning]
     return kept if len(kept) else draws
 
 
-def scored_draws(state: ChainState, knobs: Any, every: int) -> tuple[int, np.ndarray]:
+def scored_draws(state: ChainState, knobs: ChainKnobs, every: int) -> tuple[int, np.ndarray]:
     """The judged draws of one chain whose number is a multiple of `every` thinned ones, (n, d), and the first one's.
 
     Numbers count these draws: as the chain grows the same ones come again. Where the burn-in ends, up to a 64th
@@ -139,7 +146,7 @@ def scored_draws(state: ChainState, knobs: Any, every: int) -> tuple[int, np.nda
     return first, np.concatenate([state.older[at[old]], state.newer[at[~old] - len(state.older)]])
 
 
-class Chain(Method):
+class Chain(Method[OneChain | Pool, OwnKnobs]):
     """A method whose state is the draws of a Markov chain; the judgement is that of Dai et al. 2016, Appendix H.1.
 
     Subclasses give `start` and `move`, the `init` and `step` of one chain.
@@ -149,28 +156,28 @@ class Chain(Method):
     counted, noun = "num_chains", "point"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
 
-    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+    def rows_per_draw(self, target: Target, knobs: OwnKnobs) -> float:
         """Data that a draw visits on average: the batch, or all."""
         return knobs.rows(target.num_data)
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+    def start(self, rng: np.random.Generator, target: Target, knobs: OwnKnobs) -> OneChain:
         """The state of one chain at iteration 0."""
         raise NotImplementedError
 
     def move(
-        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
-    ) -> tuple[Any, StepInfo]:
+        self, rng: np.random.Generator, state: OneChain, target: Target, batch: np.ndarray, knobs: OwnKnobs
+    ) -> tuple[OneChain, StepInfo]:
         """One iteration of one chain."""
         raise NotImplementedError
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+    def init(self, rng: np.random.Generator, target: Target, knobs: OwnKnobs) -> OneChain | Pool:
         """One chain, or a pool of them."""
         chains = tuple(self.start(rng, target, knobs) for _ in range(knobs.num_chains))
         return Pool(chains) if len(chains) > 1 else chains[0]
 
     def step(
-        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
-    ) -> tuple[Any, StepInfo]:
+        self, rng: np.random.Generator, state: OneChain | Pool, target: Target, batch: np.ndarray, knobs: OwnKnobs
+    ) -> tuple[OneChain | Pool, StepInfo]:
         """One iteration of each chain, on rows of its own or on all."""
         if not isinstance(state, Pool):
             return self.move(rng, state, target, batch, knobs)
@@ -180,7 +187,7 @@ class Chain(Method):
         states, infos = zip(*moved, strict=True)
         return Pool(states), pooled(infos)
 
-    def default_budget(self, target: Target, knobs: Any) -> int:
+    def default_budget(self, target: Target, knobs: OwnKnobs) -> int:
         """Enough for the burn-in and 400 judged draws, to two digits; with data never less than others have."""
         judged, left_out = USUAL_DRAWS * knobs.thinning, knobs.burn_in
         share = 0 < left_out < 1
@@ -188,30 +195,30 @@ class Chain(Method):
         rows = draws * self.rows_per_draw(target, knobs)
         return max(DEFAULT_BUDGET if target.data is not None else 1, int(float(f"{rows:.1e}")))
 
-    def chains(self, state: Any, knobs: Any) -> np.ndarray:
+    def chains(self, state: OneChain | Pool, knobs: OwnKnobs) -> np.ndarray:
         """The judged draws of each chain, (C, n, d)."""
         return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
 
-    def points(self, state: Any) -> np.ndarray:
+    def points(self, state: OneChain | Pool) -> np.ndarray:
         """Where each chain stands, (C, d)."""
         return np.stack([position(chain) for chain in states_of(state)])
 
-    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+    def trails(self, state: OneChain | Pool, count: int) -> list[np.ndarray]:
         """The last draws of each chain."""
         return [last_draws(chain, count) for chain in states_of(state)]
 
-    def weighted(self, state: Any, knobs: Any) -> Points:
+    def weighted(self, state: OneChain | Pool, knobs: OwnKnobs) -> Points:
         """The judged draws, which all count alike."""
         draws = judged_draws(state, knobs)
         return Points(draws, np.full(len(draws), -np.log(len(draws))))
 
-    def densities(self, state: Any, knobs: Any, target: Target) -> Mapping[str, Density]:
+    def densities(self, state: OneChain | Pool, knobs: OwnKnobs, target: Target) -> Mapping[str, Density]:
         """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
         if "reals" not in target.offers:
             return {"": self.weighted(state, knobs)}
         return Fits({name: partial(_fitted, fit, state, knobs, target.scale) for name, fit in FITS.items()})
 
-    def caveat(self, state: Any, knobs: Any) -> str:
+    def caveat(self, state: OneChain | Pool, knobs: OwnKnobs) -> str:
         """That a burn-in of so many draws is not over."""
         if state.iteration > knobs.burn_in or knobs.burn_in < 1:
             return ""
@@ -302,7 +309,7 @@ def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | Diagona
 FITS: dict[str, Callable[[np.ndarray, np.ndarray], Density]] = {"kde": kde_of, "gaussian": gaussian_of}
 
 
-def _fitted(fit: Callable[..., Density], state: Any, knobs: Any, scale: np.ndarray) -> Density:
+def _fitted(fit: Callable[..., Density], state: ChainState | Pool, knobs: ChainKnobs, scale: np.ndarray) -> Density:
     return fit(judged_draws(state, knobs), scale)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -317,27 +317,27 @@ class LeapfrogChain(Chain):
     requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 
-    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+    def lengths(self, uniforms: np.ndarray, knobs: LeapfrogKnobs) -> np.ndarray:
         """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
         raise NotImplementedError
 
-    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+    def rows_per_draw(self, target: Target, knobs: LeapfrogKnobs) -> float:
         """The gradients of a trajectory that has every length alike, and the density at its end."""
         return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
+    def start(self, rng: np.random.Generator, target: Target, knobs: LeapfrogKnobs) -> LeapfrogState:
         """A draw from the prior."""
         return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
 
     def move(
-        self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: Any
+        self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: LeapfrogKnobs
     ) -> tuple[LeapfrogState, StepInfo]:
         """One trajectory from a fresh momentum, accepted or rejected."""
         state, values, gradients = _known(state, target, batch)
         step_many = self._leapt(rng, state, target, batch, 1, knobs, 1, (values, gradients))
         return step_many.state, step_many.info
 
-    def max_block(self, state: LeapfrogState, knobs: Any, target: Target, rows: int) -> int:
+    def max_block(self, state: LeapfrogState, knobs: LeapfrogKnobs, target: Target, rows: int) -> int:
         """One of a pool, while the time step is tuned, at the start, and where the gradient is a Python function."""
         if (
             isinstance(state, Pool)
@@ -355,13 +355,13 @@ class LeapfrogChain(Chain):
         target: Target,
         batches: np.ndarray,
         count: int,
-        knobs: Any,
+        knobs: LeapfrogKnobs,
         rows: int,
     ) -> StepBlock:
         """Trajectories in one compiled call, until `rows` of data were visited."""
         return self._leapt(rng, state, target, batches, count, knobs, rows, (0, 0))
 
-    def _is_compiled(self, target: Target, knobs: Any) -> bool:
+    def _is_compiled(self, target: Target, knobs: LeapfrogKnobs) -> bool:
         """Whether trajectories are; a long one through many data is not: it could not be stopped."""
         return target.model is not None and knobs.longest * target.num_data <= LEAP_PAIRS
 
@@ -372,7 +372,7 @@ class LeapfrogChain(Chain):
         target: Target,
         data: np.ndarray,
         count: int,
-        knobs: Any,
+        knobs: LeapfrogKnobs,
         rows: int,
         asked: tuple[int, int],
     ) -> StepBlock:
@@ -406,7 +406,7 @@ class LeapfrogChain(Chain):
         return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
 
     def _drawn(
-        self, rng: np.random.Generator, count: int, dim: int, knobs: Any
+        self, rng: np.random.Generator, count: int, dim: int, knobs: LeapfrogKnobs
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lengths (T,), momenta (T, d) and the uniforms (T,) that decide, of the next T trajectories.
 
@@ -452,7 +452,7 @@ def _counted(
     return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
 
 
-def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: Any) -> dict[str, np.ndarray]:
+def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: np.ndarray | float) -> dict[str, np.ndarray]:
     """The trajectory, leapfrog step after leapfrog step."""
     points = positions(target, theta, *way)
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
@@ -513,7 +513,7 @@ class HMC(LeapfrogChain):
         Term("kinetic", "kinetic energy lost", "+ |p|^{2}/2 − |p′|^{2}/2"),
     )
 
-    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+    def lengths(self, uniforms: np.ndarray, knobs: LeapfrogKnobs) -> np.ndarray:
         """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
         return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)
 
@@ -552,6 +552,6 @@ class MALA(LeapfrogChain):
         Term("kinetic", "proposal", "+ log q(θ | θ′) − log q(θ′ | θ)"),
     )
 
-    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+    def lengths(self, uniforms: np.ndarray, knobs: LeapfrogKnobs) -> np.ndarray:
         """One."""
         return np.ones(len(uniforms), np.int64)

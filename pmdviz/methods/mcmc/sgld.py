@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,7 +107,7 @@ class SGLD(BatchMethod, Chain):
     scalars = (STEP_SIZE,)
     update = LANGEVIN
 
-    def batch_size(self, state: Any, knobs: SGLDKnobs, num_data: int) -> int:
+    def batch_size(self, state: SGLDState | Pool, knobs: SGLDKnobs, num_data: int) -> int:
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
 

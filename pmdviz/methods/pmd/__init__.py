@@ -13,7 +13,6 @@ from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.optimisers import GROWTHS, SCHEDULES
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     NUM_PARTICLES,
@@ -191,6 +190,20 @@ WARM_UPDATE = weight_update(
 )
 
 
+def scheduled(t: int, knobs: PMDKnobs, m: int, d: int) -> float:
+    """γ_t of step t = 1, 2, ... by the schedule of the knobs, with m particles in d dimensions.
+
+    `theorem6` is min(2 / (t + 1), Δ / (M m^(β / (d + 2 β)))): 1/Δ bounds the density from below on its support, M the
+    gradient's largest value, β is the Hölder smoothness (Dai et al. 2016, Theorem 6).
+    """
+    if knobs.schedule == "constant":
+        return knobs.step_size
+    if knobs.schedule == "decay":
+        return optimisers.decayed(t, knobs)
+    bound = knobs.gradient_bound * float(m) ** (knobs.smoothness / (d + 2 * knobs.smoothness))
+    return min(2.0 / (t + 1), knobs.delta / bound)
+
+
 class Step(NamedTuple):
     """Where a step leads."""
 
@@ -262,8 +275,15 @@ SINGLE_FROM = 4000
 
 
 def wanted_particles(t: int, knobs: PMDKnobs) -> int:
-    """m_t: how many particles are drawn for step t; the steps of a warm start's pass have as many as step 1."""
-    return GROWTHS[knobs.growth](max(t, 1), knobs)
+    """m_t: how many particles are drawn for step t; the steps of a warm start's pass have as many as step 1.
+
+    m, or m t^ρ up to the maximum (Theorem 6 of Dai et al. 2016 reaches KL = O(1/T) with ρ = 2 + d/β), or m up to t₀ and
+    then the maximum (the closing remark of section 3).
+    """
+    t, m = max(t, 1), knobs.num_particles
+    if knobs.growth == "power":
+        return int(min(float(knobs.most_particles), round(m * float(t) ** knobs.growth_exponent)))
+    return knobs.most_particles if knobs.growth == "jump" and t > knobs.until else m
 
 
 def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
@@ -390,7 +410,7 @@ class PMD(SmoothedMethod, BatchMethod):
         if warm:
             done = bayes_step(state, scaled, knobs.step_limit)
         else:
-            gamma = SCHEDULES[knobs.schedule](state.next_step, knobs, *state.particles.shape)
+            gamma = scheduled(state.next_step, knobs, *state.particles.shape)
             scaled = target.num_data / len(batch) * scaled
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
         after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)

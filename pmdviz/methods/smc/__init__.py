@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -55,29 +55,39 @@ class OnePassState(NamedTuple):
     log_z: float  # estimate of log p(data seen), nats
 
 
-class Once(BatchMethod):
+class Seen(Protocol):
+    """A state that says how many data were `seen`."""
+
+    seen: int
+
+
+SeenState = TypeVar("SeenState", bound=Seen)
+OwnKnobs = TypeVar("OwnKnobs", bound=MethodKnobs)
+
+
+class Once(BatchMethod[SeenState, OwnKnobs]):
     """A method that visits every datum once; its state says how many have been `seen`."""
 
     budget_words = "one pass over the data"
 
-    def default_budget(self, target: Target, knobs: Any) -> int:
+    def default_budget(self, target: Target, knobs: OwnKnobs) -> int:
         """The one pass; never less than other methods have."""
         return max(usual_rows(target), target.num_data)
 
-    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+    def batch_size(self, state: SeenState, knobs: OwnKnobs, num_data: int) -> int:
         """B, and at last what is left."""
         return min(knobs.batch_size, num_data - state.seen)
 
-    def batches(self, state: Any, knobs: Any) -> str:
+    def batches(self, state: SeenState, knobs: OwnKnobs) -> str:
         """Always one pass: there is no second one to draw from."""
         return "epochs"
 
-    def ended(self, state: Any, knobs: Any, target: Target) -> str:
+    def ended(self, state: SeenState, knobs: OwnKnobs, target: Target) -> str:
         """After the pass there is nothing more to do, whatever the budget."""
         return "one pass only" if state.seen >= target.num_data else ""
 
 
-class OnePass(SmoothedMethod, Once):
+class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
     """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta).
 
     log p(batch | data before it) is estimated by the log of the weighted mean of p(batch | theta), and log Z is the sum
@@ -95,20 +105,20 @@ class OnePass(SmoothedMethod, Once):
         ),
     )
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> OnePassState:
+    def init(self, rng: np.random.Generator, target: Target, knobs: OwnKnobs) -> OnePassState:
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
         return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0, 0.0)
 
     def renewed(
-        self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any
+        self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: OwnKnobs
     ) -> tuple[OnePassState, str, np.ndarray | None]:
         """The state that the step starts from; where particles were redrawn why ("" elsewhere), and their parents."""
         return state, "", None
 
     def step(
-        self, rng: np.random.Generator, state: OnePassState, target: Target, batch: np.ndarray, knobs: Any
+        self, rng: np.random.Generator, state: OnePassState, target: Target, batch: np.ndarray, knobs: OwnKnobs
     ) -> tuple[OnePassState, StepInfo]:
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
@@ -132,11 +142,11 @@ class OnePass(SmoothedMethod, Once):
             parents=parents,
         )
 
-    def log_z(self, state: OnePassState, knobs: Any, target: Target) -> float | None:
+    def log_z(self, state: OnePassState, knobs: OwnKnobs, target: Target) -> float | None:
         """Of the data seen."""
         return state.log_z if state.seen else None
 
-    def caveat(self, state: OnePassState, knobs: Any) -> str:
+    def caveat(self, state: OnePassState, knobs: OwnKnobs) -> str:
         """That too few particles carry the posterior, or once did."""
         return super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
 
@@ -165,7 +175,7 @@ class SMCKnobs(SmoothingKnobs):
         West 2001).
     """
 
-    num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
+    num_particles = NUM_PARTICLES.at(1500, acts="resampling")
     batch_size = BATCH_SIZE.at(10)
     ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
     jitter_rule = Choice("local", {rule: KERNELS[rule] for rule in RULES}, "Jitter rule")

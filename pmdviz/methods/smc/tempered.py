@@ -52,7 +52,7 @@ class TemperingKnobs(SmoothingKnobs):
     move_scale: Length of the proposed moves, relative to the optimum for a Gaussian.
     """
 
-    num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
+    num_particles = NUM_PARTICLES.at(1500, acts="resampling")
     ladder = Choice("adaptive", {"adaptive": "adaptive", "fixed": "fixed in advance"}, "Temperatures")
     ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
     num_temperatures = Whole(10, (1, 1000), (1, 50), "Number of temperatures K", only_if=("ladder", "fixed"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -149,7 +149,15 @@ GIVEN_WIDTH = Real(
 )
 
 
-def squared_width(particles: np.ndarray, knobs: Any, target: Target) -> float:
+class WidthKnobs(Protocol):
+    """Knobs that say how wide a kernel is."""
+
+    length_scale_rule: str
+    length_scale: float
+    median: str
+
+
+def squared_width(particles: np.ndarray, knobs: WidthKnobs, target: Target) -> float:
     """h of a kernel of |x - y|^2 / h, in squared units of theta, by `knobs.length_scale_rule`.
 
     `liu_wang`: med^2 / log(m + 1), the kernel at the median distance is then 1 / (m + 1) (Liu, Wang 2016, section 5).

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -374,7 +373,7 @@ class DiscreteGFSVGD(BatchMethod):
         knobs: DiscreteGFSVGDKnobs,
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
-        moved = _moved(state, target, batch, SimpleNamespace(**knobs.as_dict()))
+        moved = _moved(state, target, batch, knobs)
         return moved.state, told(state, moved, target, len(batch), knobs)
 
     def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
@@ -394,7 +393,7 @@ class DiscreteGFSVGD(BatchMethod):
         rows: int,
     ) -> StepBlock | None:
         """Steps of which only the last one tells anything; fewer where the target fails."""
-        turned, before, moved, made = SimpleNamespace(**knobs.as_dict()), state, None, 0
+        turned, before, moved, made = knobs, state, None, 0
         for batch in batches:
             now = state if moved is None else moved.state
             try:
@@ -447,8 +446,8 @@ class Moved(NamedTuple):
     terms: ComputedTerms
 
 
-def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs: Any) -> Moved:
-    """A step; `knobs` are plain attributes, as `param` takes its time over each look at one."""
+def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> Moved:
+    """A step along the weighted force."""
     t, x = state.iteration + 1, state.latent
     log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
     log_w = WEIGHTINGS[knobs.weighting](log_ratio)

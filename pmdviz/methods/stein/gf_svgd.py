@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -140,28 +140,28 @@ def log_density_and_score(rho: Surrogate, points: np.ndarray) -> tuple[np.ndarra
     return rho.log_density(points), rho.score(points)
 
 
-def _of_density(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> KernelSurrogate:
+def _of_density(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
     return KernelSurrogate(x, log_p - log_p.max(), surrogate_width(x, knobs.surrogate_width, target))
 
 
-def _of_kernels(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> KernelSurrogate:
+def _of_kernels(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
     return KernelSurrogate(x, np.zeros(len(x)), surrogate_width(x, knobs.surrogate_width, target))
 
 
-def _of_moments(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> GaussianSurrogate:
+def _of_moments(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
     equal = np.full(len(x), 1 / len(x))
     spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + CLOSEST)
     return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
 
 
-def _gaussian(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> GaussianSurrogate:
+def _gaussian(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
     return GaussianSurrogate(
         np.full(target.dim, knobs.surrogate_mean), np.diag((knobs.surrogate_sd * target.scale) ** 2)
     )
 
 
 # name -> (particles (m, d), log p there (m,), knobs, target) -> rho
-SURROGATES: dict[str, Callable[[np.ndarray, np.ndarray, Any, Target], Surrogate]] = {
+SURROGATES: dict[str, Callable[[np.ndarray, np.ndarray, GFSVGDKnobs, Target], Surrogate]] = {
     MOMENTS: _of_moments,
     GAUSSIAN: _gaussian,
     PRIOR: lambda x, log_p, knobs, target: PriorSurrogate(target),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class AnnealedFlowKnobs(MethodKnobs):
     steps_per_temperature = Whole(1, (1, 100_000), (1, 50), "Steps per temperature", only_if=("annealing", "on"))
 
 
-def temperature(iteration: int, knobs: Any) -> float:
+def temperature(iteration: int, knobs: AnnealedFlowKnobs) -> float:
     """beta of the step after so many: ((1 + floor(iteration / m)) / K)^p, at most 1; 1 without annealing."""
     if knobs.annealing == "off":
         return 1.0

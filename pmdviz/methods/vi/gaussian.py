@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -158,8 +158,11 @@ def grown(curvature: np.ndarray, rho: float) -> np.ndarray:
     return 1 + rho * curvature + 0.5 * np.minimum(rho * curvature, 0.0) ** 2
 
 
+Fitted = TypeVar("Fitted", "SVIState", "GaussianVBState")
+
+
 @one_blas_thread
-def natural_step(state: Any, slope: np.ndarray, inner: np.ndarray, rho: float) -> Any:
+def natural_step(state: Fitted, slope: np.ndarray, inner: np.ndarray, rho: float) -> Fitted:
     """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
     The quadratic term keeps the precision positive whatever the noise (Lin, Schmidt, Khan 2020, Eq. 9-10); where the
@@ -318,7 +321,7 @@ class GaussianVB(BatchMethod):
         """Two thousand steps."""
         return USUAL_STEPS * knobs.rows(target.num_data)
 
-    def fitted(self, knobs: Any, target: Target) -> Any:
+    def fitted(self, knobs: GaussianVBKnobs, target: Target) -> GaussianVBKnobs:
         """Independent coordinates where there are too many for a full covariance."""
         knobs = super().fitted(knobs, target)
         return knobs.changed({"shape": "diagonal"}) if target.dim > MOST_FULL else knobs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,7 +101,12 @@ def maximised(
     return z, _lbfgs(widths, np.clip(log_widths, *bounds), iterations, [bounds] * K)
 
 
-def _lbfgs(objective: Any, start: np.ndarray, iterations: int, bounds: Any = None) -> np.ndarray:
+def _lbfgs(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    iterations: int,
+    bounds: list[tuple[float, float]] | None = None,
+) -> np.ndarray:
     from scipy.optimize import minimize  # at run time: SciPy is no dependency, and slow to import
 
     found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
