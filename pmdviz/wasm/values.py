@@ -16,6 +16,7 @@ import numpy as np
 from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
+from pmdviz.targets.table_form import SIMULATED
 from pmdviz.wasm.files import FOLDER, MODULE, NAMES
 
 SCRIPTS = ("host", "random", "densities", "targets", "methods", "chains", "session")  # in this order
@@ -110,7 +111,7 @@ def target_value(target: Target) -> dict[str, Any]:
         "prior_sd": float(target.prior_sd),
         "q0_mean": float(getattr(target, "q0_mean", 0.0)),
         "data": None if target.data is None else array(target.data),
-        "own_data": options.get("data", "simulated") != "simulated",
+        "own_data": options.get("data", SIMULATED) != SIMULATED,
         "given": getattr(_Targets, target.name)(target),
         "view_box": array(target.view_box),
         "exact": known,
