@@ -10,8 +10,9 @@ from typing import Any
 
 import jinja2
 
-from pmdviz.engine.run import Run
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.export.films import Film, RaceFilm
 from pmdviz.files import script_json
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.methods import METHODS
@@ -20,6 +21,7 @@ from pmdviz.targets import Target
 from pmdviz.wasm import values
 from pmdviz.wasm.files import FOLDER
 
+MOST = 2  # methods of a page
 SLIDERS = ("whole", "real", "choice", "flag")
 DATA_OPTIONS = {  # of which the page simulates data again
     "mixture": ("theta1", "theta2", "num_data", "sigma_x", "p", "data_seed"),
@@ -29,17 +31,27 @@ DATA_OPTIONS = {  # of which the page simulates data again
 }
 
 
-def live_page(run: Run, compare: str = "") -> str:
-    """The page as a text. Raises InputError where the method or the target cannot run in a page."""
-    for method in filter(None, (run.recipe.method, compare)):
-        if why := values.why_not_live(run.target, method):
+def live_page(film: Film | RaceFilm) -> str:
+    """The page of a run or a race as a text. Raises InputError where a method or the target cannot run in a page."""
+    recipes, target = recipes_of(film), (film.run if isinstance(film, Film) else film.result).target
+    for recipe in recipes:
+        if why := values.why_not_live(target, recipe.method):
             raise InputError(f"{why}; without live=True the page is a recording")
-    page = values.script("draw", "page")
-    css = (FOLDER / "live.css").read_text("utf-8")
+    known = film.run.final.metrics if isinstance(film, Film) else {}
+    page, css = values.script("draw", "page"), (FOLDER / "live.css").read_text("utf-8")
+    given, driver = script_json(lab(target, known, *recipes)), values.script("worker")
     template = jinja2.Template((FOLDER / "live.html").read_text("utf-8"))
-    return template.render(
-        policy=policy(page, css), css=css, page=page, driver=values.script("worker"), lab=script_json(lab(run, compare))
-    )
+    return template.render(policy=policy(page, css), css=css, page=page, driver=driver, lab=given)
+
+
+def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
+    """The recipe of a run, or the two of a race. Raises InputError where a race has others."""
+    if isinstance(film, Film):
+        return [film.run.recipe]
+    race, entrants = film.result.recipe, film.result.entrants
+    if len({one.method for one in entrants}) != len(entrants) or len(entrants) > MOST:
+        raise InputError(f"a live page has one method, or {MOST} different ones; given: {', '.join(film.labels)}")
+    return [one.recipe(film.result.target, film.seed, race.budget, race.budget_unit) for one in entrants]
 
 
 def policy(script: str, css: str) -> str:
@@ -52,22 +64,20 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def lab(run: Run, compare: str = "") -> dict[str, Any]:
-    """All that the page is given."""
-    recipe, target, last = run.recipe, run.target, run.frames[-1]
-    metrics, kernels = last.metrics, values.kernels()
+def lab(target: Target, metrics: Mapping[str, Any], recipe: Recipe, other: Recipe | None = None) -> dict[str, Any]:
+    """All that the page is given: of a second run its method and settings."""
+    kernels, methods, value = values.kernels(), methods_value(target), values.target_value(target)
+    if other is not None:
+        methods[other.method]["knobs"] = values.settings_value(other.start_knobs())
     floor = {"tv": metrics.get("floor_tv"), "kl": metrics.get("floor_kl")}
+    simulated = () if value["own_data"] else DATA_OPTIONS.get(target.name, ())
     return {
         "module": kernels["module"],
         "declared": json.loads(kernels["declared"]),
-        "target": values.target_value(target),
-        "options": [
-            spec_value(spec)
-            for name, spec in target.options.specs().items()
-            if name in DATA_OPTIONS.get(target.name, ()) and not values.target_value(target)["own_data"]
-        ],
+        "target": value,
+        "options": [spec_value(spec) for name, spec in target.options.specs().items() if name in simulated],
         "method": recipe.method,
-        "methods": methods_value(target),
+        "methods": methods,
         "knobs": values.settings_value(recipe.start_knobs()),
         "planned": [
             {"iteration": at, "knobs": dict(recipe.values_at(at))} for at in sorted(_changed_at(recipe.to_dict()))
@@ -77,13 +87,13 @@ def lab(run: Run, compare: str = "") -> dict[str, Any]:
         "unit": "observations" if target.data is not None else "evaluations",
         "recipe": recipe.to_dict(),
         "floor": floor if floor["tv"] is not None else None,
-        "compare": compare,
+        "compare": other.method if other else "",
         "colours": {"light": colours(False), "dark": colours(True)},
     }
 
 
 def _changed_at(recipe: Mapping[str, Any]) -> set[int]:
-    return {int(change["iteration"]) for change in recipe.get("changes", [])}
+    return {int(at) for at, _ in recipe.get("changes", [])}
 
 
 def methods_value(target: Target) -> dict[str, Any]:

@@ -18,7 +18,8 @@ function pen(canvas) {
   return {ink, width, height}
 }
 
-function roundNumbers(low, high, count = 6) {
+function roundNumbers(low, high, room) {
+  const count = Math.max(2, Math.min(6, Math.floor(room)))
   const power = 10 ** Math.floor(Math.log10((high - low) / count))
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => (high - low) / s <= count + 1)
   const out = []
@@ -35,12 +36,12 @@ function axes({ink, width, height}, [xLow, xHigh], [yLow, yHigh], labels, colour
   ink.strokeStyle = colours.grid
   ink.fillStyle = colours.text
   ink.textAlign = "center"
-  for (const tick of roundNumbers(xLow, xHigh)) {
+  for (const tick of roundNumbers(xLow, xHigh, wide / 60)) {
     line(ink, [[x(tick), top], [x(tick), top + high]])
     ink.fillText(number(tick), x(tick), top + high + 14)
   }
   ink.textAlign = "right"
-  for (const tick of roundNumbers(yLow, yHigh)) {
+  for (const tick of roundNumbers(yLow, yHigh, high / 40)) {
     line(ink, [[left, y(tick)], [left + wide, y(tick)]])
     ink.fillText(number(tick), left - 5, y(tick) + 4)
   }
@@ -107,7 +108,7 @@ function particles(ink, {x, y, weights}, map, colours) {
   ink.globalAlpha = alpha
   ink.beginPath()
   for (let i = 0; i < x.length; i++) {
-    const radius = Math.min(9, Math.sqrt(weights[i] * x.length * share / Math.PI) / 1.6)
+    const radius = Math.min(9, Math.sqrt(weights[i] * x.length * share / Math.PI) / 1.1)
     if (radius < 0.3) continue
     const px = map.x(x[i]), py = map.y(y[i])
     ink.moveTo(px + radius, py)

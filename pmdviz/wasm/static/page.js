@@ -63,8 +63,14 @@ class Run {
     this.map = drawStage(this.canvas, this.frame, this.kept, given.target.names, {...colours, belief: colours.entrants[this.place]}, handles)
     this.caption.textContent = runs.length > 1 ? `${this.title}: ${statusOf(this)}` : ""
     this.canvas.setAttribute("aria-label", `${this.title}, ${statusOf(this)}`)
-    if (this.fresh) this.ask("drawn")
-    this.fresh = false
+    if (this.fresh && !this.ahead) {
+      this.ask("drawn")
+      this.fresh = false
+    }
+  }
+  /** Whether another run of a comparison has used fewer observations, and will go on. */
+  get ahead() {
+    return playing && runs.some((run) => run !== this && !run.frame.ended && run.frame.visited < this.frame.visited)
   }
   /** Drag a mode: its data are simulated again where it is let go. */
   draggable() {
@@ -195,7 +201,7 @@ function compare(method) {
 /** The Python that continues the run. */
 function python() {
   const {frame} = runs[0], recipe = {...given.recipe, seed: frame.seed, target_options: frame.options, knobs: frame.start,
-    changes: frame.changes, budget: Math.max(given.budget, frame.visited)}
+    changes: frame.changes.map(({iteration, knobs}) => [iteration, knobs]), budget: Math.max(given.budget, frame.visited)}
   const lines = ["import pmdviz", "", `recipe = pmdviz.Recipe.from_json(r'''${JSON.stringify(recipe)}''')`,
     "session = pmdviz.Session(recipe)", `session.advance(${frame.iteration})  # where the page was`, "run = session.run"]
   return lines.join("\n") + "\n"

@@ -14,6 +14,7 @@ function open({target, method, knobs, seed, planned, floor: known}) {
   exact = made.box ? new Exact(made) : null
   floor = known && {...known, done: FLOOR_SETS}
   show()
+  baseline(++again)
 }
 
 /** Particles of the picture, and how heavy each is. */
