@@ -6,9 +6,8 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from string import Template
 from typing import Any
-
-import jinja2
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
@@ -40,8 +39,8 @@ def live_page(film: Film | RaceFilm) -> str:
     known = film.run.final.metrics if isinstance(film, Film) else {}
     page, css = values.script("draw", "page"), (FOLDER / "live.css").read_text("utf-8")
     given, driver = script_json(lab(target, known, *recipes)), values.script("worker")
-    template = jinja2.Template((FOLDER / "live.html").read_text("utf-8"))
-    return template.render(policy=policy(page, css), css=css, page=page, driver=driver, lab=given)
+    template = Template((FOLDER / "live.html").read_text("utf-8"))
+    return template.substitute(policy=policy(page, css), css=css, page=page, driver=driver, lab=given)
 
 
 def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
