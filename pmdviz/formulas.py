@@ -122,10 +122,11 @@ class Formula:
             raise InputError(f"a formula has at most {LONGEST} characters, written with * and **; this one {len(text)}")
         object.__setattr__(self, "text", text)
         _check_numbers(self.text)
-        _check(self._tree, self.text, 0)
+        _check(self.tree, self.text, 0)
 
     @cached_property
-    def _tree(self) -> ast.expr:
+    def tree(self) -> ast.expr:
+        """What was parsed; a page interprets the same tree."""
         try:
             return ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
@@ -136,14 +137,14 @@ class Formula:
     @cached_property
     def dim(self) -> int:
         """2 where y is in it, else 1."""
-        names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
         return 2 if "y" in names else 1
 
     def value(self, points: np.ndarray) -> np.ndarray:
         """(m, d) -> (m,); NaN where it is undefined."""
         columns = {name: Dual(column, (None,) * self.dim) for name, column in self._columns(points)}
         with np.errstate(all="ignore"):
-            return _computed(self._tree, columns, self.dim).value + np.zeros(len(points))
+            return _computed(self.tree, columns, self.dim).value + np.zeros(len(points))
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """(m, d) -> (m, d)."""
@@ -157,7 +158,7 @@ class Formula:
             for k, (name, column) in enumerate(self._columns(points))
         }
         with np.errstate(all="ignore"):
-            found = _computed(self._tree, columns, self.dim)
+            found = _computed(self.tree, columns, self.dim)
             return found.value + zeros, np.column_stack([zeros if s is None else s + zeros for s in found.slopes])
 
     def _columns(self, points: np.ndarray) -> list[tuple[str, np.ndarray]]:

@@ -89,6 +89,10 @@ class Look(Knobs):
         label="Table",
         doc="What the table holds.",
     )
+    live = _flag(
+        False, label="Live",
+        doc="The page runs the method itself, without Python or a server: it begins with this run and goes on.",
+    )  # fmt: skip
     whole = _flag(
         False, label="Whole recipe",
         doc="The whole recipe, to the end of its budget with all its changes; else the run as it stands.",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.export.films import Film, RaceFilm, Scene
+from pmdviz.export.live import live_page
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
 from pmdviz.export.pictures import race_traces_of, stage_of, tiles_of, traces_of
 from pmdviz.export.writers import MEGABYTE, Job, Writer
@@ -263,12 +264,16 @@ def _forecast(look: Look, frames: int, dots: int) -> float:
 
 
 def _write(job: Job) -> None:
+    if job.film.look.live:
+        job.path.write_text(live_page(job.film), encoding="utf-8")
+        return
     page = RacePage if isinstance(job.film, RaceFilm) else Page
     job.path.write_text(page(job.film, job.scenes()).html(), encoding="utf-8")
 
 
 HTML = Writer(
-    ".html", "a player in one file, for any browser, without internet", (*STAGE_OPTIONS, "inside", *FILM_OPTIONS),
+    ".html", "a player in one file, for any browser, without internet",
+    (*STAGE_OPTIONS, "inside", *FILM_OPTIONS, "live"),
     _write,
     forecast=_forecast,
 )  # fmt: skip

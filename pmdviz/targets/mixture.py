@@ -187,7 +187,7 @@ class Gmm(InBlocks, WithoutData):
         self.weights = np.full(o.num_components, 1 / o.num_components)
         if o.weights == "random":
             self.weights = rng.dirichlet(np.ones(o.num_components))
-        self._log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny))
+        self.log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny))
         reach = VIEW_SDS * o.variance**0.5
         self.start_from(o.q0_mean, o.q0_sd, self.means.min(axis=0) - reach, self.means.max(axis=0) + reach)
 
@@ -206,10 +206,10 @@ class Gmm(InBlocks, WithoutData):
         return GaussianMixtureExact(self.weights, self.means, self.options.variance * np.eye(self.dim))
 
     def _log_p(self, theta: np.ndarray) -> np.ndarray:
-        return gaussian_mixture_log_density(theta, self.means, self._log_weights, self.options.variance)
+        return gaussian_mixture_log_density(theta, self.means, self.log_weights, self.options.variance)
 
     def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
-        return gaussian_mixture_grad_log_density(theta, self.means, self._log_weights, self.options.variance)
+        return gaussian_mixture_grad_log_density(theta, self.means, self.log_weights, self.options.variance)
 
 
 # A Gaussian mixture bent along a parabola: a banana whose density, moments and draws are known exactly.
@@ -250,7 +250,7 @@ class WarpedGmm(WithoutData):
     def build(self) -> None:
         """Nothing is drawn."""
         o, self.dim, self.parameter_names = self.options, 2, ("x₁", "x₂")
-        self._log_weights = np.full(len(MEANS), -np.log(len(MEANS)))
+        self.means, self.log_weights = MEANS, np.full(len(MEANS), -np.log(len(MEANS)))
         self.start_from(o.q0_mean, o.q0_sd, *_corners(o.curvature, WARPED_GMM_VIEW_SDS * o.variance**0.5))
 
     def make_exact(self) -> WarpedExact:
@@ -258,11 +258,11 @@ class WarpedGmm(WithoutData):
         return WarpedExact(self)
 
     def _log_p(self, theta: np.ndarray) -> np.ndarray:
-        return gaussian_mixture_log_density(self._unbent(theta), MEANS, self._log_weights, self.options.variance)
+        return gaussian_mixture_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
 
     def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
         """(g_1 - 2 c x_1 g_2, g_2) with g the mixture's gradient at z(x)."""
-        found = gaussian_mixture_grad_log_density(self._unbent(theta), MEANS, self._log_weights, self.options.variance)
+        found = gaussian_mixture_grad_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
         found[:, 0] -= 2 * self.options.curvature * theta[:, 0] * found[:, 1]
         return found
 

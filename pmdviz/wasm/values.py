@@ -7,7 +7,6 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
+from pmdviz.targets.table_form import SIMULATED
 from pmdviz.wasm.files import FOLDER, MODULE, NAMES
 
 SCRIPTS = ("host", "random", "densities", "targets", "methods", "chains", "session")  # in this order
@@ -53,27 +53,13 @@ def number(value: Any) -> Any:
     return value
 
 
-class _Targets:
-    """What the page needs of each target beside its options."""
-
-    mixture = gaussian = banana = bimodal1d = funnel = staticmethod(lambda target: {})
-
-    @staticmethod
-    def gmm(target: Any) -> dict[str, Any]:
-        """Its means and weights, which may have been drawn."""
-        return {"means": array(target.means), "log_weights": array(target._log_weights)}
-
-    @staticmethod
-    def warped_gmm(target: Any) -> dict[str, Any]:
-        """The means before they are bent."""
-        from pmdviz.targets.mixture import MEANS
-
-        return {"means": array(MEANS), "log_weights": array(target._log_weights)}
-
-    @staticmethod
-    def formula(target: Any) -> dict[str, Any]:
-        """The parsed tree."""
-        return {"tree": tree_of(target.formula._tree)}
+def _given(target: Any) -> dict[str, Any]:
+    """What the page needs of a target beside its options: means and weights, which may have been drawn, or a tree."""
+    if target.name == "formula":
+        return {"tree": tree_of(target.formula.tree)}
+    if target.name in ("gmm", "warped_gmm"):
+        return {"means": array(target.means), "log_weights": array(target.log_weights)}
+    return {}
 
 
 TARGETS = ("mixture", "gaussian", "banana", "bimodal1d", "gmm", "warped_gmm", "funnel", "formula")
@@ -110,8 +96,8 @@ def target_value(target: Target) -> dict[str, Any]:
         "prior_sd": float(target.prior_sd),
         "q0_mean": float(getattr(target, "q0_mean", 0.0)),
         "data": None if target.data is None else array(target.data),
-        "own_data": options.get("data", "simulated") != "simulated",
-        "given": getattr(_Targets, target.name)(target),
+        "own_data": options.get("data", SIMULATED) != SIMULATED,
+        "given": _given(target),
         "view_box": array(target.view_box),
         "exact": known,
         "box": array(exact.box) if exact else None,

@@ -65,7 +65,9 @@ def check(driver, **choice):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("target", [each if each == "mixture" else pytest.param(each, marks=pytest.mark.ci) for each in TARGETS])
+@pytest.mark.parametrize(
+    "target", [each if each == "mixture" else pytest.param(each, marks=pytest.mark.ci) for each in TARGETS]
+)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_step_of_each_method_on_each_target(driver, method, target):
     options, knobs = OPTIONS.get(target, {}), {}

@@ -62,6 +62,8 @@ function joined(parts) {
   return out
 }
 
+const judgedDraws = (state, knobs) => joined(chainsOf(state).map((chain) => judgedOf(chain, knobs)))
+
 function estimateOf(draws, scale) { // kernels of 0.1 median distances: Dai et al. 2016, Appendix H.1
   const [n, d] = draws.shape
   let distinct = 1
@@ -72,6 +74,14 @@ function estimateOf(draws, scale) { // kernels of 0.1 median distances: Dai et a
   const measured = distinct > 1 ? draws : rowsAt(draws, [0]), count = measured.shape[0]
   const factor = RULES.median(measured, new Float64Array(count).fill(1 / count), 0.1, scale)
   return new KernelDensity(draws, equalLogWeights(n), factor, distinct < d + 2)
+}
+
+function gaussianOf(draws, scale) { // one Gaussian with their mean and covariance
+  const [n, d] = draws.shape, equal = new Float64Array(n).fill(1 / n), centre = weightedSum(equal, draws)
+  const sd = spreadOf(draws, equal)
+  const floor = diagonal(zip(sd, scale, (s, unit) => (SPREAD_FLOOR * s + PRIOR_FLOOR * unit) ** 2))
+  const covariance = scaled(covarianceOf(draws, equal), n / Math.max(n - 1, 1))
+  return new KernelDensity(shaped(centre, 1, d), new Float64Array(1), cholesky(added(covariance, floor)))
 }
 
 /** A method whose state is the draws of one chain or several; `start` and `move` are those of one. */
@@ -91,8 +101,12 @@ function chainMethod({start, move, batchSize, batches}) {
       const chains = state.chains.map((chain, k) => move(rng, chain, target, own(k), knobs))
       return {chains, iteration: state.iteration + 1, cost: sum(chains.map((chain) => chain.cost)), count}
     },
-    density: (state, knobs, target) =>
-      estimateOf(joined(chainsOf(state).map((chain) => judgedOf(chain, knobs))), target.scale),
+    density: (state, knobs, target) => estimateOf(judgedDraws(state, knobs), target.scale),
+    densities(state, knobs, target) {
+      const draws = judgedDraws(state, knobs)
+      return [estimateOf(draws, target.scale), gaussianOf(draws, target.scale)]
+    },
+    draws: judgedDraws,
   }
 }
 

@@ -86,6 +86,13 @@ class Exact {
   }
 }
 
+/** What a run is judged by: the density with the lowest TV. */
+function judged(densities, target, exact) {
+  const found = densities.map((density) => ({density, ...measured(density, target, exact)}))
+  if (densities[0].few) return found[0]
+  return found.reduce((a, b) => b.tv < a.tv ? b : a)
+}
+
 /** q on a grid that resolves it and the posterior, TV and forward KL. */
 function measured(density, target, exact) {
   const box = target.view_box, extent = box.map(([low, high]) => high - low)
@@ -122,34 +129,48 @@ function drawnSet(exact, target, m, k, rule, each) {
   return {tv, kl}
 }
 
+/** A live run: as `pmdviz.Session`, with the same random streams. `planned`: the recipe's changes of settings. */
 class Session {
-  constructor(target, method, knobs, seed) {
-    Object.assign(this, {target, name: method, method: METHODS[method], knobs, seed})
+  constructor(target, method, knobs, seed, planned = []) {
+    Object.assign(this, {target, name: method, method: METHODS[method], knobs, seed, planned})
     this.restart()
   }
   restart() {
     this.rng = new Generator(this.seed, [0])
     this.batches = new Batches(new Generator(this.seed, [1]), this.target.numData)
+    this.start = this.knobs = this.fitted(this.knobs)
     this.state = this.method.init(this.rng, this.target, this.knobs)
-    this.iteration = 0
-    this.visited = 0
     this.changes = []
+    this.iteration = this.visited = 0
+  }
+  fitted(knobs) {
+    return knobs.batch_size > this.target.numData ? {...knobs, batch_size: this.target.numData} : knobs
   }
   get ended() { return this.method.ended?.(this.state, this.knobs, this.target) ?? "" }
+  get density() { return this.method.density(this.state, this.knobs, this.target) }
+  get densities() { return this.method.densities?.(this.state, this.knobs, this.target) ?? [this.density] }
   step() {
     const kind = this.method.batches(this.state, this.knobs)
-    const size = Math.min(this.method.batchSize(this.state, this.knobs, this.target.numData), kind === "whole" ? 0 : Infinity)
+    const size = this.method.batchSize(this.state, this.knobs, this.target.numData)
     const batch = this.target.rows(this.batches.draw(size, kind))
     this.state = this.method.step(this.rng, this.state, this.target, batch, this.knobs)
     this.visited += this.state.cost
     this.iteration++
+    const change = this.planned.find((each) => each.iteration === this.iteration)
+    if (change) this.note(change.knobs)
   }
+  /** Change settings here and now; what the recipe had planned for later is dropped. */
   set(changes) {
-    this.knobs = {...this.knobs, ...changes}
-    if (this.iteration === 0) return this.restart()
+    this.planned = this.planned.filter((each) => each.iteration <= this.iteration)
+    if (this.iteration === 0) {
+      this.knobs = {...this.knobs, ...changes}
+      this.restart()
+    } else this.note(changes)
+  }
+  note(changes) {
+    this.knobs = this.fitted({...this.knobs, ...changes})
     const last = this.changes[this.changes.length - 1]
     if (last?.iteration === this.iteration) Object.assign(last.knobs, changes)
     else this.changes.push({iteration: this.iteration, knobs: {...changes}})
   }
-  get density() { return this.method.density(this.state, this.knobs, this.target) }
 }

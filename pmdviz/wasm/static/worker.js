@@ -1,0 +1,139 @@
+"use strict"
+// A run in a worker: it steps and measures, and sends a frame when the page has drawn the one before.
+
+const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
+const FLOOR_SETS = 16
+let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
+let again = 0 // which loop is running
+
+const told = (what) => self.postMessage(what)
+
+function open({target, method, knobs, seed, planned, floor: known}) {
+  const made = new Target(revived(target))
+  session = new Session(made, method, knobs, seed, planned)
+  exact = made.box ? new Exact(made) : null
+  floor = known && {...known, done: FLOOR_SETS}
+  show()
+  baseline(++again)
+}
+
+/** Particles of the picture, and how heavy each is. */
+function dots() {
+  const {state, knobs, method} = session, draws = method.draws?.(state, knobs) ?? state.particles
+  const [n, d] = draws.shape, x = new Float32Array(n), y = new Float32Array(n)
+  for (let i = 0; i < n; i++) {
+    x[i] = draws[i * d]
+    y[i] = d > 1 ? draws[i * d + 1] : 0
+  }
+  const weights = Float32Array.from(state.log_weights ?? new Float64Array(n).fill(-Math.log(n)), Math.exp)
+  return {x, y, weights}
+}
+
+function show() {
+  const {iteration, visited, state, ended, changes, start, seed, target, knobs} = session
+  const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
+    dots: dots(), floor: floor?.done ? floor : null, view: target.view_box, left: state.prior_left ?? 0}
+  if (exact) {
+    const found = judged(session.densities, target, exact), key = JSON.stringify([target.options, found.grid.side])
+    Object.assign(frame, {q: Float32Array.from(found.q), side: found.grid.side, tv: found.tv, kl: found.kl})
+    if (key !== sent) frame.p = Float32Array.from(exact.onGrid(found.grid).p)
+    sent = key
+  }
+  waiting = true
+  told(frame)
+}
+
+function stepped() {
+  if (session.ended) playing = false
+  else session.step()
+}
+
+async function play() {
+  const mine = ++again, pause = (ms) => new Promise((done) => setTimeout(done, ms))
+  while (playing && mine === again) {
+    if (waiting) {
+      await pause(1)
+      continue
+    }
+    const [most, ms] = SPEEDS[speed], began = performance.now()
+    stepped()
+    for (let k = 1; k < most && playing && performance.now() - began < ms; k++) stepped()
+    show()
+    if (!playing) told({kind: "paused"})
+    await pause(speed === "slow" ? ms : 0)
+  }
+  if (!playing) baseline(mine)
+}
+
+/** The value of independent draws, one set after the other while nothing else is done. */
+async function baseline(mine) {
+  if (!exact || !session.state.particles) return
+  const m = session.state.particles.shape[0], each = session.state.each ?? 1
+  const rule = session.knobs.bandwidth_rule === "shaped" ? "shaped" : "local", key = JSON.stringify([m, each, rule])
+  if (floor?.done === FLOOR_SETS && (floor.key === key || !floor.key)) return
+  if (floor?.key !== key) floor = {key, tv: 0, kl: 0, done: 0}
+  while (floor.done < FLOOR_SETS && mine === again) {
+    const {tv, kl} = drawnSet(exact, session.target, m, floor.done, rule, each), k = floor.done
+    floor = {key, tv: (floor.tv * k + tv) / (k + 1), kl: (floor.kl * k + kl) / (k + 1), done: k + 1}
+    await new Promise((done) => setTimeout(done, 0))
+  }
+  if (floor.done === FLOOR_SETS) told({kind: "floor", tv: floor.tv, kl: floor.kl})
+}
+
+const renew = () => {
+  if (floor) floor.key ??= "of the exported run"
+  show()
+  baseline(++again)
+}
+
+const ASKED = {
+  drawn() { waiting = false },
+  speed({value}) { speed = value },
+  play() {
+    playing = true
+    return play()
+  },
+  pause() {
+    playing = false
+  },
+  step() {
+    stepped()
+    show()
+  },
+  restart({seed}) {
+    session.seed = seed ?? session.seed
+    session.restart()
+    show()
+  },
+  set({knobs, restart}) {
+    if (restart) session.knobs = {...session.knobs, ...knobs}
+    if (restart) session.restart()
+    else session.set(knobs)
+    if (!playing) renew()
+  },
+  target({options}) {
+    session.target = session.target.changed(options)
+    exact = session.target.box ? new Exact(session.target) : null
+    session.restart()
+    floor = null
+    sent = ""
+    if (!playing) renew()
+  },
+  memory() { told({kind: "memory", bytes: call.memory()}) },
+  jump({steps}) { // many steps without pictures, for tests
+    for (let k = 0; k < steps && !session.ended; k++) session.step()
+    show()
+  },
+}
+
+self.onmessage = async ({data}) => {
+  try {
+    if (data.kind === "open") {
+      await loadKernels(data.module, data.declared)
+      open(data)
+    } else await ASKED[data.kind](data)
+  } catch (error) {
+    playing = false
+    told({kind: "error", words: error.message})
+  }
+}

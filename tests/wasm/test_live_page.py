@@ -1,0 +1,155 @@
+"""The exported page that runs, opened from a file with every host blocked."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import pmdviz
+from pmdviz.errors import InputError
+from tests.support.browser import chromium, find_chromium
+
+MOST_BYTES = 1_200_000
+LIMIT_MS = 60_000
+MEMORY = """new Promise((done) => {
+  const look = () => runs[0].memory ? done(runs[0].memory) : setTimeout(look, 20)
+  look()
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if find_chromium() is None:
+        pytest.skip("needs a Chromium")
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def made():
+    return pmdviz.run(target="mixture", method="pmd", seed=0, budget=20_000, num_particles=400)
+
+
+@pytest.fixture(scope="module")
+def file(made, tmp_path_factory):
+    return made.export(tmp_path_factory.mktemp("live") / "lab.html", live=True)
+
+
+def opened(browser, file, fragment="", **more):
+    """The page at its first frame, and what went wrong on it."""
+    page, trouble = browser.new_page(**more), []
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith(("file:", "blob:", "data:")) else trouble.append(request.url),
+    )
+    page.goto(f"file://{file}{fragment}")
+    expect(page.locator(".pmdviz-status")).to_contain_text("iteration 0", timeout=LIMIT_MS)
+    return page, trouble
+
+
+def reached(page, iteration):
+    """Wait until the run has come so far; TV there."""
+    status = page.locator(".pmdviz-status")
+    expect(status).to_contain_text(f"iteration {iteration:,},", timeout=LIMIT_MS)
+    return float(re.search(r"TV ([\d.]+)", status.inner_text())[1])
+
+
+def jump(page, steps):
+    page.evaluate("(steps) => every('jump', {steps})", steps)
+
+
+def test_a_page_is_one_small_file(file):
+    text = file.read_text("utf-8")
+    assert len(text.encode()) <= MOST_BYTES
+    assert "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text
+
+
+def test_what_cannot_run_is_refused_with_its_reason(tmp_path):
+    other = pmdviz.run(target="mixture", method="gibbs", budget=2_000, floor=False)
+    with pytest.raises(InputError, match="gibbs does not run in a page"):
+        other.export(tmp_path / "lab.html", live=True)
+    with pytest.raises(InputError, match="live means nothing"):
+        other.export(tmp_path / "lab.png", live=True)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [(1440, 900), (1366, 625), (390, 844)])
+def test_the_page_plays_and_replays_the_exported_run(browser, file, made, size):
+    page, trouble = opened(
+        browser, file, "#<img src=x onerror=alert(1)>", viewport={"width": size[0], "height": size[1]}
+    )
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".pmdviz-status")).not_to_contain_text("iteration 0,", timeout=LIMIT_MS)
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Restart").click()
+    reached(page, 0)
+    jump(page, 200)
+    assert reached(page, 200) == pytest.approx(made.frames[-1].metrics["tv"], abs=6e-4)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not trouble
+    page.close()
+
+
+@pytest.mark.browser
+def test_settings_keys_comparison_and_python(browser, file):
+    page, trouble = opened(browser, file)
+    page.keyboard.press("s")
+    reached(page, 1)
+    page.locator("input[name=num_particles]").fill("600")
+    jump(page, 1)
+    reached(page, 2)
+    page.get_by_role("button", name="Copy Python").click()
+    space = {}
+    exec(page.locator("#python").inner_text(), space)
+    assert space["session"].frame.iteration == 2
+    run = space["run"]
+    assert len(run.particles) != 400
+    assert reached(page, 2) == pytest.approx(run.frames[-1].metrics["tv"], abs=6e-4)
+    page.locator("#compare").select_option("hmc")
+    expect(page.locator(".caption").nth(1)).to_contain_text("HMC: iteration 0", timeout=LIMIT_MS)
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".caption").nth(1)).not_to_contain_text("HMC: iteration 0", timeout=LIMIT_MS)
+    page.locator("summary", has_text="Data").click()
+    page.locator("input[name=data_seed]").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#trouble")).to_be_empty()
+    assert not trouble
+    page.close()
+
+
+@pytest.mark.browser
+def test_ten_thousand_steps_need_no_more_memory(browser, file):
+    page, _ = opened(browser, file)
+
+    def memory():
+        page.evaluate("runs[0].memory = 0; every('memory')")
+        return page.evaluate(MEMORY)
+
+    jump(page, 2000)  # by then every kind of step has been taken
+    reached(page, 2000)
+    before = memory()
+    for _ in range(4):
+        jump(page, 2500)
+    reached(page, 12_000)
+    assert memory() == before
+    page.close()
+
+
+@pytest.mark.ci
+@pytest.mark.browser
+def test_the_default_run_is_as_good_as_in_python(browser, tmp_path):
+    seeds = range(8)
+    runs = [pmdviz.run(target="mixture", method="pmd", seed=seed, budget=20_000, floor=False) for seed in seeds]
+    python = np.array([run.frames[-1].metrics["tv"] for run in runs])
+    page, _ = opened(browser, runs[0].export(tmp_path / "lab.html", live=True))
+    found = []
+    for seed in seeds:
+        page.evaluate("(seed) => restart(seed)", seed)
+        reached(page, 0)
+        jump(page, 200)
+        found.append(reached(page, 200))
+    assert max(found) <= 0.06
+    np.testing.assert_allclose(found, python, atol=6e-4)
+    page.close()
