@@ -60,6 +60,7 @@ class TabBar(JSComponent):
     """The titles of the pages; the browser writes `active`."""
 
     pages = param.List(default=[], doc="Pairs of name and title.")
+    links = param.List(default=[], doc="Pairs of title and address, in the menu with the other pages.")
     active = param.String(default="")
     notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
