@@ -26,6 +26,7 @@ FOLDED, PLAIN_FOLD, LEGEND, LAYER = _widget("folded"), _widget("plain_fold"), _w
 BUSY, TROUBLE, LINK_BUILDER = _widget("busy"), _widget("trouble"), _widget("link_builder")
 LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")
 TRACES, NUMBER, TITLE, KEY = _lab("traces"), _lab("number"), _widget("title"), _widget("key")
+OPENERS = _lab("openers")
 SHEET, VERDICT, GALLERY = _lab("sheet"), _lab("verdict"), _widget("gallery")
 IN_TRANSPORT = _lab("status", "in_transport") + TERM
 STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook")

@@ -34,7 +34,7 @@ from pmdviz.lab import Lab, css, links
 from pmdviz.lab.controls.widgets import small_button
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.frame_sender import HELP, on_sent
+from pmdviz.lab.loop.frame_sender import on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.task import pool_for
 from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
@@ -186,14 +186,14 @@ OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
-    "@media (max-width: 600px)": {"& .title": {"display": "none"}},  # the tabs need its room; a heading says it too
-    "& header.MuiAppBar-root": {  # of the page's own colour: only Play is saturated
+    "& .MuiAppBar-root a": {"display": "none"},  # a link to where one is; the name is before the tabs
+    "& .MuiAppBar-root.MuiPaper-root": {  # of the page's own colour: only Play is saturated
         "backgroundColor": "background.paper",
         "color": "text.primary",
         "boxShadow": "none",
         "borderBottom": "1px solid #8884",
     },
-    "& .MuiAppBar-root .MuiToolbar-root": {"minHeight": "48px !important", "height": "48px"},
+    "& div.MuiToolbar-root": {"minHeight": "48px !important", "height": "48px"},
 }
 NO_DRAWER = {"& .MuiAppBar-root .MuiIconButton-edgeStart": {"display": "none"}}
 WITHOUT_DRAWER = ("lab", "lessons", "methods")  # pages
@@ -254,14 +254,12 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
     return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
 
 
-def header_buttons(lab: Lab) -> tuple[Any, Any]:
-    """Share and Present, which are the lab's, and Help."""
+def header_buttons(lab: Lab) -> Any:
+    """Share and Present, which are the lab's."""
     look: dict[str, Any] = {"margin": 0, "align": "center", "stylesheets": [css.HEADER_BUTTON]}
     share = small_button("Share", lab.share.toggle, **look)
     present = small_button("Present", lambda: lab.present(True), css_classes=["pmdviz-wide"], **look)
-    help_button = small_button("?", width=40, css_classes=["pmdviz-wide"], **look)
-    help_button.js_on_click(code=HELP)
-    return pn.Row(share, present, margin=0, align="center"), help_button
+    return pn.Row(share, present, margin=0, align="center")
 
 
 def docs_address() -> str:
@@ -286,13 +284,13 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     tabs.bar.links = (
         [] if link.embed else [each for each in (("Essay", essay_address()), ("Docs", docs_address())) if each[1]]
     )
-    of_the_lab, help_menu = header_buttons(lab)
+    of_the_lab = header_buttons(lab)
     page = pmui.Page(
         title="pmdviz",
         site_url="#",  # the run stays: the page is the only one of its site
         main=[beside.view],
         sidebar=[beside.controls],
-        header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), of_the_lab, help_menu],
+        header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), of_the_lab],
         sidebar_width=320,
         sidebar_open=False,  # the lab has none
         sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it

@@ -13,6 +13,7 @@ from panel.custom import JSComponent
 from panel.io.state import set_curdoc
 
 from pmdviz.lab import css
+from pmdviz.lab.loop.frame_sender import HELP
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
@@ -64,7 +65,7 @@ class TabBar(JSComponent):
     active = param.String(default="")
     notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
-    _esm = css.MAKE + css.static("page.js", "tabs")
+    _esm = f"const help = () => {{ {HELP} }}\n" + css.MAKE + css.static("page.js", "tabs")
     _stylesheets = [css.static("lab.css", "tabs")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import panel as pn
@@ -21,6 +21,7 @@ from pmdviz.scenes.words import short
 
 BUTTONS = {"Play": "toggle", "Step": "step", "Restart": "restart"}  # label -> act; Play is also Pause
 MORE = {"Back": "back", "Replay": "replay", "Continue": "proceed", "New seed": "reseed"}  # in the small menu
+LOW = {"Compare": "compare", "See inside this step": "inside"}  # also there where a low window has no room for buttons
 STEPS = ("Play", "Step", "Continue", "Replay")  # those that make steps of the run
 
 
@@ -33,6 +34,7 @@ class PlaybackBar:
     """Buttons, speed and a small menu; `act(name)` is called for a button or an entry, `pace(pace)` for another speed.
 
     No button changes its place: one that makes no sense now is disabled. At the end of the budget Play plays again.
+    `more` are entries of the menu, of which only a low window has those that are `low`; the speeds are there too.
     `room` is where the page puts its time line.
     """
 
@@ -43,7 +45,9 @@ class PlaybackBar:
         count: Callable[[int], str] = iterations,
         buttons: Mapping[str, str] = BUTTONS,
         more: Mapping[str, str] | None = None,
+        low: Collection[str] = (),
     ) -> None:
+        self._low = low
         self._playing = self._over = self._closed = self._held = False
         self._standing = (False, False, True, False)  # what `enable` was told last
         self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
@@ -53,6 +57,7 @@ class PlaybackBar:
         self.menu.visible = bool(self._more)
         look = {"value": SLOW.name, "width": 150, "margin": 0, "css_classes": ["pmdviz-speed"], "sizing_mode": None}
         self.speed = select("Speed", menu(count), lambda name: pace(PACES[name]), **look)
+        self.speed.visible = not self._more
         self.room = pn.Column(css_classes=["pmdviz-room"], **WIDE)
         self.view = pn.Row(
             *self.buttons.values(),
@@ -99,8 +104,9 @@ class PlaybackBar:
             if button.disabled != closed[label]:
                 button.disabled = closed[label]
         self._offered = {label for label, shut in closed.items() if not shut}
-        paces = [(f"pace {name}", label, True) for label, name in self._paces.items()]
-        self.menu.offer([*((act, label, label in self._offered) for label, act in self._more.items()), *paces])
+        paces = [(f"pace {name}", label, True, False) for label, name in self._paces.items()]
+        acts = [(act, label, label in self._offered, label in self._low) for label, act in self._more.items()]
+        self.menu.offer([*acts, *paces])
 
     def _chosen(self, entry: str) -> None:
         """An entry of the menu: an act, or a speed."""
@@ -205,7 +211,7 @@ class Menu(Component):
 
     label = param.String(default="")
     about = param.String(default="", doc="The name of the button where its label is a sign.")
-    entries = param.List(default=[], doc="Triples of name, words, and whether the entry can be chosen.")
+    entries = param.List(default=[], doc="Name, words, whether it can be chosen, whether only a low window has it.")
 
     _esm = css.MAKE + css.static("page.js", "menu")
     _stylesheets = [css.static("widgets.css", "menu")]
@@ -215,10 +221,10 @@ class Menu(Component):
 
     def _choose(self, act: Callable[[str], None], message: Mapping[str, Any]) -> None:
         """Input from the browser: the name of an entry that can be chosen, or anything else, which is nothing."""
-        if message.get("act") in [name for name, _, open_now in self.entries if open_now]:
+        if message.get("act") in [entry[0] for entry in self.entries if entry[2]]:
             act(message["act"])
 
-    def offer(self, entries: Iterable[tuple[str, str, bool]]) -> None:
+    def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
         """The entries as they are now; costs nothing where they stay the same."""
         now = [list(entry) for entry in entries]
         if now != self.entries:

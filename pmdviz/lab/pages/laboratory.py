@@ -16,10 +16,11 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import KnobSpec
+from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
-from pmdviz.lab.controls.widgets import MORE, WIDE, PlaybackBar, small_button, text
+from pmdviz.lab.controls.widgets import LOW, MORE, WIDE, PlaybackBar, small_button, text
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S, SLOW
@@ -98,7 +99,7 @@ class Lab(LivePage):
         self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
         self._recipe, self._link = limits.check(asked), link
         self._nothing = pn.Column(margin=0)
-        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace), more=MORE)
+        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace), more=MORE | LOW, low=LOW)
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
@@ -145,7 +146,8 @@ class Lab(LivePage):
         self.verdict = Verdict(setup.diagnosis, lambda: self._act("undo"), self._restore, screen.heading.explain)
         screen.verdict.append(self.verdict.view)
         openers = small_button("All settings", self.settings.toggle), self.compare.button, self.inside.button
-        buttons = pn.FlexBox(*openers, gap="8px", css_classes=["pmdviz-openers"], **WIDE)
+        look = {"css_classes": ["pmdviz-openers"], "stylesheets": [css.OPENERS]}
+        buttons = pn.FlexBox(*openers, gap="8px", **look, **WIDE)
         screen.view.insert(1, self.gallery)
         screen.view.extend([setup.brief, buttons, self.inside.view, *(sheet.view for sheet in self.sheets)])
         self.inside.on_open = screen.show_inside
@@ -400,6 +402,8 @@ class Lab(LivePage):
     def _act(self, name: str) -> None:
         if name == "inside":
             self.inside.toggle()
+        elif name == "compare":
+            self.compare.toggle()
         elif self.gate(name):
             self.commands.act(name)
 

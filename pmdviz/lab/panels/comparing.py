@@ -53,7 +53,7 @@ class ComparePanel:
         self._last: Snapshot | None = None
         self._busy = False  # while it shows what there is, nobody has chosen anything
         self._value: Any = None  # the other value of a knob
-        self.button = small_button(TITLE, self._toggle)
+        self.button = small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
         self.card = Sheet(TITLE, about=about)
 
     def show(self, snapshot: Snapshot) -> None:
@@ -62,7 +62,8 @@ class ComparePanel:
         if self.card.shown and _settings(snapshot) != self._offered:
             self._offer(snapshot)
 
-    def _toggle(self) -> None:
+    def toggle(self) -> None:
+        """Open the sheet, or close it."""
         if self.card.shown:
             self.card.hide()
         elif self._last is not None:

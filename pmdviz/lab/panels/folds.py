@@ -62,7 +62,7 @@ class InsidePanel:
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
-        self.button = small_button("See inside this step", self.toggle)
+        self.button = small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
         self.view = folded("", hide_header=True, margin=0, css_classes=[INSIDE])  # opened by the button or the key I
         self.view.param.watch(handed(self._on_open), "collapsed")
 

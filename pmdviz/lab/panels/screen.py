@@ -436,8 +436,9 @@ class Screen:
         floors = snapshot.frame.floors
         budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
-        for view in (self.traces, self.second):
-            view.show(snapshot.points.of, floors, snapshot.marks, budget, unit, expected, _standing(snapshot))
+        points, standing = snapshot.points.of, _standing(snapshot)
+        self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
+        self.second.show(points, floors, (), budget, unit, (), standing)  # the marks are above it
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""

@@ -12,7 +12,7 @@ from pmdviz.lab import css
 from pmdviz.lab.controls.setup import DiagnosisPanel
 from pmdviz.lab.controls.widgets import WIDE, set_words, small_button, text
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.scenes.words import INDEPENDENT_DRAWS, headline, number
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, headline, number, short
 
 WITHIN, TWICE, LEAST = 20, 2.0, 0.05  # iterations after a change; the factor, and the least rise of TV, that are told
 CLOSE = 1.25  # times the TV of independent draws: as good as they are
@@ -53,7 +53,7 @@ def fall_words(change: Change, now: Snapshot) -> str:
     knob = now.frame.knobs.specs()[change.name]
     numeric = isinstance(change.new, (int, float)) and not isinstance(change.new, bool)
     why = LOWER_HIGHER.get(change.name, ("", ""))[change.new > change.old] if numeric else ""
-    value = number(change.new) if numeric else knob.said(str(change.new))
+    value = short(change.new) if numeric else knob.said(str(change.new))
     return f"{knob.label} {value}{f': {why}' if why else ''}. TV {number(change.tv)} → {number(tv)}."
 
 
@@ -66,6 +66,11 @@ def rest_words(snapshot: Snapshot) -> str:
     good = tv <= CLOSE * floor
     judged = f"as close as {INDEPENDENT_DRAWS}" if good else f"{tv / floor:.1f} times that of {INDEPENDENT_DRAWS}"
     return f"TV {number(tv)}: {judged}."
+
+
+def _sentence(words: str) -> str:
+    """With a capital and a full stop."""
+    return f"{words[0].upper()}{words[1:]}".rstrip(".") + "."
 
 
 class Verdict:
@@ -100,8 +105,8 @@ class Verdict:
         at_rest = not playing and snapshot.frame.iteration > 0
         judged = rest_words(snapshot) if at_rest and not snapshot.done else ""
         caveat = snapshot.frame.caveat if at_rest else ""
-        parts = self._fall, caveat and f"{caveat[0].upper()}{caveat[1:]}", judged, words
-        self.say(" ".join(filter(None, parts)) or ("" if playing or snapshot.frame.iteration else start))
+        parts = (self._fall, words) if self._fall else (judged, caveat, words)
+        self.say(" ".join(map(_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
         for button, on in ((self.undo, can_undo or bool(self._fall)), (self.why, at_rest or bool(self._fall))):
             if button.visible != on:
                 button.visible = on

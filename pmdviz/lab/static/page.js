@@ -52,7 +52,11 @@ export function render({ model }) {
 function fit_figures() {
   for (const document of globalThis.Bokeh?.documents ?? [])
     for (const one of document._all_models.values())
-      if (one.type === "Figure") Bokeh.index.find_one(one)?.invalidate_layout()
+      if (one.type === "Figure") {
+        const view = Bokeh.index.find_one(one), picture = view?.canvas_view?.events_el
+        if (picture) picture.tabIndex = -1  // a picture with a name; nothing in it hears keys
+        view?.invalidate_layout()
+      }
 }
 // == tour: A tour of four steps made of the page's own parts; a part that is out of sight says where it is.
 const STEPS = [
@@ -139,6 +143,7 @@ export function render({ model }) {
   }
   addEventListener("popstate", () => go(named()))
   const show = () => {
+    for (const made of entries.slice(1)) made.hidden = model.active !== first
     for (const tab of tabs) {
       const active = tab.name === model.active
       tab.setAttribute("aria-selected", active)
@@ -158,16 +163,21 @@ export function render({ model }) {
     tabs[to].focus()
     choose(tabs[to])
   })
-  const help = make("button", { type: "button", class: "twin" }, "Help")
-  help.addEventListener("click", () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "?" })))
+  const keys = make("button", { type: "button" }, "Help"), entries = [keys]
+  keys.addEventListener("click", help)
+  for (const [name, words] of [["what", "What is this?"], ["tour", "Tour"]]) {  // the lab opens them
+    const made = make("button", { type: "button", class: "of-lab" }, words)
+    made.addEventListener("click", () => document.dispatchEvent(new CustomEvent("pmdviz-help", { detail: name })))
+    entries.push(made)
+  }
   const links = model.links.map(([title, href]) => make("a", { href, target: "_blank", rel: "noopener" }, title))
   const twin = (tab) => {  // on a phone, where the first pages are in the menu too
     const made = make("button", { type: "button", role: "tab", class: "twin", "aria-selected": "false" }, tab.dataset.title)
     made.addEventListener("click", () => choose(tab))
     return made
   }
-  const opener = make("button", { type: "button", class: "more", "aria-haspopup": "true" }, "More")
-  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto" }, ...tabs.slice(0, IN_SIGHT).map(twin), ...tabs.slice(IN_SIGHT), ...links, help)
+  const opener = make("button", { type: "button", class: "more", "aria-haspopup": "true", "aria-label": "More" }, "More")
+  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto" }, ...tabs.slice(0, IN_SIGHT).map(twin), ...tabs.slice(IN_SIGHT), ...links, ...entries)
   opener.popoverTargetElement = others
   others.addEventListener("toggle", (e) => {
     opener.setAttribute("aria-expanded", e.newState === "open")
@@ -176,7 +186,7 @@ export function render({ model }) {
   })
   others.addEventListener("click", () => others.hidePopover())
   list.append(...tabs.slice(0, IN_SIGHT))
-  bar.append(list, opener, others)
+  bar.append(make("b", { class: "brand" }, "pmdviz"), list, opener, others)
   const note = () => tabs.forEach((tab, k) => {
     const words = model.notes[tab.name]
     tab.textContent = model.pages[k][1] + (words ? ` (${words})` : "")
@@ -254,8 +264,8 @@ export function render({ model }) {
   const opener = make("button", { type: "button", class: "opener", "aria-haspopup": "menu" }, model.label)
   if (model.about) Object.assign(opener, { ariaLabel: model.about, title: model.about })
   const list = make("div", { role: "menu", popover: "auto" })
-  const entry = ([act, words, open]) => {
-    const made = make("button", { type: "button", role: "menuitem", "data-act": act, ...(open ? {} : { disabled: "" }) }, words)
+  const entry = ([act, words, open, low]) => {
+    const made = make("button", { type: "button", role: "menuitem", class: low ? "low" : "", "data-act": act, ...(open ? {} : { disabled: "" }) }, words)
     made.addEventListener("click", () => { list.hidePopover(); opener.focus(); model.send_msg({ act }) })
     return made
   }
