@@ -327,6 +327,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 
     def with_lesson(on: bool) -> None:
         if beside.show(on):
+            lab.for_lesson(on)
             dress()
 
     tabs.bar.param.watch(handed(lambda event: dress()), "active")

@@ -18,10 +18,10 @@ def look(lab, place):
     if place == "Race":
         to_race(lab)
     elif place == "Geometry":
-        page.get_by_role("tab", name="Geometry").click()
+        lab.go("Geometry")
         page.get_by_text("After 5 steps").wait_for(timeout=120_000)
     elif place in TABS:
-        page.get_by_role("tab", name=place, exact=True).click()
+        lab.go(place)
         page.locator(TABS[place]).first.wait_for(timeout=120_000)
     elif place == "explanation":
         page.get_by_role("button", name="More settings").first.click()

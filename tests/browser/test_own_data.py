@@ -51,11 +51,11 @@ def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):
     lab.wait(f"{LINES} > 20")  # before the release
     assert lab.view() == view  # the picture itself is not dragged
     page.mouse.up()
-    page.get_by_role("button", name="Undo: previous run").wait_for()
+    page.get_by_role("button", name="Undo").wait_for()
     lab.wait(f"{LINES} === 0")
     moved = page.evaluate(PLACES)
     assert moved[0].endswith("θ₂ \N{MINUS SIGN}2.00") and not moved[0].startswith("θ₁ 1.00")
-    lab.press("Undo: previous run")
+    lab.press("Undo")
     lab.wait(f"{PLACES}[0].startsWith('θ₁ 1.00')")
 
     first.focus()
@@ -67,7 +67,7 @@ def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):
     lab.wait(f"{LINES} === 0 && {PLACES}[0].endsWith('2.00')")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Undo: previous run").wait_for()
+    page.get_by_role("button", name="Undo").wait_for()
     lab.wait(f"{PLACES}[0].startsWith('θ₁ 1.00') && !{PLACES}[0].endsWith('2.00')")
     assert page.evaluate("pmdviz.find('.handle:focus') !== null")  # it can be moved on
 
@@ -92,5 +92,5 @@ def test_data_are_added_and_removed_in_their_picture(lab):
     assert page.locator(".handle:visible").count() == 0  # of a person's own data there is no true parameter
     lab.press("Remove last")
     page.get_by_text("1,001 data", exact=True).wait_for()
-    lab.press("Undo: previous run")
+    lab.press("Undo")
     page.get_by_text("1,002 data", exact=True).wait_for()

@@ -45,7 +45,7 @@ def test_no_text_from_outside_becomes_markup(injected):
     page.locator("textarea:visible").wait_for()
     assert TEXT in page.locator("textarea:visible").input_value()
     not_run()
-    page.get_by_label("Preset").select_option(label=EVIL)
+    lab.choose("Preset", EVIL)
     page.get_by_text("Reveal what to try").click()
     page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
     lab.settled()

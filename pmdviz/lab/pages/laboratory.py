@@ -145,12 +145,19 @@ class Lab(LivePage):
         self.gallery = Gallery(setup)
         self.verdict = Verdict(setup.diagnosis, lambda: self._act("undo"), self._restore, screen.heading.explain)
         screen.verdict.append(self.verdict.view)
-        openers = small_button("All settings", self.settings.toggle), self.compare.button, self.inside.button
+        self.opens_settings = small_button("All settings", self.settings.toggle)
+        openers = self.opens_settings, self.compare.button, self.inside.button
         look = {"css_classes": ["pmdviz-openers"], "stylesheets": [css.OPENERS]}
         buttons = pn.FlexBox(*openers, gap="8px", **look, **WIDE)
         screen.view.insert(1, self.gallery)
         screen.view.extend([setup.brief, buttons, self.inside.view, *(sheet.view for sheet in self.sheets)])
         self.inside.on_open = screen.show_inside
+
+    def for_lesson(self, on: bool) -> None:
+        """Whether a lesson is open: the settings of its step are beside it, and no others."""
+        self.settings.hide()
+        self.opens_settings.visible = not on
+        self.screen.for_lesson(on)
 
     def _sheet_moved(self, sheet: Sheet) -> None:
         """One sheet at a time, and the pictures make room for it."""

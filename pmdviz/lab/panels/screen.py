@@ -229,7 +229,7 @@ class Screen:
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
         playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
         self.extra = ""
-        self._room = self._inside = False  # whether a sheet is open, and what is inside a step
+        self._lesson = self._room = self._inside = False  # whether a sheet is open, and what is inside a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[Any, ...] = ()
@@ -263,6 +263,11 @@ class Screen:
     def show_inside(self, on: bool) -> None:
         """Have what is inside a step take the place of the traces, or no longer."""
         self._inside = on
+        self._dress()
+
+    def for_lesson(self, on: bool) -> None:
+        """Whether a lesson is open, which has settings of its own."""
+        self._lesson = on
         self._dress()
 
     def make_room(self, on: bool) -> None:
@@ -488,6 +493,7 @@ class Screen:
     def _dress(self) -> None:
         """The classes of the whole: for a lecture hall, and beside a sheet."""
         more = {"pmdviz-large": self._look[1], "pmdviz-beside-sheet": self._room, "pmdviz-with-inside": self._inside}
+        more["pmdviz-with-lesson"] = self._lesson
         classes = ["pmdviz-lab", *(name for name, on in more.items() if on)]
         if self.view.css_classes != classes:
             self.view.css_classes = classes

@@ -126,7 +126,7 @@ export function render({ model }) {
     return tabs.some((tab) => tab.name === name) ? name : first
   }
   let seen = model.active
-  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show() } }
+  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show(); note() } }
   const leave = (page, next) => {
     left[page] = location.search || location.pathname
     history.pushState(null, "", window.pmdvizAddress?.(address(next)) ?? address(next))  // a lesson stays in it
@@ -148,7 +148,6 @@ export function render({ model }) {
       const active = tab.name === model.active
       tab.setAttribute("aria-selected", active)
       tab.tabIndex = active || tabs.indexOf(tab) >= IN_SIGHT ? 0 : -1
-      if (active) opener.textContent = tabs.indexOf(tab) < IN_SIGHT ? "More" : tab.dataset.title
       if (active) document.title = `pmdviz: ${tab.dataset.title}`
     }
     const heading = document.querySelector("h1#heading")
@@ -187,11 +186,13 @@ export function render({ model }) {
   others.addEventListener("click", () => others.hidePopover())
   list.append(...tabs.slice(0, IN_SIGHT))
   bar.append(make("b", { class: "brand" }, "pmdviz"), list, opener, others)
-  const note = () => tabs.forEach((tab, k) => {
-    const words = model.notes[tab.name]
-    tab.textContent = model.pages[k][1] + (words ? ` (${words})` : "")
-  })
-  model.on("active", () => { opened(); show() })
+  const note = () => {
+    const told = tabs.map((tab) => tab.dataset.title + (model.notes[tab.name] ? ` (${model.notes[tab.name]})` : ""))
+    tabs.forEach((tab, k) => { tab.textContent = told[k] })
+    const hidden = tabs.flatMap((tab, k) => k >= IN_SIGHT && (model.notes[tab.name] || tab.name === model.active) ? [told[k]] : [])
+    opener.textContent = hidden.join(", ") || "More"
+  }
+  model.on("active", () => { opened(); show(); note() })
   model.on("notes", note)
   show()
   note()
