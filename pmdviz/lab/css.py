@@ -29,7 +29,8 @@ TRACES, NUMBER, TITLE, KEY = _lab("traces"), _lab("number"), _widget("title"), _
 OPENERS = _lab("openers")
 SHEET, VERDICT, GALLERY = _lab("sheet"), _lab("verdict"), _widget("gallery")
 IN_TRANSPORT = _lab("status", "in_transport") + TERM
-STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook")
+CELL = _lab("cell")
+STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook", "cell")
 RACE = static("race.css", "race")
 MAKE = static("lists.js", "make")  # before a script that makes elements
 

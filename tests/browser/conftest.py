@@ -228,9 +228,10 @@ class Lab:
         return self.page.locator(f"input#knob-{name}, select#knob-{name}")
 
     def type(self, name: str, text: str) -> None:
-        """Type a value into a knob's box among the settings and press Enter."""
-        self.settings()
+        """Type a value into a knob's box, which is among the settings if not in sight, and press Enter."""
         box = self.knob(name)
+        if not box.is_visible():
+            self.settings()
         box.fill(text)
         box.press("Enter")
 

@@ -397,6 +397,9 @@ class Lab(LivePage):
     def __repr__(self) -> str:
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
 
+    def _layout(self) -> Any:
+        return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
+
     # What the controls ask for
 
     def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:

@@ -58,7 +58,7 @@ function examples(s) {
 function build_brief(s) {
   const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
   const value = make("output", { class: "value", for: "slider-" + s.name })
-  const slider = make("input", { type: "range", id: "slider-" + s.name, name: s.name, min: 0, max: POSITIONS, step: 1 })
+  const slider = make("input", { type: "range", id: "slider-" + s.name, name: s.name, "aria-label": s.label, min: 0, max: POSITIONS, step: 1 })
   const message = make("div", { class: "message", role: "alert" }), note = make("div", { class: "note" })
   const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...s.ends.map((words) => make("span", {}, words)))
   return { root: make("div", { class: "knob brief" }, name, slider, value, ends, note, message), slider, message, note, value }
