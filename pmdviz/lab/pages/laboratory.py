@@ -15,7 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compile_ahead
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.setup import Setup
@@ -113,7 +113,7 @@ class Lab(LivePage):
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
-        self.setup = Setup(PRESETS, self.commands.begin, self.live.set, newest("diagnosis", "diagnose"))
+        self.setup = Setup(PRESETS, self.commands.begin, self._turn, newest("diagnosis", "diagnose"))
         self.exports = ExportPanel(lambda act: self.live.do("export", lambda runner: act(runner.whole())))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.own = OwnProblem(self.commands.begin, self.screen, self._freeze)
@@ -170,6 +170,11 @@ class Lab(LivePage):
     @property
     def _go_words(self) -> str:
         return "Compare" if self.on_open else "Copy Python"
+
+    def _turn(self, kind: type[Knobs], name: str, value: Any) -> None:
+        """A person has turned a setting."""
+        self.verdict.turned(name)
+        self.live.set(kind, name, value)
 
     def _restore(self, name: str, value: Any) -> None:
         """A setting as it was before it was changed."""
@@ -415,6 +420,8 @@ class Lab(LivePage):
         elif name == "compare":
             self.compare.toggle()
         elif self.gate(name):
+            if name not in ("toggle", "step"):
+                self.verdict.forget()
             self.commands.act(name)
 
     def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:

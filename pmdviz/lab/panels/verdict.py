@@ -86,7 +86,7 @@ class Verdict:
         self._diagnosis, self._undo_run, self._restore, self._explain = diagnosis, undo, restore, explain
         self._last: Snapshot | None = None
         self._change: Change | None = None
-        self._fall = ""
+        self._fall = self._turned = ""  # what is told of a change; the setting that a person has just turned
         self.said = text(css_classes=["pmdviz-verdict"], stylesheets=[css.VERDICT])
         self.undo = small_button("Undo", self._undo, visible=False)
         self.why = small_button("Why?", self._why, visible=False)
@@ -96,12 +96,11 @@ class Verdict:
     def show(self, snapshot: Snapshot, playing: bool, words: str, can_undo: bool, start: str) -> None:
         """Follow the run; `words` are what the status has to tell, `start` is said before the first step."""
         before, self._last = self._last, snapshot
-        if before is not None:
-            self._change = changed_setting(before, snapshot) or self._change
+        change = changed_setting(before, snapshot) if before is not None and self._turned else None
+        if change is not None and change.name == self._turned:
+            self._change, self._turned, self._fall = change, "", ""
         if self._change is not None:
             self._fall = fall_words(self._change, snapshot) or self._fall
-        if before is None or snapshot.frame.iteration < before.frame.iteration:
-            self._forget()
         at_rest = not playing and snapshot.frame.iteration > 0
         judged = rest_words(snapshot) if at_rest and not snapshot.done else ""
         caveat = snapshot.frame.caveat if at_rest else ""
@@ -115,13 +114,18 @@ class Verdict:
         """Put words there."""
         set_words(self.said, f'<div role="status">{html.escape(words)}</div>')
 
-    def _forget(self) -> None:
-        self._change, self._fall = None, ""
+    def turned(self, name: str) -> None:
+        """A person has turned a setting: what becomes of the distance is its doing."""
+        self._turned = name
+
+    def forget(self) -> None:
+        """Another run, or another moment of it: no change is to be told of."""
+        self._change, self._fall, self._turned = None, "", ""
 
     def _undo(self) -> None:
         """The setting as it was, where a change is what is told; else the run before."""
         change, fall = self._change, self._fall
-        self._forget()
+        self.forget()
         if fall and change is not None:
             self._restore(change.name, change.old)
         else:
