@@ -7,7 +7,6 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 

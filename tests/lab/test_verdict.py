@@ -1,6 +1,6 @@
 """The verdict: what a change did to a run, Undo of that change, and how good a run is at a pause."""
 
-from tests.lab.conftest import playing_lab, until
+from tests.lab.threads import playing_lab, until
 
 
 async def test_a_spiky_bandwidth_is_told_with_the_numbers_of_the_run_and_undone():

@@ -347,7 +347,12 @@ class Lab(LivePage):
         """Bring the verdict up to date."""
         words = status_fields(self._last, self.screen.extra, self.live.playing, self.floor.words)["more"]
         start = self.screen.heading.sentence
-        self.verdict.show(self._last, self.live.playing, words, self.commands.can_undo, start)
+        hidden = bool(self.screen.veil.parts & {"exact", "numbers"})  # by a lesson that asks first
+        if hidden:
+            self.verdict.say("")
+        else:
+            self.verdict.show(self._last, self.live.playing, words, self.commands.can_undo, start)
+        self.verdict.view.visible = not hidden
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""
