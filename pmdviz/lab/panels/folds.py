@@ -1,4 +1,4 @@
-"""Folded cards beside a lab: "Inside this step", "Is this a sample from the target?" and Export.
+"""What opens beside a lab: "See inside this step", the goodness-of-fit test and the export of files.
 
 What is in a card is made when it is first opened, and follows the run by `show`.
 """
@@ -117,7 +117,7 @@ class InsidePanel:
             self.inside.dark = dark
 
 
-# "Is this a sample from the target?": a goodness-of-fit test of what the run has at this moment.
+# A goodness-of-fit test of what the run has at this moment.
 
 NO_TEST = "No test applies to this target."
 CANCELLED = "Cancelled: nothing was tested."
