@@ -171,7 +171,11 @@ def test_zoom_stays_while_it_plays_and_over_a_restart(lab):
     (middle,) = lab.boxes(".pmdviz-stage")
     lab.page.mouse.move(middle["x"] + middle["width"] * 0.6, middle["y"] + middle["height"] * 0.4)
     before = lab.view()
+    lab.page.mouse.wheel(0, -300)  # alone it is the page's
+    assert lab.at_rest("pmdviz.model('stage').x_range.start") == before[0]
+    lab.page.keyboard.down("Control")
     lab.page.mouse.wheel(0, -300)
+    lab.page.keyboard.up("Control")
     lab.wait(f"pmdviz.model('stage').x_range.start !== {before[0]}")
     lab.at_rest("pmdviz.model('stage').x_range.end")
     zoomed = lab.view()

@@ -196,6 +196,31 @@ def open_sheet(page: Any, label: str) -> None:
         page.get_by_role("heading", name=label, exact=True).locator("visible=true").first.wait_for()
 
 
+def choose_setting(page: Any, label: str, option: str) -> None:
+    """Choose from a menu among all settings, which are closed again."""
+    open_sheet(page, "All settings")
+    page.get_by_label(label, exact=True).locator("visible=true").first.select_option(label=option)
+    close_sheet(page)
+
+
+def close_sheet(page: Any) -> None:
+    """Close the sheet that is open, if one is."""
+    close = page.locator(".pmdviz-sheet").get_by_role("button", name="Close", exact=True).locator("visible=true")
+    if close.count():
+        close.first.click()
+        close.first.wait_for(state="hidden")
+
+
+def in_sight(page: Any, find: Any) -> Any:
+    """What `find()` finds in sight, once the sheet is open that has it."""
+    for sheet in ("", "All settings", "Share", "Compare"):
+        if sheet:
+            open_sheet(page, sheet)
+        if find().locator("visible=true").count():
+            break
+    return find().locator("visible=true").first
+
+
 def open_page_tab(page: Any, title: str) -> None:
     """Go to a page of the app, through the menu where its tab is there."""
     if not page.get_by_role("tab", name=title).locator("visible=true").count():

@@ -271,6 +271,9 @@ class RecipeFile:
 # What can be exported: ten lines of Python, a picture, the history as a table.
 
 
+PRINTED = "\nprint({name: value for name, value in run.frames[-1].metrics.items() if value is not None})\n"
+
+
 class Actions(Clipboard):
     """Copy Python, Save PNG, Download CSV, and the line that confirms."""
 
@@ -297,7 +300,7 @@ class Actions(Clipboard):
 
     def _python(self) -> str:
         last = self._last()
-        return last.run.to_python() if last is not None else ""
+        return f"{last.run.to_python()}{PRINTED}" if last is not None else ""
 
     def _csv(self) -> io.StringIO:
         last = self._last()
