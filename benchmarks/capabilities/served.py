@@ -557,7 +557,7 @@ def target_menu(stand: Stand) -> str:
             page.step(1)
             page.becomes(last)
         page.begin(TARGET, "Conjugate Gaussian (any dimension)")
-        page.said(OPTIONS).click()
+        page.menu_text(OPTIONS).click()
         page.type("num_data", "37")
         page.said(re.compile(r"\b37 observations"))
         page.step(1)
@@ -1044,14 +1044,14 @@ def links(stand: Stand) -> None:
         page.type("bandwidth", "0.5")
         page.wait("JSON.parse(pmdviz.model('acknowledge').shown).bandwidth === 0.5")
         page.step(page.rest() + 1)
-        page.press("Share")
+        page.press("Copy link")
         page.said("Copied to the clipboard.")
         link, words = page.page.evaluate("navigator.clipboard.readText()"), page.words()
         page.press("Copy Python")
         names: dict[str, Any] = {}
         exec(page.copied("import pmdviz"), names)
         assert f"TV {names['run'].final.metrics['tv']:.3f}"[:7] in words, (words, names["run"].final.metrics["tv"])
-        page.said("Make a link").click()
+        page.menu_text("Link and QR code").click()
         page.press("Show a QR code")
         code = page.page.get_by_alt_text(re.compile("QR code"))
         code.wait_for()
@@ -1148,7 +1148,7 @@ def race_files(stand: Stand) -> None:
     with stand.page(f"?page=race&race={race.to_link()}", ready=f"{RACE_AT} >= 0") as page:
         page.press("Step")
         page.wait(f"{RACE_AT} > 0")
-        page.page.get_by_text("Export: film, page, picture, table").locator("visible=true").click()
+        page.page.get_by_text("File: film, page, picture, table").locator("visible=true").click()
         page.menu("Kind of file").wait_for()
         for suffix in ("json", "png"):
             page.menu("Kind of file").select_option(
