@@ -46,7 +46,7 @@ def test_no_text_from_outside_becomes_markup(injected):
     assert TEXT in page.locator("textarea:visible").input_value()
     not_run()
     lab.choose("Preset", EVIL)
-    page.get_by_text("Reveal what to try").click()
+    page.get_by_text("Suggestion", exact=True).click()
     page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
     lab.settled()
     not_run()
