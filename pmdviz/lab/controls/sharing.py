@@ -275,10 +275,11 @@ PRINTED = "\nprint({name: value for name, value in run.frames[-1].metrics.items(
 
 
 class Actions(Clipboard):
-    """Copy Python, Save PNG, Download CSV, and the line that confirms."""
+    """Copy Python, Save PNG, Download CSV, and the words over the page that confirm."""
 
     def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
         super().__init__(ack)
+        self.said.stylesheets = [css.TOAST]
         self._last = last
         self.copy = small_button("Copy Python", lambda: self.put_on_clipboard(self._python()))
         self.share = small_button("Copy link")

@@ -137,7 +137,7 @@ class Lab(LivePage):
         beside = *layers, self.fit.view, self.recipe_file.view
         self.settings = Sheet("All settings", setup.view, *beside, about=moved)
         link = text("Link to this moment"), screen.actions.share, self.link_builder.view
-        rest = self.exports.view, *screen.actions.cards(), screen.actions.said
+        rest = self.exports.view, *screen.actions.cards()
         self.share = Sheet("Share", *link, *rest, about=moved)
         branch = small_button("Branch here", lambda: self._act("what_if"), margin=(0, 0, 16, 0))
         self.compare.more = [branch, self.luck.view]
@@ -150,7 +150,8 @@ class Lab(LivePage):
         look = {"css_classes": ["pmdviz-openers"], "stylesheets": [css.OPENERS]}
         buttons = pn.FlexBox(*openers, gap="8px", **look, **WIDE)
         screen.view.insert(1, self.gallery)
-        screen.view.extend([setup.brief, buttons, self.inside.view, *(sheet.view for sheet in self.sheets)])
+        over = *(sheet.view for sheet in self.sheets), screen.actions.said
+        screen.view.extend([setup.brief, buttons, self.inside.view, *over])
         self.inside.on_open = screen.show_inside
 
     def for_lesson(self, on: bool) -> None:
