@@ -254,6 +254,7 @@ def looks() -> dict[tuple[int, int], tuple[list[str], float]]:
         for size in SCREENS:
             page = open_page(browser, port, size)
             await_picture(page, 180)
+            page.wait_for_selector("#opening", state="detached")
             page.wait_for_timeout(3_000)  # the fonts arrive after the first picture
             found[size] = page.evaluate(CONTROLS_JS), page.evaluate(BESIDE_JS)
             page.close()

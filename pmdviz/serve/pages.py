@@ -311,7 +311,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     roomy, large = not link.embed and not is_phone(pn.state.headers), link.presenter
 
     def dress() -> None:
-        """Drawer and bars, as the page that is seen needs them."""
+        """Drawer and bars of the page that is seen."""
         beside_it = tabs.active not in WITHOUT_DRAWER and not guide.is_open
         bare = BARE if large or link.embed else {}
         no_drawer = {} if beside_it else NO_DRAWER

@@ -319,11 +319,11 @@ class Setup(ProblemControls):
         set_words(self.question, _about(preset) if preset else "")
 
 
-FIRST = ("num_particles", "eta", "step_size", "bandwidth")  # of the three sliders beside the stage
+FIRST = ("num_particles", "eta", "step_size", "bandwidth")  # of the three sliders
 
 
 def basic_three(knobs: Knobs, idle: Iterable[str]) -> list[str]:
-    """The three settings beside the stage: those of FIRST that matter, else the first with a range."""
+    """The three settings of the sliders: from FIRST where they matter, else the first with a range."""
     specs, plain = knobs.specs(), knobs.as_dict()
     ranged = [n for n, spec in specs.items() if spec.kind in ("whole", "real") and (spec.soft_bounds or spec.bounds)]
     seen = [name for name in ranged if name not in set(idle) and knobs.matters(name, plain)]

@@ -34,7 +34,7 @@ class PlaybackBar:
     """Buttons, speed and a small menu; `act(name)` is called for a button or an entry, `pace(pace)` for another speed.
 
     No button changes its place: one that makes no sense now is disabled. At the end of the budget Play plays again.
-    `more` are entries of the menu, of which only a low window has those that are `low`; the speeds are there too.
+    `more` are entries of the menu, and only a low window has those in `low`; the speeds are there too.
     `room` is where the page puts its time line.
     """
 
@@ -241,7 +241,7 @@ ACTS = {  # when a knob takes effect, in its explanation
 }
 
 
-ENDS = {"bandwidth": ("too spiky", "too smooth")}  # what is wrong with either end of a slider
+ENDS = {"bandwidth": ("too spiky", "too smooth")}  # words at the ends of a slider
 
 
 def as_text(value: Any) -> str:

@@ -415,7 +415,7 @@ _export_pool = Slices("pmdviz-export")
 
 
 def _played(what: Run | RaceResult, suffix: str, tell: Tell) -> Run | RaceResult:
-    """What is exported; a film of a run that nobody has played yet is of its recipe's whole run."""
+    """The run or race to export; at iteration 0 a film has the whole run of the recipe."""
     begun = not isinstance(what, Run) or what.final.iteration > 0
     if begun or what.recipe.budget is None or "frames" not in WRITERS[suffix].options:
         return what

@@ -52,7 +52,7 @@ class SheetHead(Component):
 
 
 class Sheet(Card):
-    """A drawer on the right, without a backdrop: the stage stays in sight. One is open at a time."""
+    """A drawer on the right, without a backdrop: the stage stays in sight."""
 
     def __init__(self, title: str, *parts: Any, about: Callable[[Sheet], None] = lambda sheet: None) -> None:
         self._about = about  # hears that it was opened or closed

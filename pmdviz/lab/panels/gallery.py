@@ -1,4 +1,4 @@
-"""The gallery: two chips that name problem and method, and one dialog with all there is to choose."""
+"""The gallery: two chips that name problem and method, and one dialog of presets, targets and methods."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _sign(method: str) -> str:
 
 
 class Gallery(Component):
-    """The chips and the dialog. What is chosen there goes the way of the menus among the settings."""
+    """The chips and the dialog. A choice there sets the menu of the settings."""
 
     problem = param.String(default="")
     method = param.String(default="")
@@ -99,7 +99,7 @@ class Gallery(Component):
         super().__init__(self._choose, sections=sections, css_classes=["pmdviz-chips"], **params)
 
     def show(self) -> None:
-        """The names of what is in force, as the menus among the settings have it."""
+        """The names of the present problem and method, read from the menus of the settings."""
         titles = {menu: {value: title for title, value in menu.options.items()} for menu in self._menus}
         preset, target, method = (titles[menu].get(menu.value, "") for menu in self._menus)
         problem = preset if self._setup.preset.value else target

@@ -45,18 +45,18 @@ from pmdviz.views import DataView, StageView, TracesView, figures
 from pmdviz.views.stage import LinesBelow
 from pmdviz.views.traces import Standing
 
-# What is above the picture: the question, and a sentence.
+# The words above the picture: the question, and a sentence.
 
 
 class Heading(JSComponent):
-    """The words above a lab; "What is this?" and the tour open from the help menu."""
+    """The words above a lab, with the dialog that explains it and the tour."""
 
     title = param.String(default="")
     question = param.String(default="", doc="Of the preset, or of the teacher.")
     watch = param.String(default="", doc="What to look at, of the preset.")
     sentence = param.String(default="")
-    told = param.Dict(default={}, doc='What "What is this?" opens.')
-    opens = param.Integer(default=0, doc='Raised by the server to open "What is this?".')
+    told = param.Dict(default={}, doc="The words of the dialog that explains the method and the target.")
+    opens = param.Integer(default=0, doc="Raised by the server to open that dialog.")
 
     _esm = css.MAKE + css.static("page.js", "heading", "tour")
     _stylesheets = [css.static("lab.css", "heading")]
@@ -66,7 +66,7 @@ class Heading(JSComponent):
         self._shown: tuple[Any, ...] = ()
 
     def explain(self) -> None:
-        """Open "What is this?"."""
+        """Open the dialog that explains the method and the target."""
         self.opens += 1
 
     def show(self, method: Any, knobs: Any, target: Any, preset: str = "") -> None:
@@ -90,20 +90,20 @@ class Heading(JSComponent):
 
 
 def number_html(fields: Mapping[str, Any]) -> str:
-    """A number and what it is compared with."""
-    value, beside = (html.escape(fields.get(name, "")) for name in ("value", "beside"))
-    return f'<div class="number"><span class="value">{value}</span> <span class="beside">{beside}</span></div>'
+    """A number and the number of independent draws."""
+    value, floor = (html.escape(fields.get(name, "")) for name in ("value", "floor"))
+    return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
 
 
 def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
-    """The first metric of a group as it is now, and what independent draws get; "" for what was not computed."""
+    """The first metric of a group as it is now, and the value of independent draws; "" for a number that was not computed."""
     frame, name = snapshot.frame, next(iter(group.metrics))
     due = name in columns_due(GROUPS[snapshot.traces])
     floor = frame.floors.get(next(iter(group.floors), ""))
     value = frame.metric(name) if due else None
     return {
         "value": "" if value is None else number(value),
-        "beside": "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}",
+        "floor": "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}",
     }
 
 
@@ -154,7 +154,7 @@ class LayerSwitches:
         self._write_key()
 
     def _write_key(self) -> None:
-        """What is drawn, over the stage: the same words and colours, nothing to press."""
+        """The words and colours of the layers over the stage, with nothing to press."""
         seen = [(name, box) for name, box in self.boxes.items() if box.visible and box.value]
         items = [
             f'<span class="sample-{SAMPLES.get(name, "dot")}" style="--colour:{box.styles.get("--colour", "#888")}">'
@@ -206,7 +206,7 @@ class Screen:
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
-        self.on_words: Callable[[str], None] = lambda words: None  # hears what a person is told
+        self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
         self.playback, self.floor = playback, floor
         starting = fields_html(waiting_fields("Starting") | NO_PAST)
         self.status = Div(text=starting, stylesheets=[css.IN_TRANSPORT], css_classes=["pmdviz-statusbar"], **WIDE)
@@ -229,7 +229,7 @@ class Screen:
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
         playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
         self.extra = ""
-        self._lesson = self._room = self._inside = False  # whether a sheet is open, and what is inside a step
+        self._lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[Any, ...] = ()
@@ -261,7 +261,7 @@ class Screen:
         return fields_html(fields)
 
     def show_inside(self, on: bool) -> None:
-        """Have what is inside a step take the place of the traces, or no longer."""
+        """Show the inside of a step in place of the traces, or the traces again."""
         self._inside = on
         self._dress()
 

@@ -1,4 +1,4 @@
-"""One sentence on what a run came to, or on what a change did to it, with Undo and Why."""
+"""One sentence on the result of a run, or on the effect of a change, with Undo and Why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pmdviz.lab.controls.widgets import WIDE, set_words, small_button, text
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, headline, number, short
 
-WITHIN, TWICE, LEAST = 20, 2.0, 0.05  # iterations after a change; the factor, and the least rise of TV, that are told
+WITHIN, TWICE, LEAST = 20, 2.0, 0.05  # iterations after a change; the factor, and the least rise of TV, that count
 CLOSE = 1.25  # times the TV of independent draws: as good as they are
 LOWER_HIGHER = {  # what a setting does to the approximation when it is lowered and when it is raised
     "bandwidth": ("every particle became a spike", "the kernels are wider than the posterior"),
@@ -64,7 +64,7 @@ def rest_words(snapshot: Snapshot) -> str:
     if tv is None or not floor:
         return ", ".join(headline(frame))
     good = tv <= CLOSE * floor
-    judged = f"as close as {INDEPENDENT_DRAWS}" if good else f"{tv / floor:.1f} times that of {INDEPENDENT_DRAWS}"
+    judged = f"as close as {INDEPENDENT_DRAWS}" if good else f"{tv / floor:.1f} times the TV of {INDEPENDENT_DRAWS}"
     return f"TV {number(tv)}: {judged}."
 
 
@@ -86,7 +86,7 @@ class Verdict:
         self._diagnosis, self._undo_run, self._restore, self._explain = diagnosis, undo, restore, explain
         self._last: Snapshot | None = None
         self._change: Change | None = None
-        self._fall = self._turned = ""  # what is told of a change; the setting that a person has just turned
+        self._fall = self._turned = ""  # the words on a change; the setting that a person has just turned
         self.said = text(css_classes=["pmdviz-verdict"], stylesheets=[css.VERDICT])
         self.undo = small_button("Undo", self._undo, visible=False)
         self.why = small_button("Why?", self._why, visible=False)
@@ -94,7 +94,7 @@ class Verdict:
         self.view = pn.Column(row, diagnosis.view, **WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool, words: str, can_undo: bool, start: str) -> None:
-        """Follow the run; `words` are what the status has to tell, `start` is said before the first step."""
+        """Follow the run; `words` are those of the status, `start` is shown before the first step."""
         before, self._last = self._last, snapshot
         change = changed_setting(before, snapshot) if before is not None and self._turned else None
         if change is not None and change.name == self._turned:
@@ -115,15 +115,15 @@ class Verdict:
         set_words(self.said, f'<div role="status">{html.escape(words)}</div>')
 
     def turned(self, name: str) -> None:
-        """A person has turned a setting: what becomes of the distance is its doing."""
+        """A person has turned a setting: a rise of the distance is its effect."""
         self._turned = name
 
     def forget(self) -> None:
-        """Another run, or another moment of it: no change is to be told of."""
+        """Another run, or another moment of it: the sentence on a change goes."""
         self._change, self._fall, self._turned = None, "", ""
 
     def _undo(self) -> None:
-        """The setting as it was, where a change is what is told; else the run before."""
+        """The setting as it was, where the sentence is about a change; else the run before."""
         change, fall = self._change, self._fall
         self.forget()
         if fall and change is not None:
@@ -132,7 +132,7 @@ class Verdict:
             self._undo_run()
 
     def _why(self) -> None:
-        """The preset's diagnosis, with the numbers of the run; where there is no preset, what the method does."""
+        """The preset's diagnosis, with the numbers of the run; without a preset, how the method works."""
         if self._diagnosis.card.visible:
             self._diagnosis.card.collapsed = not self._diagnosis.card.collapsed
         else:

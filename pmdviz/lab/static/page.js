@@ -254,7 +254,7 @@ export function render({ model }) {
 const root = Bokeh.index.find_one(number)?.shadow_el
 if (root) {
   const shown = JSON.parse(a.words)
-  for (const name of ["value", "beside"]) {
+  for (const name of ["value", "floor"]) {
     const part = root.querySelector("." + name), words = shown[name] ?? ""
     if (part && part.textContent !== words) part.textContent = words
   }
@@ -308,14 +308,10 @@ const SIGNS = {
   annealing: "M4 19h4v-4h4v-4h4V7h4", importance: "M12 19a7 7 0 1 0-.1 0M12 14a2 2 0 1 0-.1 0", mcmc: "M4 16l4-6 3 4 4-8 5 7",
   vi: "M3 19q9-28 18 0", mean_field: "M4 19q4-18 8 0m0 0q4-18 8 0", target: "M12 20a8 8 0 1 0-.1 0M12 16a4 4 0 1 0-.1 0",
 }
-const SVG = "http://www.w3.org/2000/svg"
 function sign(name) {
-  const svg = document.createElementNS(SVG, "svg"), path = document.createElementNS(SVG, "path")
-  svg.setAttribute("viewBox", "0 0 24 24")
-  svg.setAttribute("aria-hidden", "true")
-  path.setAttribute("d", SIGNS[name] ?? SIGNS.target)
-  svg.append(path)
-  return svg
+  const box = make("span")
+  box.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${SIGNS[name] ?? SIGNS.target}"/></svg>`
+  return box
 }
 function open_gallery(model, kind) {
   const style = make("style", {}, GALLERY_STYLE), box = make("dialog", { class: "pmdviz-gallery", "aria-label": "Choose a problem and a method" })
