@@ -84,7 +84,7 @@ async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces
         await until(lambda: lab._last.data is not None)
         assert css.HIDDEN in screen.traces.figure.css_classes
         lab._act("step")
-        await until(lambda: lab._last.frame.iteration == 1 and sum(screen.data.lit_bars.data["top"]) > 0)
+        await until(lambda: lab._last.frame.iteration == 1 and sum(screen.data.sources["batch"].data["top"]) > 0)
         lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
         await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.data is not None)
         lab.commands.begin("new option", option=("dim", 3))  # no picture holds them

@@ -134,8 +134,8 @@ class Lab(LivePage):
         """All settings, Share and Compare, and the buttons that open them; the gallery; the verdict."""
         screen, setup, moved = self.screen, self.setup, self._sheet_moved
         layers = text("<h3>Pictures and layers</h3>"), screen.switches.view, screen.options, text(glossary_row())
-        beside = *layers, self.fit.view, self.recipe_file.view
-        self.settings = Sheet("All settings", setup.view, *beside, about=moved)
+        rest = *layers, self.fit.view, self.recipe_file.view
+        self.settings = Sheet("All settings", setup.view, *rest, about=moved)
         link = text("Link to this moment"), screen.actions.share, self.link_builder.view
         rest = self.exports.view, *screen.actions.cards()
         self.share = Sheet("Share", *link, *rest, about=moved)
@@ -155,7 +155,7 @@ class Lab(LivePage):
         self.inside.on_open = screen.show_inside
 
     def for_lesson(self, on: bool) -> None:
-        """Whether a lesson is open: the settings of its step are beside it, and no others."""
+        """Whether a lesson is open: it has the settings of its step, and no others are shown."""
         self.settings.hide()
         self.opens_settings.visible = not on
         self.screen.for_lesson(on)
@@ -185,7 +185,7 @@ class Lab(LivePage):
 
     @property
     def controls(self) -> Any:
-        """Nothing beside the page: its settings are in a sheet of its own."""
+        """Nothing: its settings are in a sheet of its own."""
         return self._nothing
 
     @property

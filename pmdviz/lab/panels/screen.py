@@ -96,7 +96,7 @@ def number_html(fields: Mapping[str, Any]) -> str:
 
 
 def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
-    """The first metric of a group as it is now, and the value of independent draws; "" for a number that was not computed."""
+    """The first metric of a group now, and the value of independent draws; "" for a number that was not computed."""
     frame, name = snapshot.frame, next(iter(group.metrics))
     due = name in columns_due(GROUPS[snapshot.traces])
     floor = frame.floors.get(next(iter(group.floors), ""))
@@ -491,8 +491,8 @@ class Screen:
         self._dress()
 
     def _dress(self) -> None:
-        """The classes of the whole: for a lecture hall, and beside a sheet."""
-        more = {"pmdviz-large": self._look[1], "pmdviz-beside-sheet": self._room, "pmdviz-with-inside": self._inside}
+        """The classes of the whole: for a lecture hall, and with a sheet."""
+        more = {"pmdviz-large": self._look[1], "pmdviz-with-sheet": self._room, "pmdviz-with-inside": self._inside}
         more["pmdviz-with-lesson"] = self._lesson
         classes = ["pmdviz-lab", *(name for name, on in more.items() if on)]
         if self.view.css_classes != classes:
