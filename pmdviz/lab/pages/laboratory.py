@@ -99,7 +99,9 @@ class Lab(LivePage):
         self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
         self._recipe, self._link = limits.check(asked), link
         self._nothing = pn.Column(margin=0)
-        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace), more=MORE | LOW, low=LOW)
+        self.playback = PlaybackBar(
+            self._act, lambda pace: self.commands.set_pace(pace), more=MORE | ({} if link.embed else LOW), low=LOW
+        )
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
@@ -141,6 +143,9 @@ class Lab(LivePage):
         self.share = Sheet("Share", *link, *rest, about=moved)
         branch = small_button("Branch here", lambda: self._act("what_if"), margin=(0, 0, 16, 0))
         self.compare.more = [branch, self.luck.view]
+        if self._link.embed:  # there the way back from another page is missing
+            self.settings.view.extend([branch, self.luck.view])
+            self.compare.button.visible = False
         self.sheets = self.settings, self.share, self.compare.card
         self.gallery = Gallery(setup)
         self.verdict = Verdict(setup.diagnosis, lambda: self._act("undo"), self._restore, screen.heading.explain)
@@ -153,6 +158,7 @@ class Lab(LivePage):
         over = *(sheet.view for sheet in self.sheets), screen.actions.said
         screen.view.extend([setup.brief, buttons, self.inside.view, *over])
         self.inside.on_open = screen.show_inside
+        screen.on_words = lambda words: self._judge()  # a refusal is seen where the verdict is
 
     def for_lesson(self, on: bool) -> None:
         """Whether a lesson is open: it has the settings of its step, and no others are shown."""
@@ -346,6 +352,8 @@ class Lab(LivePage):
 
     def _judge(self) -> None:
         """Bring the verdict up to date."""
+        if self._last is None:
+            return
         words = status_fields(self._last, self.screen.extra, self.live.playing, self.floor.words)["more"]
         start = self.screen.heading.sentence
         hidden = bool(self.screen.veil.parts & {"exact", "numbers"})  # by a lesson that asks first
