@@ -186,7 +186,7 @@ OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
-    "& .MuiAppBar-root a": {"display": "none"},  # a link to where one is; the name is before the tabs
+    "& .MuiAppBar-root a": {"display": "none !important"},  # a link to where one is; the name is before the tabs
     "& .MuiAppBar-root.MuiPaper-root": {  # of the page's own colour: only Play is saturated
         "backgroundColor": "background.paper",
         "color": "text.primary",
