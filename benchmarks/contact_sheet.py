@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, usual_target
-from tests.support.browser import await_picture, chromium, free_port, hurry, lab_command, open_page, server
+from tests.support.browser import await_picture, chromium, free_port, hurry, in_sight, lab_command, open_page, server
 
 FOLDER = Path("build") / "contact-sheet"
 SIZES = ((1440, 900), (1366, 625), (1280, 600), (390, 844))
@@ -96,6 +96,8 @@ def _sheet(shots: list[Path], image: Any, draw: Any) -> Any:
 
 # What is done on a page
 
+OF_THE_MENU = ("Help", "What is this?", "Tour")
+
 
 def _see(page: Any) -> None:
     await_picture(page)
@@ -104,6 +106,8 @@ def _see(page: Any) -> None:
 def _press(label: str) -> Callable[[Any], None]:
     def act(page: Any) -> None:
         _see(page)
+        if label in OF_THE_MENU:
+            page.get_by_role("button", name="More", exact=True).click()
         page.get_by_role("button", name=label, exact=True).locator("visible=true").first.click()
 
     return act
@@ -112,9 +116,7 @@ def _press(label: str) -> Callable[[Any], None]:
 def _open(words: str) -> Callable[[Any], None]:
     def act(page: Any) -> None:
         _see(page)
-        if page.viewport_size["width"] < 900:  # a phone's drawer is closed
-            page.get_by_label("Open drawer").click()
-        page.get_by_text(words).locator("visible=true").last.click()  # a hint may name it before
+        in_sight(page, lambda: page.get_by_text(words)).click()
 
     return act
 
@@ -175,7 +177,7 @@ STATES = (
     State("data", HERE, _data),
     State("what-is-this", "/", _press("What is this?")),
     State("more-settings", "/", _open("More settings")),
-    State("make-a-link", "/", _open("Make a link")),
+    State("make-a-link", "/", _open("Link and QR code")),
     State("unreadable-link", "/?run=3.nonsense", _see),
     State("race", "/?page=race", _raced),
     State("theory", "/?page=theory", lambda page: page.get_by_text("Theorem 2").first.wait_for(timeout=WAIT_MS)),

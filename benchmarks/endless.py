@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, hurry, open_page
+from tests.support.browser import await_picture, choose_setting, chromium, hurry, open_page
 from tests.support.crowd import Served, served
 
 OPTIONS = {"minutes": 30}
@@ -36,7 +36,7 @@ def run(options: Namespace) -> dict[str, Any]:
     with served() as lab, chromium() as browser:
         page = open_page(browser, lab.port)
         await_picture(page)
-        page.get_by_label("Budget (observations used)").select_option("endless")
+        choose_setting(page, "Run length (observations used)", "endless")
         page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=120_000)
         hurry(page)
         page.get_by_role("button", name="Play", exact=True).click()

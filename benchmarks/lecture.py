@@ -12,7 +12,18 @@ import numpy as np
 
 import benchmarks.live as live
 from pmdviz import Recipe, Session
-from tests.support.browser import await_picture, chromium, free_port, hurry, lab_command, open_page, server
+from tests.support.browser import (
+    await_picture,
+    choose_setting,
+    chromium,
+    close_sheet,
+    free_port,
+    hurry,
+    lab_command,
+    open_page,
+    open_sheet,
+    server,
+)
 
 ITERATIONS, VISITS, MEASURED_S, ROUNDS = 1_000, 60, 15.0, 3
 SEEDS = range(8)
@@ -51,7 +62,7 @@ def run(options: Namespace) -> dict[str, Any]:
     with server(lab_command(port), port) as process, chromium() as browser:
         page = open_page(browser, port)
         await_picture(page)
-        page.get_by_label("Budget (observations used)").select_option("endless")
+        choose_setting(page, "Run length (observations used)", "endless")
         hurry(page)
         _played(page, process.pid, 1.0, warm=20)  # the first visitor of a fresh cache waits for the kernels
         figures["frames"] = _frames(page, process.pid, seconds, rounds)
@@ -89,11 +100,14 @@ def _played(page: Any, server_pid: int, seconds: float, warm: int = 0) -> dict[s
 
 def _branch(page: Any) -> None:
     """From here on with a slightly other step size, which changes the run and not what a step costs."""
-    page.get_by_role("button", name="What if …", exact=True).click()
+    open_sheet(page, "Compare")
+    page.get_by_role("button", name="Branch here", exact=True).click()
     page.get_by_role("button", name="Keep", exact=True).wait_for()
+    open_sheet(page, "All settings")
     box = page.locator("input#knob-eta")
     box.fill("1.9" if box.input_value() == "2" else "2")
     box.press("Enter")
+    close_sheet(page)
 
 
 def _visits(page: Any, visits: int) -> dict[str, Any]:

@@ -11,7 +11,17 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, cpu_seconds, free_port, hurry, lab_command, open_page, server
+from tests.support.browser import (
+    await_picture,
+    choose_setting,
+    chromium,
+    cpu_seconds,
+    free_port,
+    hurry,
+    lab_command,
+    open_page,
+    server,
+)
 
 WARM_UP_S, MEASURED_S, MOVES = 3.0, 20.0, 30
 EMPTY_PAGE = Path(__file__).parents[1] / "tests/support/empty_page.py"
@@ -120,7 +130,7 @@ def _since_opening(page: Any) -> float:
 
 
 def _first_change(page: Any) -> float:
-    page.get_by_label("Budget (observations used)").select_option("endless")
+    choose_setting(page, "Run length (observations used)", "endless")
     page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=10_000)
     start = time.perf_counter()
     hurry(page)

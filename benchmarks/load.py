@@ -9,7 +9,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, hurry, open_page
+from tests.support.browser import await_picture, choose_setting, chromium, hurry, open_page
 from tests.support.crowd import Crowd, Served, served
 
 OPTIONS = {"sessions": 30, "seconds": 60}
@@ -48,7 +48,7 @@ def run(options: Namespace) -> dict[str, Any]:
 def _playing_page(browser: Any, port: int) -> Any:
     page = open_page(browser, port)
     await_picture(page)
-    page.get_by_label("Budget (observations used)").select_option("endless")
+    choose_setting(page, "Run length (observations used)", "endless")
     page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=120_000)
     hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()

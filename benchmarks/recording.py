@@ -211,7 +211,9 @@ def _use_figures(recorder: Recorder, page: Any) -> None:
             page.mouse.down()
             page.mouse.move(x + 30, y + 20, steps=4)
             page.mouse.up()
+            page.keyboard.down("Control")
             page.mouse.wheel(0, -200)
+            page.keyboard.up("Control")
             page.wait_for_timeout(300)
         recorder.learn(page)
     for key in (

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
+from tests.support.browser import await_picture, choose_setting, chromium, free_port, lab_command, open_page, server
 
 TIMES = 7
 HEAVY = ("numba", "scipy", "panel", "bokeh", "param", "numpy")
@@ -124,7 +124,7 @@ def another_run(browser: Any) -> dict[str, Any]:
         page.wait_for_timeout(max(0.0, 1000 * (CHOSEN_S + answered - time.monotonic())))
         chosen = time.monotonic()
         for label, title in CHOICE.items():
-            page.get_by_label(label, exact=True).select_option(title)
+            choose_setting(page, label, title)
         page.wait_for_function(CHOSEN_JS, timeout=1000 * MOST_S)
         page.get_by_role("button", name="Play", exact=True).click(timeout=1000 * MOST_S)
         page.wait_for_function("pmdviz.iteration() >= 1", timeout=1000 * MOST_S, polling="raf")

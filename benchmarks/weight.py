@@ -6,6 +6,7 @@ import argparse
 import ast
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -22,9 +23,16 @@ COLUMNS = 120  # of a line of formatted code
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NO_CODE = {*(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)}
 EMBEDDED = re.compile(r"</?[a-z][\w-]*(\s[^<>]*)?>|=>|\bfunction\s*\(|document\.|\{\s*[a-z-]+:[^{}]*;")
-SCREEN = (1440, 900)
+SCREENS = ((1440, 900), (1366, 625), (390, 844))
+BESIDE_JS = """() => {
+  const b = pmdviz.find(".pmdviz-stage").getBoundingClientRect()
+  const wide = Math.min(b.right, innerWidth) - Math.max(b.left, 0)
+  const high = Math.min(b.bottom, innerHeight) - Math.max(b.top, 0)
+  return 100 - 100 * wide * high / innerWidth / innerHeight
+}"""
 CONTROLS_JS = """() => {
-  const kinds = "button, input, select, textarea, a[href], summary, [role=slider], [role=checkbox], [role=tab]"
+  const kinds = "[tabindex]:not([tabindex^='-'])," +
+    "button, input, select, textarea, a[href], summary, [role=slider], [role=checkbox], [role=tab]"
   const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2
   const on_top = (x, y) => {
     let e = document.elementFromPoint(x, y), inner
@@ -71,7 +79,12 @@ ROWS = (
     Row("sibling_imports", "imports against acyclic siblings", 70, 0),
     Row("loose_types", "Any, object, cast, type: ignore in annotations", 1_501, 500),
     Row("any_words", "Any, every mention", 1_718, None),
-    Row("controls", f"controls in view on the Lab at {SCREEN[0]}x{SCREEN[1]}", 74, 24),
+    Row("controls_1440", "controls in view on the Lab at 1440x900", 74, 24),
+    Row("controls_1366", "controls in view on the Lab at 1366x625", 50, 22),
+    Row("controls_390", "controls in view on the Lab at 390x844", 29, 14),
+    Row("beside_1440", "window that is not the Lab's stage at 1440x900, %", 86, 70),
+    Row("beside_1366", "window that is not the Lab's stage at 1366x625, %", 92, 70),
+    Row("beside_390", "window that is not the Lab's stage at 390x844, %", 62, 70),
     Row("statements", "package, statements", 45_220, None),
     Row("data_bytes", "package, bytes of other files than code", 594_903, None),
     Row("embedded_bytes", "package, bytes of scripts or markup in strings", 6_888, None),
@@ -94,7 +107,7 @@ def measured(page: bool) -> dict[str, int]:
         lines = {name: sum(map(line_count, formatted(name, Path(folder)))) for name in ("tests", "benchmarks")}
     figures = {**package, "test_lines": lines["tests"], "test_items": test_items()}
     figures |= {"benchmark_lines": lines["benchmarks"], **doc_figures(), **file_figures(), **import_figures()}
-    return {**figures, "controls": len(controls())} if page else figures
+    return {**figures, **page_figures()} if page else figures
 
 
 def tracked(folder: str, *suffixes: str) -> list[Path]:
@@ -224,16 +237,28 @@ def import_figures() -> dict[str, int]:
     return {"circles": sum(len(ring) > 1 for ring in rings), "sibling_imports": against}
 
 
-def controls() -> list[str]:
-    """What can be pressed, typed into or chosen on the Lab without scrolling, once its first picture is there."""
+def page_figures() -> dict[str, int]:
+    """Controls in view on the Lab at three sizes, and the share of the window that the stage leaves, in %."""
+    found = {}
+    for (width, _), (names, beside) in looks().items():
+        found |= {f"controls_{width}": len(names), f"beside_{width}": math.ceil(beside)}
+    return found
+
+
+def looks() -> dict[tuple[int, int], tuple[list[str], float]]:
+    """By size of the window: what can be pressed, typed into or chosen without scrolling; what is not the stage, %."""
     from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
 
-    port = free_port()
+    port, found = free_port(), {}
     with server(lab_command(port), port), chromium() as browser:
-        page = open_page(browser, port, SCREEN)
-        await_picture(page, 180)
-        page.wait_for_timeout(3_000)  # the drawer opens and the fonts arrive after the first picture
-        return page.evaluate(CONTROLS_JS)
+        for size in SCREENS:
+            page = open_page(browser, port, size)
+            await_picture(page, 180)
+            page.wait_for_selector("#opening", state="detached")
+            page.wait_for_timeout(3_000)  # the fonts arrive after the first picture
+            found[size] = page.evaluate(CONTROLS_JS), page.evaluate(BESIDE_JS)
+            page.close()
+    return found
 
 
 def table(figures: dict[str, int]) -> str:

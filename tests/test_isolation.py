@@ -38,6 +38,6 @@ async def attack(mine, theirs):
     """Pause them, change their budget, claim their frames: by the ids of their models, over my own connection."""
     mine.wire.patch(theirs.ack_id, key="space", presses=99)
     mine.wire.patch(theirs.ack_id, hidden=True)
-    mine.wire.patch(theirs.found("title", "Budget (observations used)")["id"], value="2000")
+    mine.wire.patch(theirs.found("title", "Run length (observations used)")["id"], value="2000")
     mine.wire.send_event("button_click", {"model": {"id": theirs.found("label", "Restart")["id"]}})
     await mine.until(lambda: any("UnknownReferenceError" in sentence for sentence in mine.errors))

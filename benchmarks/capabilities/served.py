@@ -26,7 +26,19 @@ import pmdviz
 from benchmarks.capabilities import commands
 from benchmarks.capabilities.commands import LESSON, METHODS, OWN_TARGET, PRESETS, SUFFIXES, TARGETS, Desk, docs_site
 from pmdviz import Recipe
-from tests.support.browser import HELPERS_JS, await_answer, chromium, free_port, lab_command, server
+from pmdviz.lab.controls.widgets import MORE
+from tests.support.browser import (
+    HELPERS_JS,
+    await_answer,
+    choose,
+    chromium,
+    free_port,
+    in_sight,
+    lab_command,
+    open_page_tab,
+    server,
+    set_speed,
+)
 from tests.support.jupyter_page import LAB, NOTEBOOK, jupyter
 
 TABLE: list[tuple[str, Callable[[Any], str | None]]] = []
@@ -37,7 +49,7 @@ PATIENCE = 300.0  # seconds: a busy machine compiles kernels meanwhile
 # Where things are on the page. A page that changes is met by changing these, and only these.
 STAGE, TRACES, TILES = ".pmdviz-stage", ".pmdviz-traces:not(.pmdviz-hidden)", ".pmdviz-race-tiles"
 TABS = {"lab": "Lab", "lessons": "Lessons", "race": "Race", "theory": "Theory", "geometry": "Geometry"}
-PRESET, TARGET, METHOD, BUDGET, SPEED = "Preset", "Target", "Method", "Budget (observations used)", "Speed"
+PRESET, TARGET, METHOD, BUDGET, SPEED = "Preset", "Target", "Method", "Run length (observations used)", "Speed"
 PICTURE, METRIC, CLOCK, OPTIONS = "Picture", "Traces", "Against", "Data and options of the target"
 KNOB = "#knob-{}"
 FAST, ENDLESS = "as fast as it goes", "endless"
@@ -92,15 +104,21 @@ class Page:
         return seen[-1]
 
     def press(self, label: str) -> None:
-        """Click the first visible button of that name."""
-        self.button(label).click()
+        """Click the first button of that name, where it is; an entry of the small menu is chosen."""
+        if label in MORE and not self.button(label).is_visible():
+            choose(self.page, label)
+        else:
+            in_sight(self.page, lambda: self.page.get_by_role("button", name=label, exact=True)).click()
 
     def button(self, label: str) -> Any:
         """The first visible button of that name."""
         return self.page.get_by_role("button", name=label, exact=True).locator("visible=true").first
 
     def choose(self, label: str, option: str) -> None:
-        """Choose from the visible menu of that name."""
+        """Choose from the menu of that name, where it is."""
+        if label == SPEED:
+            set_speed(self.page, option)
+            return
         self.menu(label).select_option(label=option)
 
     def begin(self, label: str, option: str) -> None:
@@ -111,16 +129,20 @@ class Page:
         self.rest("pmdviz.picture()")
 
     def menu(self, label: str) -> Any:
-        """The visible menu of that name."""
-        return self.page.get_by_label(label, exact=True).locator("visible=true").first
+        """The menu of that name, where it is."""
+        return in_sight(self.page, lambda: self.page.get_by_label(label, exact=True))
 
     def options(self, label: str) -> list[str]:
         """What a menu offers."""
         return self.menu(label).locator("option").all_inner_texts()
 
+    def menu_text(self, words: str | re.Pattern[str]) -> Any:
+        """A title that can be pressed, where it is."""
+        return in_sight(self.page, lambda: self.page.get_by_text(words))
+
     def type(self, knob: str, value: str) -> None:
         """Type into a knob's box and press Enter."""
-        box = self.page.locator(KNOB.format(knob)).locator("visible=true").first
+        box = in_sight(self.page, lambda: self.page.locator(KNOB.format(knob)))
         box.fill(value)
         box.press("Enter")
 
@@ -174,7 +196,7 @@ class Page:
 
     def go(self, tab: str) -> None:
         """Go to a page by its tab."""
-        self.page.get_by_role("tab", name=tab, exact=True).click()
+        open_page_tab(self.page, tab)
 
     def downloaded(self, folder: Path, click: Callable[[], Any]) -> Path:
         """The file that a click downloads."""
@@ -475,7 +497,7 @@ def transport(stand: Stand) -> None:
         assert page.words() == words, (page.words(), words)
         page.becomes(second, alike=True)
         page.begin(TARGET, "Two modes on a line (1-D)")
-        page.press("Undo: previous run")
+        page.press("Undo")
         page.wait(f"pmdviz.words().startsWith({json.dumps(words)})")
         seed = page.page.locator(KNOB.format("seed")).input_value()
         page.press("New seed")
@@ -535,7 +557,7 @@ def target_menu(stand: Stand) -> str:
             page.step(1)
             page.becomes(last)
         page.begin(TARGET, "Conjugate Gaussian (any dimension)")
-        page.said(OPTIONS).click()
+        page.menu_text(OPTIONS).click()
         page.type("num_data", "37")
         page.said(re.compile(r"\b37 observations"))
         page.step(1)
@@ -593,7 +615,7 @@ def time_line(stand: Stand) -> None:
         page.wait(f"pmdviz.words().startsWith({json.dumps(branch)})")
         page.press("Drop")
         page.wait("pmdviz.iteration() === 30")
-        page.press("Undo: previous run")
+        page.press("Undo")
         page.wait(f"pmdviz.words().startsWith({json.dumps(branch)})")
         page.press("Keep")
         page.wait(f"{LAYER_JS.format('ghost')} === 0")
@@ -658,7 +680,7 @@ def layers(stand: Stand) -> None:
     with stand.lab() as page:
         whole = page.pixels()
         for name in ("particles", "approximation", "exact posterior", "prior"):
-            box = page.page.get_by_role("checkbox", name=name, exact=True)
+            box = in_sight(page.page, lambda: page.page.get_by_role("checkbox", name=name, exact=True))  # noqa: B023
             box.click()
             page.becomes(whole, share=0.0002)
             box.click()
@@ -710,7 +732,7 @@ def drags(stand: Stand) -> None:
         page.page.mouse.move(x + 30, y, steps=4)
         page.page.mouse.move(x + 60, y, steps=4)
         page.page.mouse.up()
-        page.button("Undo: previous run").wait_for()
+        page.button("Undo").wait_for()
         page.rest("pmdviz.iteration()")
         moved = handle.get_attribute("aria-valuetext")
         page.becomes(before)
@@ -718,7 +740,7 @@ def drags(stand: Stand) -> None:
         address = page.page.evaluate("location.search")
         handle.press("ArrowUp")
         page.wait(f"{HANDLE_JS} !== {json.dumps(moved)} && location.search !== {json.dumps(address)}")
-        page.press("Undo: previous run")
+        page.press("Undo")
         page.wait(f"{HANDLE_JS} === {json.dumps(moved)}")
         page.choose(METRIC, "Data and predictions")
         page.page.get_by_label("Edit data").check()
@@ -762,7 +784,7 @@ def formulas(stand: Stand) -> None:
     link = Recipe("formula", target_options={"density": "squiggle"}, budget=150_000, num_particles=200).to_link()
     with stand.page(f"?run={link}") as page:
         before = page.pixels()
-        page.said(OPTIONS).click()
+        page.menu_text(OPTIONS).click()
         page.type("density", "-hypot(x, z)")
         page.said(re.compile("is not known: a formula is made of"))
         page.type("density", "-4 * square(hypot(x, y) - 2)")
@@ -779,7 +801,7 @@ def other_seeds(stand: Stand) -> None:
         page.type("num_particles", "200")
         page.played(8)
         page.choose("Other seeds", "8")
-        page.press("Try other seeds")
+        page.press("Repeat with other seeds")
         page.said(re.compile("of 8 other seeds"))
         assert page.page.evaluate(BANDS_JS) == 1
 
@@ -791,9 +813,10 @@ def compares(stand: Stand) -> None:
         page.choose(BUDGET, "5,000")
         page.type("num_particles", "200")
         page.wait("pmdviz.words().includes('of 5,000')")
-        page.press("Compare with …")
         page.choose("What differs", "Bandwidth h")
-        page.press("Compare")
+        page.page.locator(".pmdviz-sheet").get_by_role("button", name="Compare", exact=True).locator(
+            "visible=true"
+        ).click()
         page.wait(f"{RACE_AT} >= 0")
         page.wait("JSON.parse(pmdviz.model('race-acknowledge').shown).entrants.length === 2")
         page.press("Play")
@@ -807,7 +830,7 @@ def fit_card(stand: Stand) -> None:
     link = Recipe("mixture", "svi", budget=20_000).to_link()
     with stand.page(f"?run={link}&at=20") as page:
         page.reach(20)
-        page.said("Is this a sample from the target?").click()
+        page.menu_text("Goodness-of-fit test").click()
         page.press("Test this sample")
         page.page.locator(FIT, has_text=", p = ").wait_for()
         words = page.page.locator(FIT, has_text=", p = ").inner_text()
@@ -820,8 +843,8 @@ def diagnoses(stand: Stand) -> None:
     with stand.page("?preset=head_start") as page:
         page.choose(SPEED, FAST)
         page.press("Play")
-        page.button("Replay").wait_for()
-        page.said("Diagnosis of this run").click()
+        page.said(re.compile("Done:"))
+        page.press("Why?")
         page.wait(f"/\\d/.test(pmdviz.find('{DIAGNOSED}')?.textContent ?? '')")
         assert re.search(r"\d", page.page.locator(DIAGNOSED).inner_text())
 
@@ -839,12 +862,12 @@ def looks(stand: Stand) -> None:
         page.wait("pmdviz.iteration() === 0")
         page.page.keyboard.press("?")
         page.page.get_by_role("dialog", name="Help").wait_for()
-        page.press("Close")
+        page.page.get_by_role("dialog", name="Help").get_by_role("button", name="Close").click()
         page.page.keyboard.press("p")
         page.wait("parseInt(pmdviz.model('stage').below[0].axis_label_text_font_size) >= 18")
-        page.page.locator(KNOB.format("bandwidth")).first.wait_for(state="hidden")
+        page.button("All settings").wait_for(state="hidden")
         page.page.keyboard.press("p")
-        page.page.locator(KNOB.format("bandwidth")).first.wait_for()
+        page.button("All settings").wait_for()
         page.page.get_by_label("Toggle theme").click()
         page.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
         assert page.pixels().mean() < light - 60
@@ -1021,14 +1044,14 @@ def links(stand: Stand) -> None:
         page.type("bandwidth", "0.5")
         page.wait("JSON.parse(pmdviz.model('acknowledge').shown).bandwidth === 0.5")
         page.step(page.rest() + 1)
-        page.press("Share")
+        page.press("Copy link")
         page.said("Copied to the clipboard.")
         link, words = page.page.evaluate("navigator.clipboard.readText()"), page.words()
         page.press("Copy Python")
         names: dict[str, Any] = {}
         exec(page.copied("import pmdviz"), names)
         assert f"TV {names['run'].final.metrics['tv']:.3f}"[:7] in words, (words, names["run"].final.metrics["tv"])
-        page.said("Make a link").click()
+        page.menu_text("Link and QR code").click()
         page.press("Show a QR code")
         code = page.page.get_by_alt_text(re.compile("QR code"))
         code.wait_for()
@@ -1125,7 +1148,7 @@ def race_files(stand: Stand) -> None:
     with stand.page(f"?page=race&race={race.to_link()}", ready=f"{RACE_AT} >= 0") as page:
         page.press("Step")
         page.wait(f"{RACE_AT} > 0")
-        page.page.get_by_text("Export: film, page, picture, table").locator("visible=true").click()
+        page.page.get_by_text("File: film, page, picture, table").locator("visible=true").click()
         page.menu("Kind of file").wait_for()
         for suffix in ("json", "png"):
             page.menu("Kind of file").select_option(

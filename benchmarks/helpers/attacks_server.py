@@ -100,7 +100,7 @@ def lying_reader(server: Target) -> dict[str, Any]:
         client = await Client(server.url, draw_s=1e6).open()
         await client.until(lambda: client.iteration >= 0)
         client.wire.patch(client.ack_id, sent=-1_000_000_000)
-        client.wire.patch(client.found("title", "Budget (observations used)")["id"], value="0")
+        client.wire.patch(client.found("title", "Run length (observations used)")["id"], value="0")
         client.press("space")
         await asyncio.sleep(1)
         client.wire._reader.cancel()
@@ -141,7 +141,7 @@ def value_of_no_menu(server: Target) -> dict[str, Any]:
     async def choose() -> None:
         client = await Client(server.url).open()
         await client.until(lambda: client.iteration >= 0)
-        client.wire.patch(client.found("title", "Budget (observations used)")["id"], value="x" * 50_000)
+        client.wire.patch(client.found("title", "Run length (observations used)")["id"], value="x" * 50_000)
         await asyncio.sleep(2)
         crowd.clients.append(client)
 

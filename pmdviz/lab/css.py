@@ -25,7 +25,12 @@ BUTTON, HEADER_BUTTON, SELECT, FILE = _widget("button"), _widget("header"), _wid
 FOLDED, PLAIN_FOLD, LEGEND, LAYER = _widget("folded"), _widget("plain_fold"), _widget("legend"), _widget("layer")
 BUSY, TROUBLE, LINK_BUILDER = _widget("busy"), _widget("trouble"), _widget("link_builder")
 LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")
-STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook")
+TRACES, NUMBER, TITLE, KEY = _lab("traces"), _lab("number"), _widget("title"), _widget("key")
+OPENERS, TOAST = _lab("openers"), _lab("toast")
+SHEET, VERDICT, GALLERY = _lab("sheet"), _lab("verdict"), _widget("gallery")
+IN_TRANSPORT = _lab("status", "in_transport") + TERM
+CELL = _lab("cell")
+STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook", "cell")
 RACE = static("race.css", "race")
 MAKE = static("lists.js", "make")  # before a script that makes elements
 

@@ -158,7 +158,11 @@ VERSION = f"{bokeh.__version__}+{panel.__version__}"
 SHEET = re.compile(r'"https://cdn\.holoviz\.org/panel/[^/"]+/dist/([^"?]+\.css)[^"]*"')
 IN_A_CELL = {  # what of our own style sheets is meant for a window of its own
     "@media (max-width: 900px)": "@container (max-width: 720px)",  # 1,050 less the controls, see notebook.css
+    "@media (min-width: 901px) and (max-height: 760px)": "@container (min-width: 721px)",
+    "@media (max-width: 1150px)": "@container (max-width: 1150px)",
     "100vw": "100cqw",
+    "100vh - var(--bars)": "556px",  # and the transport: 620 px in all
+    "position:fixed !important": "position:absolute !important",  # a sheet lies over its own lab
     "position: fixed !important": "position: static !important",  # each cell has its own buttons
     "padding: 4px 4px 130px": "padding: 4px",
 }

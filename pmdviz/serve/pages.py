@@ -31,9 +31,10 @@ from pmdviz.errors import InputError, shown
 from pmdviz.essay.build import page
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
+from pmdviz.lab.controls.widgets import small_button
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.frame_sender import HELP, on_sent
+from pmdviz.lab.loop.frame_sender import on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.task import pool_for
 from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
@@ -167,9 +168,10 @@ OF_A_RUN = {"run", "preset", "at", "frame", "start"}  # of a link's arguments
 OF_THE_TABS = {"page"}  # what the browser alone reads; any other argument is about the page
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
-:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
+:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 64px; }
 :root[data-pmdviz="dark"] { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
-@media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
+@media (max-height: 760px) { :root { --pmdviz-foot: 56px; } }
+@media (max-width: 600px) { :root { --pmdviz-foot: 104px; } }
 """
 # The drawer of a phone: of the page's own colour, so that labels have no patches, and without room for a bar above it.
 DRAWER_CSS = """
@@ -184,8 +186,17 @@ OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
-    "@media (max-width: 600px)": {"& .title": {"display": "none"}},  # the tabs need its room; a heading says it too
+    "& .MuiAppBar-root a": {"display": "none !important"},  # a link to where one is; the name is before the tabs
+    "& .MuiAppBar-root.MuiPaper-root": {  # of the page's own colour: only Play is saturated
+        "backgroundColor": "background.paper",
+        "color": "text.primary",
+        "boxShadow": "none",
+        "borderBottom": "1px solid #8884",
+    },
+    "& div.MuiToolbar-root": {"minHeight": "48px !important", "height": "48px"},
 }
+NO_DRAWER = {"& .MuiAppBar-root .MuiIconButton-edgeStart": {"display": "none"}}
+WITHOUT_DRAWER = ("lab", "lessons", "methods")  # pages
 # For an iframe and for a lecture hall: neither bar nor drawer, nor the room that the bar takes.
 BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Drawer", "Toolbar")}
 
@@ -243,6 +254,19 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
     return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
 
 
+def header_buttons(lab: Lab) -> Any:
+    """Share and Present, which are the lab's."""
+    look: dict[str, Any] = {"margin": 0, "align": "center", "stylesheets": [css.HEADER_BUTTON]}
+    share = small_button("Share", lab.share.toggle, **look)
+    present = small_button("Present", lambda: lab.present(True), css_classes=["pmdviz-wide"], **look)
+    return pn.Row(share, present, margin=0, align="center")
+
+
+def docs_address() -> str:
+    """Where a page of the app finds the docs; "" where they are not served."""
+    return ADDRESS.lstrip("/") if docs_folder() else ""
+
+
 def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> pmui.Page:
     """The page of one browser session, with the Lab in front: as a link says, or with parameters of `pmdviz.Lab`."""
     doc = pn.state.curdoc
@@ -252,22 +276,23 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         doc.template_variables["dist_url"] = get_dist_path()
     link = link or Link(limits.fitted(Recipe()) if not parameters else None)
     lab = Lab(keyboard=True, link=link, **parameters)
-    lab.screen.heading.essay = "" if link.embed else essay_address()
     if notice:
         lab.notice.say(notice)
     others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
     guide, beside = Guide(tabs, lab), LessonBeside(tabs)
-    help_button = pn.widgets.Button(label="?", width=40, margin=0, align="center", stylesheets=[css.HEADER_BUTTON])
-    help_button.js_on_click(code=HELP)
+    tabs.bar.links = (
+        [] if link.embed else [each for each in (("Essay", essay_address()), ("Docs", docs_address())) if each[1]]
+    )
+    of_the_lab = header_buttons(lab)
     page = pmui.Page(
         title="pmdviz",
         site_url="#",  # the run stays: the page is the only one of its site
         main=[beside.view],
         sidebar=[beside.controls],
-        header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
+        header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), of_the_lab],
         sidebar_width=320,
-        sidebar_open=not link.embed and not is_phone(pn.state.headers),
+        sidebar_open=False,  # the lab has none
         sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it
         sx={**LOOK, **(BARE if link.embed else {})},
         busy_indicator=None,
@@ -283,17 +308,30 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
     if page.dark_theme:  # by ?theme=dark: nothing changes, so nobody is told
         tabs.set_theme(dark=True)
-    opened = page.sidebar_open
+    roomy, large = not link.embed and not is_phone(pn.state.headers), link.presenter
+
+    def dress() -> None:
+        """Drawer and bars of the page that is seen."""
+        beside_it = tabs.active not in WITHOUT_DRAWER and not guide.is_open
+        bare = BARE if large or link.embed else {}
+        no_drawer = {} if beside_it else NO_DRAWER
+        page.param.update(sidebar_open=roomy and beside_it and not large, sx={**LOOK, **no_drawer, **bare})
+        of_the_lab.visible = tabs.active == "lab"
 
     def present(on: bool) -> None:
-        bare = BARE if on or link.embed else {}
-        page.param.update(sidebar_open=opened and not (on or guide.is_open), sx={**LOOK, **bare})
+        nonlocal large
+        large = on
+        dress()
         guide.script.present(on)
         beside.enlarge(on)
 
     def with_lesson(on: bool) -> None:
         if beside.show(on):
-            page.sidebar_open = opened and not on
+            lab.for_lesson(on)
+            dress()
+
+    tabs.bar.param.watch(handed(lambda event: dress()), "active")
+    dress()
 
     tabs.on_presenter = present
     guide.on_open, guide.on_card = with_lesson, beside.take

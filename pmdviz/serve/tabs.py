@@ -13,6 +13,7 @@ from panel.custom import JSComponent
 from panel.io.state import set_curdoc
 
 from pmdviz.lab import css
+from pmdviz.lab.loop.frame_sender import HELP
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
@@ -60,10 +61,11 @@ class TabBar(JSComponent):
     """The titles of the pages; the browser writes `active`."""
 
     pages = param.List(default=[], doc="Pairs of name and title.")
+    links = param.List(default=[], doc="Pairs of title and address, in the menu with the other pages.")
     active = param.String(default="")
     notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
-    _esm = css.MAKE + css.static("page.js", "tabs")
+    _esm = f"const help = () => {{ {HELP} }}\n" + css.MAKE + css.static("page.js", "tabs")
     _stylesheets = [css.static("lab.css", "tabs")]
 
 

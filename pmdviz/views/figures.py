@@ -113,7 +113,7 @@ def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int
     made = Figure(name=name, **{**usual, **{f"min_border_{side}": px for side, px in borders.items()}, **more})
     made.toolbar.logo = None
     if zoom:
-        wheel = WheelZoomTool(dimensions=zoom, zoom_on_axis=False)
+        wheel = WheelZoomTool(dimensions=zoom, zoom_on_axis=False, modifiers={"ctrl": True})  # else the page scrolls
         made.add_tools(PanTool(dimensions=zoom), wheel)
         made.toolbar.active_scroll = wheel
     return made

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pmdviz.wasm.compiling import link, objects
 from pmdviz.wasm.files import MODULE, NAMES
-from pmdviz.wasm.kernels import digest, declared
+from pmdviz.wasm.kernels import declared, digest
 
 
 def main() -> None:

@@ -15,7 +15,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.browser import HELPERS_JS, await_answer, end, free_port, hurry, painted
+from pmdviz.lab.controls.widgets import MORE
+from tests.support.browser import (
+    HELPERS_JS,
+    await_answer,
+    choose,
+    end,
+    free_port,
+    hurry,
+    open_page_tab,
+    open_sheet,
+    painted,
+)
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
@@ -134,7 +145,28 @@ class Lab:
         self.page.wait_for_function(condition, timeout=seconds * 1000, polling=30)
 
     def press(self, label: str) -> None:
-        self.page.get_by_role("button", name=label, exact=True).first.click()
+        """Press a button, or choose an entry of the small menu."""
+        if label in MORE:
+            choose(self.page, label)
+        else:
+            self.page.get_by_role("button", name=label, exact=True).locator("visible=true").first.click()
+
+    def settings(self) -> None:
+        """Have all settings in sight."""
+        open_sheet(self.page, "All settings")
+
+    def go(self, title: str) -> None:
+        """Go to a page of the app."""
+        open_page_tab(self.page, title)
+
+    def help(self, entry: str) -> None:
+        """Open what the menu of pages has besides them: Help, What is this? or the Tour."""
+        self.press("More")
+        self.press(entry)
+
+    def share(self) -> None:
+        """Have all ways to share in sight."""
+        open_sheet(self.page, "Share")
 
     def iteration(self) -> int:
         return self.page.evaluate("pmdviz.iteration()")
@@ -184,15 +216,22 @@ class Lab:
         return stood
 
     def endless(self) -> None:
-        self.page.get_by_label("Budget (observations used)").select_option("endless")
+        self.choose("Run length (observations used)", "endless")
         self.wait("/^iteration [\\d,]+, [\\d,]+ observations used/.test(pmdviz.words())")
+
+    def choose(self, label: str, option: str) -> None:
+        """Choose from a menu among the settings."""
+        self.settings()
+        self.page.get_by_label(label, exact=True).select_option(option)
 
     def knob(self, name: str) -> object:
         return self.page.locator(f"input#knob-{name}, select#knob-{name}")
 
     def type(self, name: str, text: str) -> None:
-        """Type a value into a knob's box and press Enter."""
+        """Type a value into a knob's box, which is among the settings if not in sight, and press Enter."""
         box = self.knob(name)
+        if not box.is_visible():
+            self.settings()
         box.fill(text)
         box.press("Enter")
 

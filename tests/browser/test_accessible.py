@@ -18,19 +18,21 @@ def look(lab, place):
     if place == "Race":
         to_race(lab)
     elif place == "Geometry":
-        page.get_by_role("tab", name="Geometry").click()
+        lab.go("Geometry")
         page.get_by_text("After 5 steps").wait_for(timeout=120_000)
     elif place in TABS:
-        page.get_by_role("tab", name=place, exact=True).click()
+        lab.go(place)
         page.locator(TABS[place]).first.wait_for(timeout=120_000)
     elif place == "explanation":
+        lab.settings()
         page.get_by_role("button", name="More settings").first.click()
         page.get_by_role("button", name="Rejuvenation", exact=True).first.click()
         page.get_by_role("dialog", name="Rejuvenation").wait_for()
     elif place == "help":
-        page.get_by_role("button", name="?", exact=True).click()
+        lab.help("Help")
         page.get_by_role("dialog", name="Help").wait_for()
     elif place == "own data":
+        lab.settings()
         page.get_by_role("button", name="Your own data …", exact=True).locator("visible=true").first.click()
         page.get_by_label("or paste rows").fill("a,b\n5,x\n7,y\n")
         page.get_by_label("Role of column b").wait_for()

@@ -12,6 +12,7 @@ def more(lab):
 
 
 def test_settings_fold_are_reset_and_the_browser_remembers(lab):
+    lab.settings()
     assert lab.knob("eta").is_visible() and not lab.knob("n0").is_visible()
     lab.type("eta", "5")
     reset = lab.page.get_by_role("button", name="Reset Step size η to 2")
@@ -26,6 +27,8 @@ def test_settings_fold_are_reset_and_the_browser_remembers(lab):
     assert lab.knob("n0").is_visible(), "a setting that was changed does not fold"
     more(lab).click()
     lab.page.reload()
+    lab.page.get_by_role("button", name="All settings").wait_for(timeout=60_000)
+    lab.settings()
     lab.knob("kappa").wait_for(timeout=60_000)
     lab.page.get_by_label("Step-size schedule", exact=True).select_option("constant")
     lab.knob("step_size").wait_for()
@@ -33,6 +36,7 @@ def test_settings_fold_are_reset_and_the_browser_remembers(lab):
 
 
 def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
+    lab.settings()
     label = lab.page.get_by_role("button", name="Rejuvenation", exact=True).first
     label.focus()
     label.press("Enter")
@@ -57,5 +61,5 @@ def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
     assert box.is_visible()
     assert lab.page.locator(".pmdviz-status .pmdviz-term").count() == 0, "words that would move at every frame"
     lab.press("Pause")
-    lab.page.locator(".pmdviz-status .pmdviz-term", has_text="independent draws").click()
+    lab.page.locator(".pmdviz-glossary .pmdviz-term", has_text="independent draws").click()
     lab.page.get_by_role("dialog", name="Independent draws").wait_for()

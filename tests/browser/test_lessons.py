@@ -58,7 +58,7 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
         lab.reach(k)
     lab.wait("location.search.includes('at=3')")
     before, words = lab.page.evaluate("location.search"), lab.words().partition(", exact")[0]
-    lab.page.get_by_role("tab", name="Lessons").click()
+    lab.go("Lessons")
     lab.page.get_by_role("button", name=f"Begin: {ONE.title}").click(timeout=120_000)
     keys.wait(lab, "t.lesson")
     lab.wait("pmdviz.words().includes('of 20 data')")

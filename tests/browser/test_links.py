@@ -20,7 +20,8 @@ def test_a_shared_link_and_a_reload_open_at_the_same_frame(open_lab, server):
     lab.reach(before + 1)
     lab.settled()
     lab.wait(f"window.location.search.includes('at={before + 1}&')")
-    lab.press("Share")
+    lab.share()
+    lab.press("Copy link")
     lab.page.get_by_text("Copied to the clipboard.").wait_for()
     link, words = lab.page.evaluate("navigator.clipboard.readText()"), without_floor(lab)
     address = lab.page.evaluate("window.location.search")
@@ -50,6 +51,7 @@ def test_another_digest_is_said_on_a_slow_browser_too(open_lab):
 
 def test_a_link_leaves_out_controls_and_an_embedded_lab_is_the_lab_alone(open_lab, server):
     lab = open_lab("/?preset=particles_die&hide=data,seed,eta")
+    lab.settings()
     assert not lab.page.get_by_text("Data and options of the target").is_visible()
     assert not lab.knob("seed").is_visible()
     assert not lab.knob("eta").is_visible() and lab.knob("num_particles").is_visible()

@@ -21,7 +21,7 @@ TABS = """() => [...pmdviz.find("[role=tablist]").querySelectorAll("button")].ma
 
 def at(lab, name):
     """Go to a page and wait until it has been built."""
-    lab.page.get_by_role("tab", name=name, exact=True).click()
+    lab.go(name)
     lab.page.locator(f".pmdviz-{name.lower()} button").first.wait_for(timeout=60_000)
 
 

@@ -14,6 +14,7 @@ PLACES = "[...pmdviz.find('.layer').querySelectorAll('.handle')].map((one) => on
 
 def test_from_a_csv_to_a_film_of_its_posterior(lab, tmp_path):
     page = lab.page
+    lab.settings()
     page.get_by_role("button", name="Your own data …").locator("visible=true").first.click()
     page.get_by_label("or paste rows").fill("a,b\n1,2\n3\n")
     page.get_by_role("alert").locator("visible=true").wait_for()  # a row is too short
@@ -26,7 +27,8 @@ def test_from_a_csv_to_a_film_of_its_posterior(lab, tmp_path):
     page.get_by_text("passes over 30 observations").wait_for(timeout=60_000)
     lab.press("Play")
     lab.reach(2)
-    page.get_by_text("Export: film, page, picture, table").locator("visible=true").click()
+    lab.share()
+    page.get_by_text("File: film, page, picture, table").locator("visible=true").click()
     page.get_by_role("button", name="Export", exact=True).click()
     page.locator(".pmdviz-export-status", has_text="pmdviz.gif is ready.").wait_for(timeout=120_000)
     with page.expect_download() as coming:
@@ -51,11 +53,11 @@ def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):
     lab.wait(f"{LINES} > 20")  # before the release
     assert lab.view() == view  # the picture itself is not dragged
     page.mouse.up()
-    page.get_by_role("button", name="Undo: previous run").wait_for()
+    page.get_by_role("button", name="Undo", exact=True).wait_for()
     lab.wait(f"{LINES} === 0")
     moved = page.evaluate(PLACES)
     assert moved[0].endswith("θ₂ \N{MINUS SIGN}2.00") and not moved[0].startswith("θ₁ 1.00")
-    lab.press("Undo: previous run")
+    lab.press("Undo")
     lab.wait(f"{PLACES}[0].startsWith('θ₁ 1.00')")
 
     first.focus()
@@ -67,7 +69,7 @@ def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):
     lab.wait(f"{LINES} === 0 && {PLACES}[0].endsWith('2.00')")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Undo: previous run").wait_for()
+    page.get_by_role("button", name="Undo", exact=True).wait_for()
     lab.wait(f"{PLACES}[0].startsWith('θ₁ 1.00') && !{PLACES}[0].endsWith('2.00')")
     assert page.evaluate("pmdviz.find('.handle:focus') !== null")  # it can be moved on
 
@@ -75,6 +77,7 @@ def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):
 def test_data_are_added_and_removed_in_their_picture(lab):
     page = lab.page
     page.get_by_label("Traces", exact=True).select_option("Data and predictions")
+    lab.settings()
     switch = page.get_by_label("Edit data")
     switch.check()
     said = page.locator(".said:visible")
@@ -92,5 +95,5 @@ def test_data_are_added_and_removed_in_their_picture(lab):
     assert page.locator(".handle:visible").count() == 0  # of a person's own data there is no true parameter
     lab.press("Remove last")
     page.get_by_text("1,001 data", exact=True).wait_for()
-    lab.press("Undo: previous run")
+    lab.press("Undo")
     page.get_by_text("1,002 data", exact=True).wait_for()

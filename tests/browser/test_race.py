@@ -17,7 +17,7 @@ ALL_BACK = 7  # looks: who comes back from a long step while nobody plays is dra
 
 
 def to_race(lab):
-    lab.page.get_by_role("tab", name="Race").click()
+    lab.go("Race")
     lab.wait(f"{DRAWN} > 0", 60)
     lab.wait(f"{ITERATION} >= 0")
     lab.wait("Bokeh.documents[0].is_idle")  # every part of it has been laid out

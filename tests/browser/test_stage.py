@@ -29,6 +29,7 @@ TIP_JS += " && e.textContent.includes('weight') && e.getBoundingClientRect().wid
 
 @pytest.mark.ci
 def test_the_legend_switches_layers_and_what_moves_is_clipped_and_tells_what_it_is(lab):
+    lab.settings()
     box = lab.page.get_by_role("checkbox", name="approximation")
     box.click()
     lab.wait(f"!{VISIBLE.format('approximate')}")

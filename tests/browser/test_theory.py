@@ -24,15 +24,15 @@ def choose(lab: Lab, label: str, option: str) -> None:
 @pytest.mark.nightly
 def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancelled(lab):
     page = lab.page
-    page.get_by_role("tab", name="Theory").click()
+    lab.go("Theory")
     lab.wait("Bokeh.index.find_one(pmdviz.model('theory'))?.bbox.width > 0", 60)
     choose(lab, "Runs at each value", "4")
-    page.get_by_role("tab", name="Theory").evaluate(TOLD_JS)
+    page.locator("button[name=theory]").evaluate(TOLD_JS)
     lab.press("Measure")
-    page.get_by_role("tab", name="Lab").click()
+    lab.go("Lab")
     lab.press("Step")
     lab.reach(1)
-    page.get_by_role("tab", name=re.compile("Theory")).click()
+    lab.go("Theory")
     page.get_by_text("24 runs measured.").wait_for(timeout=180_000)
     lab.wait("told.at(-1) === 'Theory'")  # no words beside it any more
     told = page.evaluate("told")

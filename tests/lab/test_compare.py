@@ -25,8 +25,8 @@ def begun():
 def panel(begun):
     made = ComparePanel(begun.append, PRESETS, lambda: "Compare")
     made.show(Runner(Recipe("mixture", "pmd", num_particles=200, seed=4, budget=500)).snapshot())
-    assert len(made.card.view) == 0  # nothing is built before it is looked at
-    made._toggle()
+    assert len(made.card.view) == 1  # nothing but its title is built before it is looked at
+    made.toggle()
     assert made.card.shown
     return made
 

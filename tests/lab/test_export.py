@@ -11,6 +11,7 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS
@@ -51,6 +52,17 @@ def test_a_film_that_would_take_too_long_stops_after_its_first_frames(run, monke
     with pytest.raises(InputError, match="1 s is the most here: choose fewer frames"):
         work.result()
     assert 0 < work.done < 16
+
+
+def test_a_film_of_a_run_that_nobody_has_played_is_of_the_whole_run():
+    session = Session(Recipe("gaussian", num_particles=30, budget=1_000))
+    work = ExportTask("film.gif", {"width": 160, "height": 160, "frames": 4})
+    work.make(session.run)
+    await_end(work)
+    with Image.open(work.result()) as image:
+        assert image.n_frames == 4
+    assert session.frame.iteration == 0  # what the page shows stays
+    work.clear()
 
 
 def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing(run):

@@ -39,11 +39,11 @@ async def test_it_plays_without_a_page_and_another_target_is_taken_back():
         lab._act("toggle")
         await until(lambda: lab._last.done)
         assert lab.session.frame.iteration == 3
-        assert lab.playback.buttons["Play"].label == "Replay"
+        assert lab.playback.buttons["Play"].label == "Play" and lab.playback.offers("Replay")
         assert lab.playback.offers("Continue") and not lab.playback.offers("Step")
         lab.commands.begin("new target", target="bimodal1d", target_options={})
         await until(lambda: lab._last.recipe.target == "bimodal1d")
-        assert not lab.setup.undo.disabled
+        assert lab.verdict.undo.visible
         lab._act("undo")
         await until(lambda: lab._last.recipe.target == "mixture")
         assert lab.session.frame.iteration == 3

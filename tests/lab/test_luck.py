@@ -48,7 +48,7 @@ async def test_the_band_and_the_verdict_are_those_of_single_runs():
     runner.session.advance(1000)
     panel = shown(runner)
     panel._press()
-    assert panel.work.running and panel.button.label == CANCEL and "Running 8 other seeds" in panel.said.object
+    assert panel.work.running and panel.button.label == CANCEL and "Repeating with 8 seeds" in panel.said.object
     await until(lambda: not panel.work.running)
     snapshot = runner.snapshot()
     runs = SeedRuns([run_seed(RECIPE, seed) for seed in other_seeds(0, 8)])

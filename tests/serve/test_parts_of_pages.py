@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.links import Link
-from pmdviz.lab.panels.screen import Heading
 from pmdviz.serve import pages as essay
 from pmdviz.serve.pages import BARE, lab_page
 from pmdviz.serve.server_internals import set_from_browser
+from pmdviz.serve.tabs import TabBar
 
 
 async def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
@@ -36,4 +36,5 @@ def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(mon
     usual, presented, embedded = pages = [lab_page(link) for link in links]
     assert not BARE.keys() & usual.sx.keys() and not presented.sidebar_open
     assert BARE.items() <= presented.sx.items() and BARE.items() <= embedded.sx.items()
-    assert [heading.essay for page in pages for heading in page.select(Heading)] == ["essay", "essay", ""]
+    linked = [[title for title, _ in bar.links] for page in pages for bar in page.select(TabBar)]
+    assert linked == [["Essay"], ["Essay"], []]

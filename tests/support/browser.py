@@ -171,7 +171,62 @@ def painted(page: Any) -> None:
 
 def hurry(page: Any) -> None:
     """Have the run on the page play as fast as it goes, instead of slowly at first."""
-    page.get_by_label("Speed").locator("visible=true").first.select_option(label="as fast as it goes")
+    set_speed(page, "as fast as it goes")
+
+
+def set_speed(page: Any, words: str) -> None:
+    """Choose a speed: in the lab from the small menu of the transport, elsewhere from a select."""
+    select = page.get_by_label("Speed").locator("visible=true")
+    if select.count():
+        select.first.select_option(label=words)
+    else:
+        choose(page, words)
+
+
+def choose(page: Any, entry: str) -> None:
+    """Choose an entry of the transport's small menu."""
+    page.get_by_role("button", name="More ways to play").locator("visible=true").first.click()
+    page.get_by_role("menuitem", name=entry, exact=True).locator("visible=true").first.click()
+
+
+def open_sheet(page: Any, label: str) -> None:
+    """Open "All settings", "Share" or "Compare", unless it is open."""
+    if not page.get_by_role("heading", name=label, exact=True).locator("visible=true").count():
+        page.get_by_role("button", name=label, exact=True).locator("visible=true").first.click()
+        page.get_by_role("heading", name=label, exact=True).locator("visible=true").first.wait_for()
+
+
+def choose_setting(page: Any, label: str, option: str) -> None:
+    """Choose from a menu among all settings, which are closed again."""
+    open_sheet(page, "All settings")
+    page.get_by_label(label, exact=True).locator("visible=true").first.select_option(label=option)
+    close_sheet(page)
+
+
+def close_sheet(page: Any) -> None:
+    """Close the sheet that is open, if one is."""
+    close = page.locator(".pmdviz-sheet").get_by_role("button", name="Close", exact=True).locator("visible=true")
+    if close.count():
+        close.first.click()
+        close.first.wait_for(state="hidden")
+
+
+def in_sight(page: Any, find: Any) -> Any:
+    """What `find()` finds in sight, once the sheet is open that has it."""
+    opener = page.get_by_role("button", name="All settings", exact=True).locator("visible=true")
+    for sheet in ("", "All settings", "Share", "Compare") if opener.count() else ():  # else another page than the lab
+        if sheet:
+            open_sheet(page, sheet)
+        if find().locator("visible=true").count():
+            break
+    return find().locator("visible=true").first
+
+
+def open_page_tab(page: Any, title: str) -> None:
+    """Go to a page of the app, through the menu where its tab is there."""
+    if not page.get_by_role("tab", name=title).locator("visible=true").count():
+        page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("tab", name=title).locator("visible=true").first.click()
 
 
 def cpu_seconds(server_pid: int) -> dict[str, float]:

@@ -71,7 +71,7 @@ class Client:
     async def play(self) -> Client:
         """Wait for the first picture, choose the endless budget and full speed, and press Play."""
         await self.until(lambda: self.iteration >= 0)
-        self.wire.patch(self.found("title", "Budget (observations used)")["id"], value="0")
+        self.wire.patch(self.found("title", "Run length (observations used)")["id"], value="0")
         await self.until(lambda: "endless" in str(self.words.get("of", "")))
         self.wire.patch(self.found("title", "Speed")["id"], value=FAST.name)
         self.press("space")

@@ -119,9 +119,8 @@ def fitting_methods(target: Target) -> dict[str, str]:
     return {method.title: name for name, method in METHODS.items() if not method.missing_in(target)}
 
 
-# The card "Diagnosis of this run", below the question of a preset: one sentence with the numbers of the run.
+# The diagnosis of a run by its preset: one sentence with the numbers of the run, opened by "Why?".
 
-DIAGNOSIS = "Diagnosis of this run"
 WAITING = "Being computed from the run."
 UNDER_WAY = "The run is under way: pause it, or wait for its end."
 
@@ -134,10 +133,9 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = text(_line(WAITING), margin=(0, 0, 4, 17))
-        look = {"stylesheets": [css.PLAIN_FOLD], "margin": (0, 0, 6, 0), "css_classes": ["pmdviz-diagnosis"]}
-        self.card = folded(DIAGNOSIS, self._said, visible=False, **look)
-        self.card.header.margin = (2, 0)
+        self._said = text(_line(WAITING), margin=(0, 0, 4, 0))
+        look = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
+        self.card = folded("", self._said, visible=False, hide_header=True, **look)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         self.view = pn.Column(self.card, **WIDE)
 
@@ -179,7 +177,7 @@ def _line(words: str) -> str:
 # The controls of a lab.
 
 OWN = "Custom"
-BUDGET_OF = {"data": "Budget (observations used)", "evaluations": "Budget (likelihood evaluations)"}
+BUDGET_OF = {"data": "Run length (observations used)", "evaluations": "Run length (likelihood evaluations)"}
 RUN = (*PROBLEM, "knobs", "seed")
 
 
@@ -196,6 +194,7 @@ class Setup(ProblemControls):
         super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Any, ...] | None = None
+        self._brief_of: tuple[Any, ...] = ()  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = select("Preset", titles, self._on_preset)
         self.question = text(margin=(0, 0, 2, 0))
@@ -206,9 +205,11 @@ class Setup(ProblemControls):
         self.method = select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
         self.moves = text(margin=(0, 0, 4, 0))
         self.knobs = KnobForm()
+        self.brief = KnobForm(
+            brief=True, css_classes=["pmdviz-brief"]
+        )  # three of the knobs, as sliders beside the stage
         self.new_seed = small_button("New seed")
-        self.undo = small_button("Undo: previous run", disabled=True, visible=False)
-        preset = self.preset, self.question, self.diagnosis.view, self.undo
+        preset = self.preset, self.question
         target = self.target, self.about, self.own_data, self.data
         method = self.method, self.moves, self.knobs, self.budget, self.seed_form, self.new_seed
         self.view = pn.Column(*preset, *target, *method, css_classes=["pmdviz-setup"], **ASIDE)
@@ -234,14 +235,19 @@ class Setup(ProblemControls):
         """The knobs too."""
         return {**super().controls_by_field(), **self.knobs.controls, SEED.name: self.seed}
 
+    def refuse(self, error: InputError) -> bool:
+        """Beside the slider too, which is in sight while the settings are not."""
+        refused(self.brief.controls.get(error.field), error)
+        return super().refuse(error)
+
     def hide(self, names: Iterable[str]) -> None:
         """Leave out parts of the panel, knobs or options by their names. Raises InputError for other names."""
         parts = {
-            "preset": (self.preset, self.question, self.diagnosis.view),
+            "preset": (self.preset, self.question),
             "target": (self.target, self.about),
             "data": (self.data, self.own_data),
             "method": (self.method, self.moves),
-            "knobs": (self.knobs,),
+            "knobs": (self.knobs, self.brief),
             "budget": (self.budget,),
             "seed": (self.seed_form, self.new_seed),
         }
@@ -258,11 +264,6 @@ class Setup(ProblemControls):
         """Name of the preset that a recipe is; "" for none."""
         near = ((name, preset) for name, preset in self._presets.items() if preset.may_be(recipe))
         return next((name for name, preset in near if alike(preset.recipe, recipe, RUN)), "")
-
-    def can_undo(self, can: bool) -> None:
-        """Whether there is a run to go back to."""
-        if self.undo.visible != can:
-            self.undo.param.update(visible=can, disabled=not can)
 
     def forget(self) -> None:
         """Show everything again at the next snapshot, after something was refused."""
@@ -300,6 +301,12 @@ class Setup(ProblemControls):
         usual = way.fitted(kind.defaults(), target).as_dict()
         self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
         self.knobs.show(knobs, usual, pending, way.idle_knobs(target))
+        three = basic_three(knobs, way.idle_knobs(target) | self.knobs.hidden)
+        if self._brief_of != (kind, three):
+            self._brief_of, specs = (kind, three), kind.specs()
+            self.brief.use(partial(self._set_knob, kind))
+            self.brief.build({name: limits.capped(specs[name], kind) for name in three}, usual)
+        self.brief.show(knobs, usual, pending)
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)
@@ -310,6 +317,20 @@ class Setup(ProblemControls):
         self.diagnosis.about(match)
         preset = self._presets.get(match)
         set_words(self.question, _about(preset) if preset else "")
+
+
+FIRST = ("num_particles", "eta", "step_size", "bandwidth")  # of the three sliders
+
+
+def basic_three(knobs: Knobs, idle: Iterable[str]) -> list[str]:
+    """The three settings of the sliders: from FIRST where they matter, else the first with a range."""
+    specs, plain = knobs.specs(), knobs.as_dict()
+    ranged = [n for n, spec in specs.items() if spec.kind in ("whole", "real") and (spec.soft_bounds or spec.bounds)]
+    seen = [name for name in ranged if name not in set(idle) and knobs.matters(name, plain)]
+    wanted = [name for name in FIRST if name in seen]
+    others = sorted((name for name in seen if name not in wanted), key=lambda name: not specs[name].basic)
+    chosen = [*wanted, *others][:3]
+    return sorted(chosen, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST) - 1)
 
 
 def _about_line(words: str) -> str:
@@ -325,7 +346,7 @@ def _about(preset: Any) -> str:
     return (
         f'<div class="pmdviz-question">{question}</div>'
         f'<div class="pmdviz-watch">{watch}</div>'
-        f'<details class="pmdviz-try"><summary>Reveal what to try</summary>{try_this}</details>'
+        f'<details class="pmdviz-try"><summary>Suggestion</summary>{try_this}</details>'
     )
 
 

@@ -243,7 +243,7 @@ class PageSharing:
 
 # A recipe out of a file: what Export, the command line or Python wrote opens in the lab.
 
-LABEL = "Open a recipe (JSON)"
+LABEL = "Open a saved run"
 OPENING = "new file"  # what the live loop calls it
 
 
@@ -271,14 +271,18 @@ class RecipeFile:
 # What can be exported: ten lines of Python, a picture, the history as a table.
 
 
+PRINTED = "\nprint({name: value for name, value in run.frames[-1].metrics.items() if value is not None})\n"
+
+
 class Actions(Clipboard):
-    """Copy Python, Save PNG, Download CSV, and the line that confirms."""
+    """Copy Python, Save PNG, Download CSV, and the words over the page that confirm."""
 
     def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
         super().__init__(ack)
+        self.said.stylesheets = [css.TOAST]
         self._last = last
         self.copy = small_button("Copy Python", lambda: self.put_on_clipboard(self._python()))
-        self.share = small_button("Share")
+        self.share = small_button("Copy link")
         self.save = small_button("Save PNG", self._save)
         # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, for ever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
@@ -286,17 +290,18 @@ class Actions(Clipboard):
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
 
-    def row(self, *first: Any) -> Any:
-        """The buttons in a row, after some others."""
-        buttons = *first, self.share, self.copy, self.save, self.download
-        return pn.FlexBox(*buttons, gap="6px", margin=(4, 0), sizing_mode="stretch_width")
+    def cards(self) -> list[Any]:
+        """Two of the four ways to take a run along: as Python, and as a picture or a table."""
+        rows = {"Python": [self.copy], "Picture and table of this moment": [self.save, self.download]}
+        look = {"gap": "6px", "margin": (4, 0, 10, 0), "sizing_mode": "stretch_width"}
+        return [part for title, row in rows.items() for part in (text(title), pn.FlexBox(*row, **look))]
 
     def _save(self) -> None:
         self._ack.saves += 1
 
     def _python(self) -> str:
         last = self._last()
-        return last.run.to_python() if last is not None else ""
+        return f"{last.run.to_python()}{PRINTED}" if last is not None else ""
 
     def _csv(self) -> io.StringIO:
         last = self._last()
@@ -330,7 +335,7 @@ class LinkBuilder:
         ack.on_change("copied", handed(lambda attr, old, new: self._draw_code()))
         ack.on_change("refused", handed(lambda attr, old, new: self._draw_code()))
         look = {"margin": (8, 0), "css_classes": ["pmdviz-link-builder"]}
-        self.view = folded("Make a link", build=self._build, **look)
+        self.view = folded("Link and QR code", build=self._build, **look)
 
     def _build(self) -> None:
         boxes: dict[str, Any] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import panel as pn
@@ -19,14 +19,9 @@ from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.loop.locked import handed, soon
 from pmdviz.scenes.words import short
 
-BUTTONS = {  # label -> act; Play is also Pause, and at the end of the budget Replay
-    "Restart": "restart",
-    "Back": "back",
-    "Play": "toggle",
-    "Step": "step",
-    "Continue": "proceed",
-    "Replay": "replay",
-}
+BUTTONS = {"Play": "toggle", "Step": "step", "Restart": "restart"}  # label -> act; Play is also Pause
+MORE = {"Back": "back", "Replay": "replay", "Continue": "proceed", "New seed": "reseed"}  # in the small menu
+LOW = {"Compare": "compare", "See inside this step": "inside"}  # also there where a low window has no room for buttons
 STEPS = ("Play", "Step", "Continue", "Replay")  # those that make steps of the run
 
 
@@ -36,10 +31,11 @@ def iterations(number: int) -> str:
 
 
 class PlaybackBar:
-    """Buttons and speed; `act(name)` is called for a button, `pace(pace)` for another speed.
+    """Buttons, speed and a small menu; `act(name)` is called for a button or an entry, `pace(pace)` for another speed.
 
-    The large button says what comes next: Play, Pause, or Replay once the budget is used up; then Continue stands in
-    the place of Step. Before the end Replay is a button of its own: with knobs changed on the way it is not Restart.
+    No button changes its place: one that makes no sense now is disabled. At the end of the budget Play plays again.
+    `more` are entries of the menu, and only a low window has those in `low`; the speeds are there too.
+    `room` is where the page puts its time line.
     """
 
     def __init__(
@@ -48,15 +44,26 @@ class PlaybackBar:
         pace: Callable[[Pace], None],
         count: Callable[[int], str] = iterations,
         buttons: Mapping[str, str] = BUTTONS,
+        more: Mapping[str, str] | None = None,
+        low: Collection[str] = (),
     ) -> None:
+        self._low = low
         self._playing = self._over = self._closed = self._held = False
         self._standing = (False, False, True, False)  # what `enable` was told last
         self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
+        self._more = dict(more or {})
+        self._act, self._paces = act, menu(count)  # in the small menu too, for a phone
+        self.menu = Menu("⋯", self._chosen, about="More ways to play", css_classes=["pmdviz-more"])
+        self.menu.visible = bool(self._more)
         look = {"value": SLOW.name, "width": 150, "margin": 0, "css_classes": ["pmdviz-speed"], "sizing_mode": None}
         self.speed = select("Speed", menu(count), lambda name: pace(PACES[name]), **look)
+        self.speed.visible = not self._more
+        self.room = pn.Column(css_classes=["pmdviz-room"], **WIDE)
         self.view = pn.Row(
             *self.buttons.values(),
+            self.room,
             self.speed,
+            self.menu,
             css_classes=["pmdviz-transport"],
             stylesheets=[css.TRANSPORT],
             **WIDE,
@@ -66,7 +73,7 @@ class PlaybackBar:
     def _button(self, label: str, name: str, act: Callable[[str], None]) -> Any:
         main = label == "Play"
         look = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
-        look |= {"stylesheets": [css.BUTTON], "css_classes": _classes(label, True), **WIDE}
+        look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
         return small_button(label, lambda: act(name), **look)
 
     def set_large(self, on: bool) -> None:
@@ -78,7 +85,8 @@ class PlaybackBar:
     def playing(self, on: bool) -> None:
         """The large button says what a press would do."""
         self._playing = on
-        label = "Pause" if on and not self._held else "Replay" if self._over else "Play"
+        over = self._over and not self._more  # where no menu has it
+        label = "Pause" if on and not self._held else "Replay" if over else "Play"
         if self.buttons["Play"].label != label:
             self.buttons["Play"].label = label
 
@@ -87,16 +95,25 @@ class PlaybackBar:
         self._standing = ready, done, at_start, ended
         self._over = done and not at_start
         self.playing(self._playing)
-        goes_on = self._over and not ended
-        shown = {"Step": not goes_on, "Continue": goes_on, "Replay": not self._over}
-        dead = {"Step": done, "Back": at_start, "Play": done and at_start}
+        dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not done or at_start or ended}
+        closed = {
+            label: not ready or ((self._closed or self._held) and label in STEPS) or dead.get(label, False)
+            for label in (*self.buttons, *self._more)
+        }
         for label, button in self.buttons.items():
-            closed = not ready or ((self._closed or self._held) and label in STEPS)
-            classes, disabled = _classes(label, shown.get(label, True)), closed or dead.get(label, False)
-            if button.css_classes != classes:
-                button.css_classes = classes
-            if button.disabled != disabled:
-                button.disabled = disabled
+            if button.disabled != closed[label]:
+                button.disabled = closed[label]
+        self._offered = {label for label, shut in closed.items() if not shut}
+        paces = [(f"pace {name}", label, True, False) for label, name in self._paces.items()]
+        acts = [(act, label, label in self._offered, label in self._low) for label, act in self._more.items()]
+        self.menu.offer([*acts, *paces])
+
+    def _chosen(self, entry: str) -> None:
+        """An entry of the menu: an act, or a speed."""
+        if entry.startswith("pace "):
+            self.speed.value = entry.removeprefix("pace ")
+        else:
+            self._act(entry)
 
     def close(self, on: bool) -> None:
         """Whether no step is to be made for now: a lesson asks first."""
@@ -111,13 +128,8 @@ class PlaybackBar:
             self.enable(*self._standing)
 
     def offers(self, label: str) -> bool:
-        """Whether the button of that label is to be seen and pressed."""
-        button = self.buttons[label]
-        return css.HIDDEN not in button.css_classes and not button.disabled
-
-
-def _classes(label: str, shown: bool) -> list[str]:
-    return ["pmdviz-button", f"pmdviz-{label.lower()}", *([] if shown else [css.HIDDEN])]
+        """Whether the button or entry of that label can be pressed."""
+        return label in self._offered
 
 
 # Small parts of which panels are made. Buttons are at least 40 px high in the playback bar, 32 px elsewhere.
@@ -194,6 +206,31 @@ class Component(JSComponent):
             soon(self._hear, data)
 
 
+class Menu(Component):
+    """A button that opens a menu; `act(name)` is called for an entry."""
+
+    label = param.String(default="")
+    about = param.String(default="", doc="The name of the button where its label is a sign.")
+    entries = param.List(default=[], doc="Name, words, whether it can be chosen, whether only a low window has it.")
+
+    _esm = css.MAKE + css.static("page.js", "menu")
+    _stylesheets = [css.static("widgets.css", "menu")]
+
+    def __init__(self, label: str, act: Callable[[str], None], **params: Any) -> None:
+        super().__init__(lambda message: self._choose(act, message), label=label, **{"sizing_mode": None, **params})
+
+    def _choose(self, act: Callable[[str], None], message: Mapping[str, Any]) -> None:
+        """Input from the browser: the name of an entry that can be chosen, or anything else, which is nothing."""
+        if message.get("act") in [entry[0] for entry in self.entries if entry[2]]:
+            act(message["act"])
+
+    def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
+        """The entries as they are now; costs nothing where they stay the same."""
+        now = [list(entry) for entry in entries]
+        if now != self.entries:
+            self.entries = now
+
+
 # Controls generated from knob declarations: one form, in it a knob for each of them.
 
 ACTS = {  # when a knob takes effect, in its explanation
@@ -203,6 +240,9 @@ ACTS = {  # when a knob takes effect, in its explanation
     "resampling": "at the next step, which resamples",
     "restart": "on restart",
 }
+
+
+ENDS = {"bandwidth": ("too spiky", "too smooth")}  # words at the ends of a slider
 
 
 def as_text(value: Any) -> str:
@@ -305,6 +345,7 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
         "high": high,
         "log": bool(knob.log and low and low > 0),
         "whole": knob.kind == "whole",
+        "ends": ENDS.get(knob.name, ()),
     }
 
 
@@ -322,6 +363,7 @@ def in_order(specs: Mapping[str, KnobSpec]) -> list[str]:
 class KnobForm(Component):
     """All knobs of a method (or options of a target) as one element of the page: a model for each would be slow."""
 
+    brief = param.Boolean(default=False, doc="Sliders alone, each with what its number means; the rest is elsewhere.")
     specs = param.List(default=[], doc="The declarations, in plain values and in the order of display.")
     states = param.Dict(default={}, doc="What each knob shows now.")
 
@@ -346,6 +388,10 @@ class KnobForm(Component):
         if self._made is not knobs:
             self._made, self._turn = knobs, turn or self._turn
             self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults)
+
+    def use(self, turn: Callable[[str, Any], None]) -> None:
+        """Have the knobs that are built next turned by another function."""
+        self._turn = turn
 
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Any]) -> None:
         """Make a control for each declaration."""

@@ -19,13 +19,14 @@ from typing import IO, Any, NamedTuple
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.goodness_of_fit.testing import FitResult, tested
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.seeds import SeedRuns, other_seeds, run_seed
-from pmdviz.export import export
+from pmdviz.export import WRITERS, export
 from pmdviz.kernels.compiling import FIT_GROUPS, compiler
 from pmdviz.kernels.jit import DEFAULT
 from pmdviz.kernels.pool import Cancelled
@@ -413,6 +414,18 @@ EXPORT_SURE = 5  # frames after which the pace so far is that of all
 _export_pool = Slices("pmdviz-export")
 
 
+def _played(what: Run | RaceResult, suffix: str, tell: Tell) -> Run | RaceResult:
+    """The run or race to export; at iteration 0 a film has the whole run of the recipe."""
+    begun = not isinstance(what, Run) or what.final.iteration > 0
+    if begun or what.recipe.budget is None or "frames" not in WRITERS[suffix].options:
+        return what
+    session = Session(what.recipe)
+    while not session.done:
+        session.advance(1)
+        tell(0, 0)
+    return session.run
+
+
 class ExportTask(Task):
     """One export: `make` by the thread that holds the session, everything else from anywhere."""
 
@@ -430,7 +443,9 @@ class ExportTask(Task):
         """Have the file made from a run or a race, when those before it are done."""
 
         def act(tell: Tell) -> Path:
-            return export(what, self.path, progress=self._within_limit(tell), **self._options)
+            return export(
+                _played(what, self.path.suffix, tell), self.path, progress=self._within_limit(tell), **self._options
+            )
 
         self.begin(_export_pool, act)
 

@@ -7,17 +7,20 @@ from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
+import panel as pn
+
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compile_ahead
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import Knobs, KnobSpec
+from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
-from pmdviz.lab.controls.widgets import PlaybackBar
+from pmdviz.lab.controls.widgets import LOW, MORE, WIDE, PlaybackBar, small_button, text
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S, SLOW
@@ -28,16 +31,19 @@ from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import can_draw, still_png
 from pmdviz.lab.pages.lists import Opening
 from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panels.cards import Notice, Trouble
+from pmdviz.lab.panels.cards import Notice, Sheet, Trouble
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
+from pmdviz.lab.panels.gallery import Gallery
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.status import BRANCH_BUTTONS
+from pmdviz.lab.panels.status import BRANCH_BUTTONS, status_fields
+from pmdviz.lab.panels.verdict import Verdict
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
+from pmdviz.scenes.words import row as glossary_row
 
 NO_LINK = Link()
 FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
@@ -92,23 +98,24 @@ class Lab(LivePage):
         self.on_lesson: Callable[[Lesson], None] = lambda lesson: None  # another page hands it over
         self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
         self._recipe, self._link = limits.check(asked), link
-        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace))
+        self._nothing = pn.Column(margin=0)
+        self.playback = PlaybackBar(
+            self._act, lambda pace: self.commands.set_pace(pace), more=MORE | ({} if link.embed else LOW), low=LOW
+        )
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        self.compare = ComparePanel(self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python")
-        cards = self.trouble, self.busy_card, self.notice, self.compare.card
         newest = self._newest
         looks = self._look_at, newest("look at data", "look_at_data"), newest("look at traces", "look_at_traces")
+        cards = self.trouble, self.busy_card, self.notice
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         self.inside = InsidePanel(self.screen.stage.figure, newest("look inside", "look_inside"), self._freeze)
-        self.screen.view.append(self.inside.view)
         self._go_live()
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
-        self.setup = Setup(PRESETS, self.commands.begin, self.live.set, newest("diagnosis", "diagnose"))
+        self.setup = Setup(PRESETS, self.commands.begin, self._turn, newest("diagnosis", "diagnose"))
         self.exports = ExportPanel(lambda act: self.live.do("export", lambda runner: act(runner.whole())))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.own = OwnProblem(self.commands.begin, self.screen, self._freeze)
@@ -116,19 +123,76 @@ class Lab(LivePage):
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.fit = FitPanel()
         self.luck = LuckPanel(self.screen.traces)
-        self.screen.options.insert(2, self.luck.view)  # below the menus and what edits the data
-        if not link.embed:  # there the way back from another page is missing
-            self.luck.row.append(self.compare.button)
+        self.compare = ComparePanel(self._begin_race, PRESETS, lambda: self._go_words, self._sheet_moved)
+        self._make_sheets()
         self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
-        self.setup.view.extend([self.fit.view, self.link_builder.view, self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
-        self.setup.undo.on_click(handed(lambda event: self._act("undo")))
         self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
         self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
+    def _make_sheets(self) -> None:
+        """All settings, Share and Compare, and the buttons that open them; the gallery; the verdict."""
+        screen, setup, moved = self.screen, self.setup, self._sheet_moved
+        layers = text("<h3>Pictures and layers</h3>"), screen.switches.view, screen.options, text(glossary_row())
+        rest = *layers, self.fit.view, self.recipe_file.view
+        self.settings = Sheet("All settings", setup.view, *rest, about=moved)
+        link = text("Link to this moment"), screen.actions.share, self.link_builder.view
+        rest = self.exports.view, *screen.actions.cards()
+        self.share = Sheet("Share", *link, *rest, about=moved)
+        branch = small_button("Branch here", lambda: self._act("what_if"), margin=(0, 0, 16, 0))
+        self.compare.more = [branch, self.luck.view]
+        if self._link.embed:  # there the way back from another page is missing
+            self.settings.view.extend([branch, self.luck.view])
+            self.compare.button.visible = False
+        self.sheets = self.settings, self.share, self.compare.card
+        self.gallery = Gallery(setup)
+        self.verdict = Verdict(setup.diagnosis, lambda: self._act("undo"), self._restore, screen.heading.explain)
+        screen.verdict.append(self.verdict.view)
+        self.opens_settings = small_button("All settings", self.settings.toggle)
+        openers = self.opens_settings, self.compare.button, self.inside.button
+        look = {"css_classes": ["pmdviz-openers"], "stylesheets": [css.OPENERS]}
+        buttons = pn.FlexBox(*openers, gap="8px", **look, **WIDE)
+        screen.view.insert(1, self.gallery)
+        over = *(sheet.view for sheet in self.sheets), screen.actions.said
+        screen.view.extend([setup.brief, buttons, self.inside.view, *over])
+        self.inside.on_open = screen.show_inside
+        screen.on_words = lambda words: self._judge()  # a refusal is seen where the verdict is
+
+    def for_lesson(self, on: bool) -> None:
+        """Whether a lesson is open: it has the settings of its step, and no others are shown."""
+        self.settings.hide()
+        self.opens_settings.visible = not on
+        self.screen.for_lesson(on)
+
+    def _sheet_moved(self, sheet: Sheet) -> None:
+        """One sheet at a time, and the pictures make room for it."""
+        if sheet.shown:
+            for other in self.sheets:
+                if other is not sheet:
+                    other.hide()
+        self.screen.make_room(any(each.shown for each in self.sheets))
+
+    @property
+    def _go_words(self) -> str:
+        return "Compare" if self.on_open else "Copy Python"
+
+    def _turn(self, kind: type[Knobs], name: str, value: Any) -> None:
+        """A person has turned a setting."""
+        self.verdict.turned(name)
+        self.live.set(kind, name, value)
+
+    def _restore(self, name: str, value: Any) -> None:
+        """A setting as it was before it was changed."""
+        self.live.set(type(self._last.frame.knobs), name, value)
+
     # What others read
+
+    @property
+    def controls(self) -> Any:
+        """Nothing: its settings are in a sheet of its own."""
+        return self._nothing
 
     @property
     def session(self) -> Session:
@@ -235,8 +299,8 @@ class Lab(LivePage):
 
     def cancel(self) -> None:
         """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
-        if self.compare.card.shown:
-            self.compare.card.hide()
+        if shown := [sheet for sheet in self.sheets if sheet.shown]:
+            shown[0].hide()
         elif self.live.cancel():
             self.busy_card.cancelling()
         else:
@@ -265,7 +329,8 @@ class Lab(LivePage):
         self.own.show(snapshot)
         frame = snapshot.frame
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
-        self.setup.can_undo(self.commands.can_undo)
+        self._judge()
+        self.gallery.show()
         self.playback.hold(self.live.waits)
         self.playback.playing(self.live.playing)
         lasts = self.live.playing and snapshot.step_seconds > BUSY_S  # the next step lasts too: no flicker
@@ -284,6 +349,19 @@ class Lab(LivePage):
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
         self.on_show(snapshot)
+
+    def _judge(self) -> None:
+        """Bring the verdict up to date."""
+        if self._last is None:
+            return
+        words = status_fields(self._last, self.screen.extra, self.live.playing, self.floor.words)["more"]
+        start = self.screen.heading.sentence
+        hidden = bool(self.screen.veil.parts & {"exact", "numbers"})  # by a lesson that asks first
+        if hidden:
+            self.verdict.say("")
+        else:
+            self.verdict.show(self._last, self.live.playing, words, self.commands.can_undo, start)
+        self.verdict.view.visible = not hidden
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""
@@ -338,6 +416,9 @@ class Lab(LivePage):
     def __repr__(self) -> str:
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
 
+    def _layout(self) -> Any:
+        return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
+
     # What the controls ask for
 
     def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
@@ -345,11 +426,16 @@ class Lab(LivePage):
         self.setup.show_recipe(recipe, target, knobs, {}, self._preset_of())
         self.own.dialog.show_form(target.table)
         self.screen.heading.show(recipe.make_method(), knobs, target, self.setup.preset.value)
+        self.gallery.show()
 
     def _act(self, name: str) -> None:
         if name == "inside":
             self.inside.toggle()
+        elif name == "compare":
+            self.compare.toggle()
         elif self.gate(name):
+            if name not in ("toggle", "step"):
+                self.verdict.forget()
             self.commands.act(name)
 
     def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:

@@ -12,7 +12,7 @@ from panel.custom import JSComponent
 
 from pmdviz.errors import failed_step_words
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import WIDE, small_button, text
+from pmdviz.lab.controls.widgets import WIDE, Component, small_button, text
 from pmdviz.lab.loop.work import status
 from pmdviz.scenes.words import duration
 
@@ -39,6 +39,40 @@ class Card:
         """Take it away."""
         if self.shown:
             self.view.styles = HIDDEN
+
+
+class SheetHead(Component):
+    """The title of a sheet and the button that closes it; it takes the focus when the sheet is opened."""
+
+    title = param.String(default="")
+    opened = param.Integer(default=0, doc="Raised by the server.")
+
+    _esm = css.MAKE + css.static("page.js", "sheet")
+    _stylesheets = [css.static("widgets.css", "sheet_head")]
+
+
+class Sheet(Card):
+    """A drawer on the right, without a backdrop: the stage stays in sight."""
+
+    def __init__(self, title: str, *parts: Any, about: Callable[[Sheet], None] = lambda sheet: None) -> None:
+        self._about = about  # hears that it was opened or closed
+        self.head = SheetHead(lambda message: self.hide(), title=title)
+        super().__init__("pmdviz-sheet", css.SHEET, self.head, *parts)
+
+    def toggle(self) -> None:
+        """Open it, or close it."""
+        (self.hide if self.shown else self.reveal)()
+
+    def reveal(self) -> None:
+        """Open it."""
+        super().reveal()
+        self.head.opened += 1
+        self._about(self)
+
+    def hide(self) -> None:
+        """Close it."""
+        super().hide()
+        self._about(self)
 
 
 # What a person sees of work that lasts: what it is, for how long already, how far, and Cancel.

@@ -15,40 +15,46 @@ from pmdviz.experiments.race.entrants import setting_words
 from pmdviz.experiments.race.recipe import compared, spent_in, telling
 from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs
-from pmdviz.lab import css
 from pmdviz.lab.controls.setup import alike, fitting_methods
 from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.work import LuckWork
-from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.panels.cards import Sheet
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import count, number
 from pmdviz.views import TracesView
 
-TITLE = "Compare with …"
-ABOUT = "The settings of this run beside others: same data, same seed, same budget, one Play."
+TITLE = "Compare"
+ABOUT = "Another setting, method or preset: same data, same seed, same budget, one Play."
 KNOB, METHOD, PRESET = "knob", "method", "preset"  # kinds of what may differ
 WORDS = {METHOD: "Another method", PRESET: "A preset of this target"}
 What = tuple[str, str]  # the kind, and the name of a knob
 
 
 class ComparePanel:
-    """A button, and a card over the traces which is built when it is first opened.
+    """A button, and a sheet which is built when it is first opened; `more` are other ways to compare, below.
 
     `begin(race)` is given the race of two, and `go` says what that is called. `presets` are those whose settings may be
-    the other ones.
+    the other ones. `about` hears that the sheet was opened or closed.
     """
 
-    def __init__(self, begin: Callable[[RaceRecipe], None], presets: Mapping[str, Any], go: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        begin: Callable[[RaceRecipe], None],
+        presets: Mapping[str, Any],
+        go: Callable[[], str],
+        about: Callable[[Sheet], None] = lambda sheet: None,
+    ) -> None:
         self._begin, self._presets, self._go = begin, presets, go
+        self.more: list[Any] = []
         self._last: Snapshot | None = None
         self._busy = False  # while it shows what there is, nobody has chosen anything
         self._value: Any = None  # the other value of a knob
-        self.button = small_button(TITLE, self._toggle)
-        self.card = Card("pmdviz-compare", css.BUSY)
+        self.button = small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
+        self.card = Sheet(TITLE, about=about)
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run."""
@@ -56,11 +62,12 @@ class ComparePanel:
         if self.card.shown and _settings(snapshot) != self._offered:
             self._offer(snapshot)
 
-    def _toggle(self) -> None:
+    def toggle(self) -> None:
+        """Open the sheet, or close it."""
         if self.card.shown:
             self.card.hide()
         elif self._last is not None:
-            if not len(self.card.view):
+            if len(self.card.view) == 1:
                 self._build()
             self._offer(self._last)
             self.card.reveal()
@@ -69,15 +76,14 @@ class ComparePanel:
         self.what = select("What differs", {}, lambda what: self._choose())
         self.form, self.method, self.preset = KnobForm(self._turn), select("Method", {}), select("Preset", {})
         self.said = text()
-        go, close = small_button(self._go(), self._compare), small_button("Close", self.card.hide)
-        buttons = pn.FlexBox(go, close, gap="6px", margin=(6, 0, 0, 0))
+        go = small_button(self._go(), self._compare, margin=(6, 0, 16, 0))
         self._ways: dict[str, tuple[Any, Callable[[], tuple[str, Knobs]]]] = {
             KNOB: (self.form, self._with_knob),
             METHOD: (self.method, self._with_method),
             PRESET: (self.preset, self._with_preset),
         }
         ways = (way for way, _ in self._ways.values())
-        self.card.view.extend([text(f"<b>{TITLE}</b><br>{ABOUT}"), self.what, *ways, self.said, buttons])
+        self.card.view.extend([text(ABOUT), self.what, *ways, self.said, go, *self.more])
 
     def _offer(self, snapshot: Snapshot) -> None:
         """What may differ from the settings of this run."""
@@ -225,14 +231,14 @@ def stopped_words(runs: SeedRuns) -> str:
 
 def progress(seeds: int, share: float) -> tuple[str, str]:
     """HTML of how far the other seeds are, and words for the picture."""
-    words = f"Running {seeds} other seeds"
+    words = f"Repeating with {seeds} seeds"
     bar = f'<progress aria-label="other seeds" max="1" value="{share:.3f}"></progress>'
     return f"{bar} {spoken(words)}", f"{words}: {share:.0%}".replace("%", "\u00a0%")
 
 
 # The run's recipe with other seeds: a band behind the traces, and a sentence.
 
-ASK, CANCEL = "Try other seeds", "Cancel"
+ASK, CANCEL = "Repeat with other seeds", "Cancel"
 SEEDS = {"8": 8, "16": 16, "32": 32}
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Ask again."

@@ -1,4 +1,4 @@
-"""Folded cards beside a lab: "Inside this step", "Is this a sample from the target?" and Export.
+"""What opens beside a lab: "See inside this step", the goodness-of-fit test and the export of files.
 
 What is in a card is made when it is first opened, and follows the run by `show`.
 """
@@ -61,7 +61,9 @@ class InsidePanel:
         self._stage, self._look, self._freeze = stage, look, freeze
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
-        self.view = folded("Inside this step (key I)", margin=(4, 0), css_classes=[INSIDE])
+        self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
+        self.button = small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
+        self.view = folded("", hide_header=True, margin=0, css_classes=[INSIDE])  # opened by the button or the key I
         self.view.param.watch(handed(self._on_open), "collapsed")
 
     @property
@@ -87,6 +89,7 @@ class InsidePanel:
         if self.is_open and self._wished:
             self.inside.seen += 1
         self._wished = False
+        self.on_open(self.is_open)
         self._look(self.is_open)
 
     def _build(self) -> None:
@@ -114,7 +117,7 @@ class InsidePanel:
             self.inside.dark = dark
 
 
-# "Is this a sample from the target?": a goodness-of-fit test of what the run has at this moment.
+# A goodness-of-fit test of what the run has at this moment.
 
 NO_TEST = "No test applies to this target."
 CANCELLED = "Cancelled: nothing was tested."
@@ -127,7 +130,7 @@ class FitPanel:
         self.work = FitWork(self._tell)
         self._last: Snapshot | None = None
         look = {"margin": (8, 0), "css_classes": ["pmdviz-fit"]}
-        self.view = folded("Is this a sample from the target?", build=self._build, **look)
+        self.view = folded("Goodness-of-fit test", build=self._build, **look)
 
     def _build(self) -> None:
         self.test = select("Test", {}, margin=(4, 8))
@@ -257,7 +260,7 @@ class ExportPanel:
         self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         look = {"margin": (12, 0, 8, 0), "name": f"{subject.name}-exports"}
-        self.view = folded("Export: film, page, picture, table", build=self._build, **look)
+        self.view = folded("File: film, page, picture, table", build=self._build, **look)
 
     def _build(self) -> None:
         wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import panel as pn
 import param
-from bokeh.models import Div
+from bokeh.models import CustomJS, Div
 from panel.custom import JSComponent
 
 from pmdviz.lab import css
 from pmdviz.lab.controls.setup import PictureControls
 from pmdviz.lab.controls.sharing import Actions
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, small_button, text
+from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
@@ -39,24 +40,23 @@ from pmdviz.scenes.trace_columns import (
     first_group,
     usual_clock,
 )
-from pmdviz.scenes.words import row as glossary_row
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
 from pmdviz.views.stage import LinesBelow
 
-# What stands above the picture: title, question and one sentence; what it is, the tour, the exports.
+# The words above the picture: the question, and a sentence.
 
 
 class Heading(JSComponent):
-    """The words above a lab; `tour` says whether the page has all the parts that the buttons lead to."""
+    """The words above a lab, with the dialog that explains it and the tour."""
 
     title = param.String(default="")
     question = param.String(default="", doc="Of the preset, or of the teacher.")
     watch = param.String(default="", doc="What to look at, of the preset.")
     sentence = param.String(default="")
-    told = param.Dict(default={}, doc='What "What is this?" opens.')
-    tour = param.Boolean(default=False)
-    essay = param.String(default="", doc="Where the essay is served; nowhere by default.")
+    told = param.Dict(default={}, doc="The words of the dialog that explains the method and the target.")
+    opens = param.Integer(default=0, doc="Raised by the server to open that dialog.")
 
     _esm = css.MAKE + css.static("page.js", "heading", "tour")
     _stylesheets = [css.static("lab.css", "heading")]
@@ -64,6 +64,10 @@ class Heading(JSComponent):
     def __init__(self, **params: Any) -> None:
         super().__init__(css_classes=["pmdviz-heading"], **WIDE, **params)
         self._shown: tuple[Any, ...] = ()
+
+    def explain(self) -> None:
+        """Open the dialog that explains the method and the target."""
+        self.opens += 1
 
     def show(self, method: Any, knobs: Any, target: Any, preset: str = "") -> None:
         """The words on a method, its knobs and a target, with the question of a preset; nothing where they stay."""
@@ -80,6 +84,27 @@ class Heading(JSComponent):
             sentence=f"{words} {introduction.PLAY}",
             told={**told._asdict(), "sentences": list(told.sentences)},
         )
+
+
+# The distance to the posterior, as a number that moves with each frame.
+
+
+def number_html(fields: Mapping[str, Any]) -> str:
+    """A number and the number of independent draws."""
+    value, floor = (html.escape(fields.get(name, "")) for name in ("value", "floor"))
+    return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
+
+
+def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
+    """The first metric of a group now, and the value of independent draws; "" for a number that was not computed."""
+    frame, name = snapshot.frame, next(iter(group.metrics))
+    due = name in columns_due(GROUPS[snapshot.traces])
+    floor = frame.floors.get(next(iter(group.floors), ""))
+    value = frame.metric(name) if due else None
+    return {
+        "value": "" if value is None else number(value),
+        "floor": "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}",
+    }
 
 
 # The legend of the stage, which switches its layers.
@@ -102,8 +127,13 @@ class LayerSwitches:
         self._show = show
         self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
         self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
+        self.key = pn.pane.HTML("", css_classes=["pmdviz-key"], stylesheets=[css.KEY], margin=0)  # over the stage
         for box in self.boxes.values():
-            box.param.watch(handed(lambda event: show(self.seen)), "value")
+            box.param.watch(handed(lambda event: self._turned()), "value")
+
+    def _turned(self) -> None:
+        self._show(self.seen)
+        self._write_key()
 
     def _box(self, name: str) -> Any:
         sample = f"sample-{SAMPLES.get(name, 'dot')}"
@@ -121,6 +151,17 @@ class LayerSwitches:
             options = [words[name]] if name in words else box.options
             if (box.options, box.visible) != (options, name in words):
                 box.param.update(options=options, value=options if box.value else [], visible=name in words)
+        self._write_key()
+
+    def _write_key(self) -> None:
+        """The words and colours of the layers over the stage, with nothing to press."""
+        seen = [(name, box) for name, box in self.boxes.items() if box.visible and box.value]
+        items = [
+            f'<span class="sample-{SAMPLES.get(name, "dot")}" style="--colour:{box.styles.get("--colour", "#888")}">'
+            f"<i></i>{html.escape(box.options[0])}</span>"
+            for name, box in seen
+        ]
+        set_words(self.key, "".join(items))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
@@ -129,8 +170,12 @@ class LayerSwitches:
         self.view.styles = {"--text": colours.text, "--px": f"{px}px"}
         for name, box in self.boxes.items():
             box.styles = {"--colour": colours.layers[COLOURS.get(name, name)]}
+        self.key.styles = {"--text": colours.text, "--px": f"{px}px"}
+        self._write_key()
 
 
+SECOND = "kl"  # the traces below the first ones
+NUMBER_JS = css.static("page.js", "number")
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
 DATA = {"Data and predictions": "data"}  # title -> key, beside those of the traces
@@ -152,31 +197,39 @@ class Screen:
         look_at_traces: Callable[[str], None],
         keyboard: bool = False,
     ) -> None:
-        self.stage, self.traces = StageView(target, legend=False), TracesView()  # the switches are its legend
+        self.stage = StageView(target, legend=False)  # the switches are its legend
+        self.traces, self.second = TracesView(), TracesView(SECOND)
+        self.second.figure.name = "second_traces"
         self.ghost = LinesBelow(self.stage.figure, "ghost", "ghost")
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
+        self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
         self.playback, self.floor = playback, floor
         starting = fields_html(waiting_fields("Starting") | NO_PAST)
-        self.status = Div(text=starting, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
-        packed = [*(self.stage.sources[name] for name in ("particles", "approximate", "paths")), self.traces.source]
-        self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
-        self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
+        self.status = Div(text=starting, stylesheets=[css.IN_TRANSPORT], css_classes=["pmdviz-statusbar"], **WIDE)
+        packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
+        packed += [self.traces.source, self.second.source]
+        self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
         self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status, marks=self.traces.marks)
-        self.sender = FrameSender(self.ack, packed, self.status, fields_html)
-        self.stage.put = self.traces.put = self.sender.put
+        self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
+        self.sender = FrameSender(self.ack, packed, self.status, self._html)
+        self.stage.put = self.traces.put = self.second.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
         self.switches = LayerSwitches(self._toggle)
         self.switches.name(self.stage.words)
-        self.heading = Heading(tour=keyboard)
-        above = self.heading, self.stage_pane, self.switches.view, self.traces_pane
-        below = self._buttons(), self._options(), self.status, *(card.view for card in cards)
-        self.view = pn.Column(*above, *below, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
+        self.heading = Heading()
+        self.verdict = pn.Column(css_classes=["pmdviz-verdict-room"], **WIDE)  # the page puts its verdict there
+        self.menus()
+        stage = _pane(self.stage.figure, "pmdviz-stage")
+        parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
+        self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
+        playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
         self.extra = ""
+        self._lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[Any, ...] = ()
@@ -185,18 +238,50 @@ class Screen:
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
-    def _buttons(self) -> Any:
-        buttons = self.actions.row(small_button("Fit posterior", self.stage.fit))
-        return pn.Column(buttons, text(glossary_row()), css_classes=["pmdviz-layers"], **WIDE)
+    def menus(self) -> None:
+        """The titles of the traces, which are menus, and what else a person chooses of the pictures."""
+        title: dict[str, Any] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
+        self.group = select("Traces", _titles(GROUPS), self._choose, css_classes=["pmdviz-title"], **title)
+        self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
+        self.clock = select("x-axis", _by_words(CLOCKS), self._choose_clock)
+        self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
+        self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
 
-    def _options(self) -> Any:
-        look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
-        self.group = select("Traces", _titles(GROUPS), self._choose, width=150, **look)
-        self.clock = select("Against", _by_words(CLOCKS), lambda new: self.traces.choose(clock=new), width=190, **look)
-        menus = *self.picture.widgets, self.group, self.clock
-        selects = pn.Row(*menus, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
-        self.options = pn.Column(selects, self.actions.said, css_classes=["pmdviz-options"], **WIDE)
-        return self.options
+    def _traces(self) -> list[Any]:
+        """The distance with its traces, and the second traces."""
+        look = {"stylesheets": [css.TRACES], **WIDE}
+        top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
+        self.first = pn.Column(_pane(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
+        below = self.below, _pane(self.second.figure, "pmdviz-traces")
+        return [top, self.first, pn.Column(*below, css_classes=["pmdviz-second"], **look)]
+
+    def _html(self, fields: Mapping[str, Any]) -> str:
+        """The status panel in the document itself, and the number with it."""
+        self.number.text = number_html(fields)
+        return fields_html(fields)
+
+    def show_inside(self, on: bool) -> None:
+        """Show the inside of a step in place of the traces, or the traces again."""
+        self._inside = on
+        self._dress()
+
+    def for_lesson(self, on: bool) -> None:
+        """Whether a lesson is open, which has settings of its own."""
+        self._lesson = on
+        self._dress()
+
+    def make_room(self, on: bool) -> None:
+        """Whether a sheet is open on the right."""
+        self._room = on
+        self._dress()
+
+    def _choose_second(self, name: str) -> None:
+        if name is not None:
+            self.second.choose(group=name)
+
+    def _choose_clock(self, clock: str) -> None:
+        for view in (self.traces, self.second):
+            view.choose(clock=clock)
 
     def on_visit(self, visit: Callable[[int, bool], None]) -> None:
         """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
@@ -208,7 +293,8 @@ class Screen:
             if iteration is not None:
                 visit(iteration, False)
 
-        self.traces.figure.on_event("tap", handed(tapped))
+        for view in (self.traces, self.second):
+            view.figure.on_event("tap", handed(tapped))
 
     def _toggle(self, layers: list[str]) -> None:
         self.stage.toggle(layers)
@@ -225,7 +311,7 @@ class Screen:
             self.ghost.show(snapshot.ghost.approximate if snapshot.ghost else EMPTY_LINE)
             self._trace(snapshot, playing)
             self._show_data(snapshot)
-            self._say(snapshot, self.extra, playing)
+            self._tell(snapshot, playing)
         self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
 
@@ -286,6 +372,14 @@ class Screen:
             stays = not turned and self.group.value in titles.values()
             other = usual if usual in found else first_group(found)
             self.group.param.update(options=titles, value=self.group.value if stays else other)
+            self._offer_second(found)
+
+    def _offer_second(self, found: Mapping[str, Group]) -> None:
+        """Other traces than the first ones, below them; the same as before where the target has them."""
+        others = [key for key in (self.below.value, SECOND, first_group(found), *found) if key in found]
+        chosen = None if self.veil.hides_traces else next((key for key in others if key != self.group.value), None)
+        self.below.param.update(options=_titles(found), value=chosen)
+        self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
 
     def _choose(self, name: str) -> None:
         """Another axis of the traces, or the data in their place."""
@@ -296,7 +390,7 @@ class Screen:
             self.data = DataView()
             self.data.set_theme(*self._look)
             self.on_data_view(self.data)
-            self.view.append(_pane(self.data.figure, "pmdviz-traces"))
+            self.first.append(_pane(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
             self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
             self.traces.figure.css_classes = _shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
@@ -347,7 +441,9 @@ class Screen:
         floors = snapshot.frame.floors
         budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
-        self.traces.show(snapshot.points.of, floors, snapshot.marks, budget, unit, expected, _standing(snapshot))
+        points, standing = snapshot.points.of, _standing(snapshot)
+        self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
+        self.second.show(points, floors, (), budget, unit, (), standing)  # the marks are above it
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
@@ -356,14 +452,17 @@ class Screen:
     def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
-        if snapshot:
-            self._say(snapshot, words, playing)
+        if snapshot is None:
+            self.wait(words)
         else:
-            self.sender.say(waiting_fields(words) | NO_PAST)
+            self._tell(snapshot, playing)
+        self.on_words(words)
 
-    def _say(self, snapshot: Snapshot, words: str, playing: bool) -> None:
-        fields = status_fields(snapshot, words, playing, self.floor.words)
-        self.sender.say(self.veil.fields(fields, snapshot.frame))
+    def _tell(self, snapshot: Snapshot, playing: bool) -> None:
+        """The status, and the number, as far as a lesson lets them be seen; the verdict alone is read out."""
+        frame, fields = snapshot.frame, status_fields(snapshot, self.extra, playing, self.floor.words)
+        shown = {} if self.veil.parts & {"exact", "numbers"} else number_fields(snapshot, GROUPS[self.traces.group])
+        self.sender.say({**self.veil.fields(fields, frame), **shown, "live": "off"})
 
     def hide(self, veil: Veil) -> None:
         """Show no more of the next pictures than a lesson lets be seen."""
@@ -379,17 +478,25 @@ class Screen:
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
         self._look = dark, presenter
-        for view in (self.stage, self.traces, self.data):
+        for view in (self.stage, self.traces, self.second, self.data):
             if view is not None:
                 view.set_theme(dark, presenter)
         self.ghost.set_theme(dark)
         self.ack.presenter = presenter
         self.switches.set_theme(dark, presenter)
         large = ["pmdviz-large"] if presenter else []
-        parts = {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading, "pmdviz-lab": self.view}
-        for name, part in parts.items():
+        for name, part in {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading}.items():
             if part.css_classes != [name, *large]:
                 part.css_classes = [name, *large]
+        self._dress()
+
+    def _dress(self) -> None:
+        """The classes of the whole: for a lecture hall, and with a sheet."""
+        more = {"pmdviz-large": self._look[1], "pmdviz-with-sheet": self._room, "pmdviz-with-inside": self._inside}
+        more["pmdviz-with-lesson"] = self._lesson
+        classes = ["pmdviz-lab", *(name for name, on in more.items() if on)]
+        if self.view.css_classes != classes:
+            self.view.css_classes = classes
 
 
 def _standing(snapshot: Snapshot) -> Standing:

@@ -139,7 +139,8 @@ EMPTY = {"passes": "", "step": "", "more": ""}
 def fields_html(fields: Mapping[str, Any]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
-    f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
+    if f["live"] != "off":
+        f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
     timed = "last" in f
     filled = 100.0 * f["at"] / f["end"] if timed else f["share"]
     return (

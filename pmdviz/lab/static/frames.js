@@ -42,7 +42,7 @@ if (!box) {
     <h2>What is drawn</h2>
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
     that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
-    Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
+    Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, Ctrl and the wheel to zoom; "Reset view", among all settings, restores the view.</p>
     <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Independent draws": the TV you would get with the same
     number of draws from the exact posterior, drawn the same way as the method's own particles.</p>
     <h2>Back in time</h2>

@@ -54,6 +54,42 @@ function examples(s) {
   return menu
 }
 
+// A slider alone: its name, what the number means, and what is wrong with either end.
+function build_brief(s) {
+  const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
+  const value = make("output", { class: "value", for: "slider-" + s.name })
+  const slider = make("input", { type: "range", id: "slider-" + s.name, name: s.name, "aria-label": s.label, min: 0, max: POSITIONS, step: 1 })
+  const message = make("div", { class: "message", role: "alert" }), note = make("div", { class: "note" })
+  const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...s.ends.map((words) => make("span", {}, words)))
+  return { root: make("div", { class: "knob brief" }, name, slider, value, ends, note, message), slider, message, note, value }
+}
+
+// What a slider's number means, in a few words.
+const meaning = (state) => [Number(state.value).toLocaleString("en", { maximumSignificantDigits: 4 }), state.unit].filter(Boolean).join(" ")
+
+function brief(s, give) {
+  const part = build_brief(s), steps = scale(s)
+  let state = {}, held = false
+  part.slider.addEventListener("input", () => {
+    held = true
+    const text = steps.at(Number(part.slider.value))
+    part.value.textContent = meaning({ ...state, value: text })
+    give({ name: s.name, value: text })
+  })
+  for (const name of ["change", "blur"]) part.slider.addEventListener(name, () => { held = false })
+  const take = (next) => {
+    state = next
+    if (!held) part.slider.value = steps.of(Number(next.value))
+    part.value.textContent = meaning(next)
+    part.slider.setAttribute("aria-valuetext", meaning(next))
+    part.message.textContent = next.message
+    part.note.textContent = next.message ? "" : next.note
+    part.root.hidden = !next.visible
+    part.root.classList.toggle("changed", next.changed)
+  }
+  return { root: part.root, take }
+}
+
 // One knob; `give(data)` sends to the server, the function returned takes a state from it.
 function knob(s, give) {
   const part = build(s)
@@ -142,13 +178,15 @@ export function render({ model }) {
   })
   const show = () => {
     for (const [name, state] of Object.entries(model.states)) made[name]?.take(state)
-    more.hidden = !model.specs.some((s) => !s.basic && model.states[s.name]?.visible)
+    more.hidden = model.brief || !model.specs.some((s) => !s.basic && model.states[s.name]?.visible)
   }
   const rebuild = () => {
-    made = Object.fromEntries(model.specs.map((s) => [s.name, knob(s, (data) => model.send_msg(data))]))
+    const one = model.brief ? brief : knob
+    made = Object.fromEntries(model.specs.map((s) => [s.name, one(s, (data) => model.send_msg(data))]))
+    form.classList.toggle("brief-form", model.brief)
     const [basic, rest] = [true, false].map((is) => model.specs.filter((s) => s.basic === is).map((s) => made[s.name].root))
     form.replaceChildren(...basic, ...(basic.length && rest.length ? [more] : []), ...rest)
-    fold(!basic.length || remembered())  // where none is basic, nothing is folded away
+    fold(model.brief || !basic.length || remembered())  // where none is basic, nothing is folded away
     show()
   }
   model.on("specs", rebuild)

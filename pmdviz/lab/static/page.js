@@ -11,7 +11,8 @@ function formula(text) {
   return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
 }
 
-function what_is_this(told, from) {
+function what_is_this(told) {
+  const from = document.body
   const close = make("button", { autofocus: "", style: "min-height:40px;padding:0 16px;font:inherit" }, "Close")
   const box = make("dialog", { class: "pmdviz-what", "aria-label": "What is this?" },
     make("h2", { style: "font-size:22px" }, told.title),
@@ -26,44 +27,19 @@ function what_is_this(told, from) {
   box.showModal()
 }
 
-// The exports lie below the settings, perhaps in a closed drawer: open both, and keep them in sight while they are built.
-function open_exports() {
-  const models = [...Bokeh.documents[0]._all_models.values()]
-  const card = models.find((m) => m.name === "pmdviz-exports"), frame = models.find((m) => m.data?.sidebar_open !== undefined)
-  if (frame) frame.data.sidebar_open = true
-  card.collapsed = false
-  const view = Bokeh.index.find_one(card), see = () => view.el.scrollIntoView({ block: "start" })
-  const grows = new ResizeObserver(see)
-  grows.observe(view.el)
-  setTimeout(() => grows.disconnect(), 3000)
-  view.header_el.focus({ preventScroll: true })
-}
-
 export function render({ model }) {
-  const title = make("b"), question = make("span"), sentence = make("span"), watch = make("p", { class: "watch" })
-  const what = make("button", { type: "button" }, "What is this?")
-  const tour = make("button", { type: "button" }, "Tour")
-  const present = make("button", { type: "button", class: "present", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
-  const take = make("button", { type: "button", title: "A film, a page, a picture or a table of the run" }, "Export …")
-  const leave = make("button", { type: "button", class: "leave", title: "Leave presenter mode (P)" }, "Leave")
-  for (const button of [present, leave])  // the key does it: there is one way
-    button.addEventListener("click", () => { button.blur(); document.dispatchEvent(new KeyboardEvent("keydown", { key: "p" })) })
-  const buttons = make("div", { class: "buttons" }, what, ...(model.tour ? [tour, take, present, leave] : []))
-  const why = make("a", { href: model.essay, target: "_blank", rel: "noopener", title: "Inference as descent: an essay with live pictures" }, "Why it works")
-  const said = make("p", {}, sentence, ...(model.essay ? [" ", why] : []))
-  const heading = make("div", { class: "heading" }, buttons, make("h2", {}, title, " ", question), " ", said, " ", watch)
+  const question = make("h2"), sentence = make("p", { class: "sentence" })
+  const heading = make("div", { class: "heading" }, question, sentence)
   const write = () => {
-    title.textContent = model.title
-    question.textContent = model.question
-    sentence.textContent = model.sentence
-    watch.textContent = model.watch
-    heading.classList.toggle("asked", model.question !== "")
-    heading.style.setProperty("--letters", model.title.length + model.question.length + 2)
+    question.textContent = model.question || model.title
+    sentence.textContent = [model.sentence, model.watch].filter(Boolean).join(" ")
+    heading.style.setProperty("--letters", question.textContent.length)
   }
-  what.addEventListener("click", () => what_is_this(model.told, what))
-  tour.addEventListener("click", () => take_tour(tour))
-  take.addEventListener("click", open_exports)
   for (const name of ["title", "question", "sentence", "watch"]) model.on(name, write)
+  model.on("opens", () => what_is_this(model.told))
+  document.addEventListener("pmdviz-help", ({ detail }) => {
+    if (heading.isConnected) detail === "tour" ? take_tour() : what_is_this(model.told)
+  })
   write()
   new ResizeObserver(() => { // the stage has what the words leave
     heading.getRootNode().host?.getRootNode().host?.style.setProperty("--heading", `${heading.offsetHeight}px`)
@@ -76,15 +52,19 @@ export function render({ model }) {
 function fit_figures() {
   for (const document of globalThis.Bokeh?.documents ?? [])
     for (const one of document._all_models.values())
-      if (one.type === "Figure") Bokeh.index.find_one(one)?.invalidate_layout()
+      if (one.type === "Figure") {
+        const view = Bokeh.index.find_one(one), picture = view?.canvas_view?.events_el
+        if (picture) picture.tabIndex = -1  // a picture with a name; nothing in it hears keys
+        view?.invalidate_layout()
+      }
 }
 // == tour: A tour of four steps made of the page's own parts; a part that is out of sight says where it is.
 const STEPS = [
   [".pmdviz-stage", "The picture", "Lines: the exact posterior. Dots: what the method has so far. It should come to fill the lines."],
-  [".pmdviz-play", "Play", "Press it, or the space bar. Step shows one iteration, Back takes it back; the bar under the pictures goes to any of them."],
-  [".pmdviz-setup", "Settings", "Change one while it runs and watch what breaks. The presets at the top ask a question each.",
-    "They are behind the menu button at the top left."],
-  [".pmdviz-traces", "The score", "TV is the distance from the exact posterior, from 1 (no overlap) to 0 (identical). Watch it fall.",
+  [".pmdviz-play", "Play", "Press it, or the space bar. Step shows one iteration; the time line beside it goes back to any of them."],
+  [".pmdviz-brief", "Break it", "Drag the bandwidth to either end while it runs, and read below the picture what happened. All settings has the rest.",
+    "Scroll down to it."],
+  [".pmdviz-number", "The score", "TV is the distance from the exact posterior, from 1 (no overlap) to 0 (identical). Watch it fall.",
     "Scroll down to it."],
 ]
 
@@ -100,7 +80,8 @@ function in_sight(selector, root = document) {
   return null
 }
 
-function take_tour(from, at = 0) {
+function take_tour(at = 0) {
+  const from = document.body
   const ring = make("div"), heading = make("h2", { style: "margin:0 0 4px;font-size:18px" }), words = make("p", { style: "margin:0 0 12px" })
   const next = make("button", { type: "button" }), end = make("button", { type: "button" }, "End the tour")
   const box = make("dialog", { class: "pmdviz-tour", "aria-label": "Tour" }, heading, words, next, " ", end)
@@ -128,9 +109,10 @@ function take_tour(from, at = 0) {
   show()
   next.focus()
 }
-// == tabs: The pages of the app as tabs: one is active, arrows go from one to the next.
+// == tabs: The pages of the app: the first ones as tabs, the others in a menu; arrows go from one to the next.
+const IN_SIGHT = 3
 export function render({ model }) {
-  const bar = make("div", { role: "tablist", "aria-label": "Pages" })
+  const bar = make("div", { class: "pages" }), list = make("div", { role: "tablist", "aria-label": "Pages" })
   const tabs = model.pages.map(([name, title]) => {
     const tab = make("button", { type: "button", name, role: "tab", "data-title": title }, title)
     tab.addEventListener("click", (e) => { choose(tab); if (e.detail > 0) tab.blur() })  // after a mouse, keys are the page's
@@ -144,7 +126,7 @@ export function render({ model }) {
     return tabs.some((tab) => tab.name === name) ? name : first
   }
   let seen = model.active
-  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show() } }
+  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show(); note() } }
   const leave = (page, next) => {
     left[page] = location.search || location.pathname
     history.pushState(null, "", window.pmdvizAddress?.(address(next)) ?? address(next))  // a lesson stays in it
@@ -161,10 +143,11 @@ export function render({ model }) {
   }
   addEventListener("popstate", () => go(named()))
   const show = () => {
+    for (const made of entries.slice(1)) made.hidden = model.active !== first
     for (const tab of tabs) {
       const active = tab.name === model.active
       tab.setAttribute("aria-selected", active)
-      tab.tabIndex = active ? 0 : -1
+      tab.tabIndex = active || tabs.indexOf(tab) >= IN_SIGHT ? 0 : -1
       if (active) document.title = `pmdviz: ${tab.dataset.title}`
     }
     const heading = document.querySelector("h1#heading")
@@ -179,12 +162,37 @@ export function render({ model }) {
     tabs[to].focus()
     choose(tabs[to])
   })
-  bar.append(...tabs)
-  const note = () => tabs.forEach((tab, k) => {
-    const words = model.notes[tab.name]
-    tab.textContent = model.pages[k][1] + (words ? ` (${words})` : "")
+  const keys = make("button", { type: "button" }, "Help"), entries = [keys]
+  keys.addEventListener("click", help)
+  for (const [name, words] of [["what", "What is this?"], ["tour", "Tour"]]) {  // the lab opens them
+    const made = make("button", { type: "button", class: "of-lab" }, words)
+    made.addEventListener("click", () => document.dispatchEvent(new CustomEvent("pmdviz-help", { detail: name })))
+    entries.push(made)
+  }
+  const links = model.links.map(([title, href]) => make("a", { href, target: "_blank", rel: "noopener" }, title))
+  const twin = (tab) => {  // on a phone, where the first pages are in the menu too
+    const made = make("button", { type: "button", role: "tab", class: "twin", "aria-selected": "false" }, tab.dataset.title)
+    made.addEventListener("click", () => choose(tab))
+    return made
+  }
+  const opener = make("button", { type: "button", class: "more", "aria-haspopup": "true", "aria-label": "More" }, "More")
+  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto" }, ...tabs.slice(0, IN_SIGHT).map(twin), ...tabs.slice(IN_SIGHT), ...links, ...entries)
+  opener.popoverTargetElement = others
+  others.addEventListener("toggle", (e) => {
+    opener.setAttribute("aria-expanded", e.newState === "open")
+    const at = opener.getBoundingClientRect()
+    Object.assign(others.style, { left: `${at.left}px`, top: `${at.bottom + 4}px` })
   })
-  model.on("active", () => { opened(); show() })
+  others.addEventListener("click", () => others.hidePopover())
+  list.append(...tabs.slice(0, IN_SIGHT))
+  bar.append(make("b", { class: "brand" }, "pmdviz"), list, opener, others)
+  const note = () => {
+    const told = tabs.map((tab) => tab.dataset.title + (model.notes[tab.name] ? ` (${model.notes[tab.name]})` : ""))
+    tabs.forEach((tab, k) => { tab.textContent = told[k] })
+    const hidden = tabs.flatMap((tab, k) => k >= IN_SIGHT && (model.notes[tab.name] || tab.name === model.active) ? [told[k]] : [])
+    opener.textContent = hidden.join(", ") || "More"
+  }
+  model.on("active", () => { opened(); show(); note() })
   model.on("notes", note)
   show()
   note()
@@ -241,4 +249,105 @@ export function render({ model }) {
   show()
   if (model.seen) requestAnimationFrame(() => view.root.scrollIntoView({ block: "nearest" }))
   return view.root
+}
+// == number: The large number follows the words of the status; nothing of it goes back to the server.
+const root = Bokeh.index.find_one(number)?.shadow_el
+if (root) {
+  const shown = JSON.parse(a.words)
+  for (const name of ["value", "floor"]) {
+    const part = root.querySelector("." + name), words = shown[name] ?? ""
+    if (part && part.textContent !== words) part.textContent = words
+  }
+  number.setv({ text: root.querySelector(".number").outerHTML }, { sync: false, silent: true })
+}
+// == menu: A button that opens a menu; an entry sends its name. Esc and a press elsewhere close it.
+export function render({ model }) {
+  const opener = make("button", { type: "button", class: "opener", "aria-haspopup": "menu" }, model.label)
+  if (model.about) Object.assign(opener, { ariaLabel: model.about, title: model.about })
+  const list = make("div", { role: "menu", popover: "auto" })
+  const entry = ([act, words, open, low]) => {
+    const made = make("button", { type: "button", role: "menuitem", class: low ? "low" : "", "data-act": act, ...(open ? {} : { disabled: "" }) }, words)
+    made.addEventListener("click", () => { list.hidePopover(); opener.focus(); model.send_msg({ act }) })
+    return made
+  }
+  const show = () => list.replaceChildren(...model.entries.map(entry))
+  opener.popoverTargetElement = list
+  list.addEventListener("toggle", (e) => {
+    opener.setAttribute("aria-expanded", e.newState === "open")
+    if (e.newState !== "open") return
+    const at = opener.getBoundingClientRect(), above = at.top > innerHeight / 2
+    list.style.left = `${Math.min(at.left, innerWidth - list.offsetWidth - 8)}px`
+    list.style.top = `${above ? at.top - list.offsetHeight - 4 : at.bottom + 4}px`
+    list.querySelector("button:enabled")?.focus()
+  })
+  list.addEventListener("keydown", (e) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key], all = [...list.querySelectorAll("button:enabled")]
+    if (!step) return
+    e.preventDefault()
+    e.stopPropagation()
+    const at = all.indexOf(list.getRootNode().activeElement)
+    all[(at + step + all.length) % all.length].focus()
+  })
+  model.on("entries", show)
+  show()
+  return make("div", {}, opener, list)
+}
+// == sheet: The head of a sheet: its title, and Close. An opened sheet takes the focus, and gives it back.
+export function render({ model }) {
+  const close = make("button", { type: "button", class: "close" }, "Close")
+  close.addEventListener("click", () => { model.send_msg({ act: "close" }); from?.focus?.() })
+  const deepest = (root) => root.activeElement?.shadowRoot ? deepest(root.activeElement.shadowRoot) : root.activeElement
+  let from = null
+  model.on("opened", () => { from = deepest(document); requestAnimationFrame(() => close.focus({ preventScroll: true })) })
+  return make("div", { class: "head" }, make("h2", {}, model.title), close)
+}
+// == gallery: Two chips, and one dialog with all there is to choose: six starters first, presets, targets, methods.
+// Signs of families: what moves in them, in a few strokes.
+const SIGNS = {
+  pmd: "M4 16q4-14 8 0t8 0M7 8h.1M12 19h.1M17 8h.1", stein: "M5 12h5m4 0h5M8 9l-3 3 3 3M16 9l3 3-3 3", smc: "M5 19V9m5 10V5m5 14v-7m5 7v-4",
+  annealing: "M4 19h4v-4h4v-4h4V7h4", importance: "M12 19a7 7 0 1 0-.1 0M12 14a2 2 0 1 0-.1 0", mcmc: "M4 16l4-6 3 4 4-8 5 7",
+  vi: "M3 19q9-28 18 0", mean_field: "M4 19q4-18 8 0m0 0q4-18 8 0", target: "M12 20a8 8 0 1 0-.1 0M12 16a4 4 0 1 0-.1 0",
+}
+function sign(name) {
+  const box = make("span")
+  box.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${SIGNS[name] ?? SIGNS.target}"/></svg>`
+  return box
+}
+function open_gallery(model, kind) {
+  const style = make("style", {}, GALLERY_STYLE), box = make("dialog", { class: "pmdviz-gallery", "aria-label": "Choose a problem and a method" })
+  const card = (section) => ([name, title, words, icon]) => {
+    const fits = section.kind !== "method" || model.fitting.includes(name)
+    const button = make("button", { type: "button", class: "card", "data-kind": section.kind, "data-name": name, ...(fits ? {} : { disabled: "", title: "It cannot run on this target." }) },
+      sign(icon), make("span", {}, make("b", {}, title), make("small", {}, words)))
+    button.addEventListener("click", () => { model.send_msg({ kind: section.kind, name }); box.close() })
+    return button
+  }
+  const parts = model.sections.map((section) => make("section", { "data-kind": section.kind },
+    make("h3", {}, section.title), make("div", { class: "cards" }, ...section.items.map(card(section)))))
+  const close = make("button", { type: "button", class: "close" }, "Close")
+  close.addEventListener("click", () => box.close())
+  box.append(style, make("header", {}, make("h2", {}, "Choose a problem and a method"), close), ...parts)
+  box.addEventListener("close", () => box.remove())
+  box.addEventListener("click", (e) => { if (e.target === box) box.close() })
+  box.classList.toggle("dark", Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128)
+  document.body.append(box)
+  box.showModal()
+  box.querySelector(`section[data-kind="${kind}"]`)?.scrollIntoView({ block: "start" })
+}
+export function render({ model }) {
+  const chip = (kind, words) => {
+    const made = make("button", { type: "button", class: "chip", "aria-haspopup": "dialog", "aria-label": words })
+    made.addEventListener("click", () => open_gallery(model, kind))
+    return made
+  }
+  const problem = chip("preset", "Problem"), method = chip("method", "Method")
+  const show = () => {
+    for (const [part, kind, words] of [[problem, "Problem", model.problem], [method, "Method", model.method]]) {
+      part.textContent = `${words} ▾`
+      part.setAttribute("aria-label", `${kind}: ${words}`)
+    }
+  }
+  for (const name of ["problem", "method"]) model.on(name, show)
+  show()
+  return make("div", { class: "chips" }, problem, method)
 }
