@@ -6,7 +6,7 @@ The cells that hold a density's mass, found by splitting: narrow modes in a wide
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
