@@ -23,7 +23,6 @@ from bokeh.models import (
     LinearAxis,
     LinearColorMapper,
     LinearScale,
-    Node,
     NoOverlap,
     Range1d,
 )
@@ -156,11 +155,9 @@ class PictureFigure:
 
     def _make_words(self, legend: bool) -> None:
         look: dict[str, Any] = {"text": "", "text_font": style.FONT}
-        frame = {name: Node(target="frame", symbol=name) for name in ("center_x", "center_y", "right", "top")}
-        middle = {"text_align": "center", "text_baseline": "middle"}
-        corner = {"x_offset": -6, "y_offset": -3, "text_align": "right", "text_baseline": "top"}
-        self.middle = Label(x=frame["center_x"], y=frame["center_y"], **middle, **look)
-        self.corner = Label(x=frame["right"], y=frame["top"], **corner, **look)
+        middle = {"y": 0.5, "text_align": "center", "text_baseline": "middle"}
+        corner = {"y": 1.0, "x_offset": -6, "y_offset": -3, "text_align": "right", "text_baseline": "top"}
+        self.middle, self.corner = (Label(x=0, y_range_name="edge", **each, **look) for each in (middle, corner))
         self.note = Label(x=8, y=6, x_units="screen", y_units="screen", **look)
         self.legend = Legend(items=[], visible=legend, **style.LEGEND)
         for each in (self.middle, self.corner, self.note):
@@ -175,7 +172,9 @@ class PictureFigure:
         self._set_range(f"y{y.log}", own, y, self.zoom == "both")
         if self._axes == (picture.x, y):
             return
-        self._axes = picture.x, y
+        self._axes, x = (picture.x, y), picture.x
+        self.middle.x = (x.low * x.high) ** 0.5 if x.log else (x.low + x.high) / 2
+        self.corner.x = max(x.low, x.high)
         for axis, one, free in ((f.xaxis[0], picture.x, bool(self.zoom)), *self._y_axes(y)):
             self._set_ticks(axis, one, free)
 
