@@ -99,8 +99,8 @@ def test_each_of_the_classics_is_completed_by_keyboard(open_lab, name):
     assert "answers right" in words and "goals reached" in words
 
 
-EXACT = """(() => { for (const m of window.Bokeh.documents[0]._all_models.values())
-  if (m.type === "GlyphRenderer" && m.name === "exact") return m.data_source.data.x.length })()"""
+EXACT = """[...window.Bokeh.documents[0]._all_models.values()].reduce((sum, m) => sum + (m.type === "GlyphRenderer"
+  && ["exact", "areas"].includes(m.name) ? Object.values(m.data_source.data)[0]?.length ?? 0 : 0), 0)"""
 
 
 def in_view(lab):

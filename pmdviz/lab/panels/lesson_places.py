@@ -20,7 +20,7 @@ from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
 from pmdviz.presets.measures import NoScope, RaceScope, RunScope
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
+from pmdviz.scenes.columns import EMPTY_AREAS, EMPTY_LINE, StageColumns
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import count, observations_used
@@ -50,7 +50,7 @@ class Veil:
         if "exact" not in self.parts:
             return columns
         image = None if scene.image_of in ("", "exact") else columns.image
-        return columns._replace(exact=EMPTY_LINE, image=image)
+        return columns._replace(exact=EMPTY_LINE, areas=EMPTY_AREAS, image=image)
 
     def fields(self, fields: Mapping[str, Any], frame: Frame | None) -> Mapping[str, Any]:
         """Fields of the status, without how good the approximation is where that is hidden."""
@@ -58,6 +58,10 @@ class Veil:
             return fields
         said = f"iteration {count(frame.iteration)}, {observations_used(frame)}"
         return {**fields, "pmdviz-status": said, "more": ""}
+
+    def note(self, words: str) -> str:
+        """The note in the corner of the stage; a caveat judges the run."""
+        return "" if self.parts & {"exact", "numbers"} else words
 
     def offers(self, metrics: Iterable[str]) -> bool:
         """Whether traces of these may be shown."""
@@ -97,8 +101,10 @@ class LabPlace:
     def hide(self, parts: Collection[str]) -> None:
         """Hide these parts of the page, and show the others."""
         self.lab.screen.hide(Veil(parts))
+        self.lab.own.handles.hidden = "exact" in parts
         if self.lab.last is not None:
             self.lab.screen.show(self.lab.last, self.lab.live.playing)
+            self.lab.own.handles.show(self.lab.last)
 
     def begin(self, showing: Step) -> None:
         """Its recipe, from the start; its own traces, or the usual ones of its target and method."""

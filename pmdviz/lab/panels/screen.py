@@ -430,7 +430,7 @@ class Screen:
             self._note, self._note_until = f"new particles: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
-        return self._note or snapshot.frame.caveat.partition(":")[0]
+        return self._note or self.veil.note(snapshot.frame.caveat.partition(":")[0])
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
         """Every frame drawn so far; while playing a few times a second."""
