@@ -68,11 +68,17 @@ class Veil:
         return "exact" not in self.parts or not any(name in METRICS and name not in WITHOUT_EXACT for name in metrics)
 
     @property
+    def hides_second(self) -> bool:
+        """Whether the first traces are alone: in a lesson others might answer its next question."""
+        return bool(self.parts & {"traces", SECOND})
+
+    @property
     def hides_traces(self) -> bool:
         """Whether no traces are shown."""
         return "traces" in self.parts
 
 
+SECOND = "second traces"  # hidden throughout a lesson
 WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
     ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
 )
@@ -98,9 +104,9 @@ class LabPlace:
     def _put(self, kept: Any) -> None:
         self._kept = kept
 
-    def hide(self, parts: Collection[str]) -> None:
-        """Hide these parts of the page, and show the others."""
-        self.lab.screen.hide(Veil(parts))
+    def hide(self, parts: Collection[str], shown: str = "") -> None:
+        """Hide these parts of the page and the second traces, unless these are `shown`; show the others."""
+        self.lab.screen.hide(Veil({*parts, SECOND} - {shown}))
         self.lab.own.handles.hidden = "exact" in parts
         if self.lab.last is not None:
             self.lab.screen.show(self.lab.last, self.lab.live.playing)
@@ -173,7 +179,7 @@ class LabPlace:
             self.lab.open(self.before)
         else:
             self.lab.commands.give_back(self._kept)
-        self.hide(())
+        self.hide((), SECOND)
         self.lab.screen.group.value, self.lab.playback.speed.value = self._look
         self._kept = self.before = None
 
