@@ -20,7 +20,7 @@ from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
 from pmdviz.presets.measures import NoScope, RaceScope, RunScope
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
+from pmdviz.scenes.columns import EMPTY_AREAS, EMPTY_LINE, StageColumns
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import count, observations_used
@@ -50,7 +50,7 @@ class Veil:
         if "exact" not in self.parts:
             return columns
         image = None if scene.image_of in ("", "exact") else columns.image
-        return columns._replace(exact=EMPTY_LINE, image=image)
+        return columns._replace(exact=EMPTY_LINE, areas=EMPTY_AREAS, image=image)
 
     def fields(self, fields: Mapping[str, Any], frame: Frame | None) -> Mapping[str, Any]:
         """Fields of the status, without how good the approximation is where that is hidden."""
@@ -59,9 +59,18 @@ class Veil:
         said = f"iteration {count(frame.iteration)}, {observations_used(frame)}"
         return {**fields, "pmdviz-status": said, "more": ""}
 
+    def note(self, words: str) -> str:
+        """The note in the corner of the stage; a caveat judges the run."""
+        return "" if self.parts & {"exact", "numbers"} else words
+
     def offers(self, metrics: Iterable[str]) -> bool:
         """Whether traces of these may be shown."""
         return "exact" not in self.parts or not any(name in METRICS and name not in WITHOUT_EXACT for name in metrics)
+
+    @property
+    def hides_second(self) -> bool:
+        """Whether the first traces are alone: in a lesson others might answer its next question."""
+        return bool(self.parts & {"traces", SECOND})
 
     @property
     def hides_traces(self) -> bool:
@@ -69,6 +78,7 @@ class Veil:
         return "traces" in self.parts
 
 
+SECOND = "second traces"  # hidden throughout a lesson
 WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
     ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
 )
@@ -94,11 +104,13 @@ class LabPlace:
     def _put(self, kept: Any) -> None:
         self._kept = kept
 
-    def hide(self, parts: Collection[str]) -> None:
-        """Hide these parts of the page, and show the others."""
-        self.lab.screen.hide(Veil(parts))
+    def hide(self, parts: Collection[str], shown: str = "") -> None:
+        """Hide these parts of the page and the second traces, unless these are `shown`; show the others."""
+        self.lab.screen.hide(Veil({*parts, SECOND} - {shown}))
+        self.lab.own.handles.hidden = "exact" in parts
         if self.lab.last is not None:
             self.lab.screen.show(self.lab.last, self.lab.live.playing)
+            self.lab.own.handles.show(self.lab.last)
 
     def begin(self, showing: Step) -> None:
         """Its recipe, from the start; its own traces, or the usual ones of its target and method."""
@@ -167,7 +179,7 @@ class LabPlace:
             self.lab.open(self.before)
         else:
             self.lab.commands.give_back(self._kept)
-        self.hide(())
+        self.hide((), SECOND)
         self.lab.screen.group.value, self.lab.playback.speed.value = self._look
         self._kept = self.before = None
 

@@ -312,6 +312,7 @@ class Handles:
         self._begin, self._pause = begin, pause
         self._seen: tuple[Any, ...] = ()
         self._target: Target | None = None
+        self.hidden = False  # by a lesson: they are where the posterior is
         self.lines = LinesBelow(figure, "moved", "exact")
         self._work = TaskSlot(queues=True)
         self.view = HandlesView(self._hear, stage=figure.id, css_classes=["pmdviz-handles"], sizing_mode=None)
@@ -327,11 +328,11 @@ class Handles:
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: another target has other handles, and another picture may have none."""
         target = snapshot.frame.target
-        seen = target, snapshot.scene, snapshot.pair
-        if len(self._seen) == 3 and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
+        seen = target, snapshot.scene, snapshot.pair, self.hidden
+        if len(self._seen) == len(seen) and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
             return
         self._seen, self._target = seen, target
-        there = snapshot.scene.shows_theta and snapshot.pair == PLANE
+        there = snapshot.scene.shows_theta and snapshot.pair == PLANE and not self.hidden
         self._work.let_go()
         self.lines.show()
         flat, names = target.dim == 1, target.parameter_names

@@ -377,7 +377,7 @@ class Screen:
     def _offer_second(self, found: Mapping[str, Group]) -> None:
         """Other traces than the first ones, below them; the same as before where the target has them."""
         others = [key for key in (self.below.value, SECOND, first_group(found), *found) if key in found]
-        chosen = None if self.veil.hides_traces else next((key for key in others if key != self.group.value), None)
+        chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
         self.below.param.update(options=_titles(found), value=chosen)
         self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
 
@@ -430,7 +430,7 @@ class Screen:
             self._note, self._note_until = f"new particles: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
-        return self._note or snapshot.frame.caveat.partition(":")[0]
+        return self._note or self.veil.note(snapshot.frame.caveat.partition(":")[0])
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
         """Every frame drawn so far; while playing a few times a second."""
