@@ -53,7 +53,7 @@ class Run {
       if (this.history.length > 4000) this.history = this.history.filter((_, k) => k % 2 === 0)
       this.fresh = true
     } else if (data.kind === "floor") this.floor = data
-    else if (data.kind === "memory") this.memory = data.bytes
+    else if (data.kind === "memory") this.grown = data.grown
     else if (data.kind === "paused" && runs.every((run) => run === this || run.frame?.ended)) setPlaying(false)
     else if (data.kind === "error") complain(data.words)
     wanted = true

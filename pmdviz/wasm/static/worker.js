@@ -119,9 +119,10 @@ const ASKED = {
     sent = ""
     if (!playing) renew()
   },
-  memory() { told({kind: "memory", bytes: call.memory()}) },
   jump({steps}) { // many steps without pictures, for tests
+    const before = call.memory()
     for (let k = 0; k < steps && !session.ended; k++) session.step()
+    told({kind: "memory", grown: call.memory() - before})
     show()
   },
 }
