@@ -82,7 +82,7 @@ def test_data_are_added_and_removed_in_their_picture(lab):
     switch.check()
     said = page.locator(".said:visible")
     assert said.inner_text() == "1,000 data"
-    picture = page.locator(".pmdviz-traces:not(.pmdviz-hidden)")
+    picture = page.locator(".pmdviz-traces:not(.pmdviz-hidden)").first  # the second traces are below it
     picture.evaluate("(one) => one.scrollIntoView({block: 'center'})")
     lab.wait("pmdviz.model('rug')?.data_source.data.x.length === 1000")
     (box,) = lab.boxes(".pmdviz-traces:not(.pmdviz-hidden)")
