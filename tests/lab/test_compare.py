@@ -60,7 +60,6 @@ def test_another_method_or_preset_races_too(panel, begun):
     panel.what.value = (METHOD, "")
     panel.method.value = "smc"
     panel._compare()
-    panel._toggle()
     panel.what.value = (PRESET, "")
     panel._compare()
     recipe = PRESETS[panel.preset.value].recipe

@@ -1,7 +1,6 @@
 """The page's script with its kernels in a real Chromium."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from pmdviz.wasm.values import kernels, script
-from tests.support.browser import chromium, find_chromium
 
 HELPERS = Path(__file__).with_name("helpers.js").read_text("utf-8")
 
@@ -56,8 +54,5 @@ def decoded(value: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def driver() -> Iterator[Driver]:
-    if find_chromium() is None:
-        pytest.skip("needs a Chromium")
-    with chromium() as browser:
-        yield Driver(browser.new_page())
+def driver(browser: Any) -> Driver:
+    return Driver(browser.new_page())

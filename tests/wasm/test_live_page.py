@@ -8,18 +8,9 @@ from playwright.sync_api import expect
 
 import pmdviz
 from pmdviz.errors import InputError
-from tests.support.browser import chromium, find_chromium
 
 MOST_BYTES = 1_200_000
 LIMIT_MS = 60_000
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if find_chromium() is None:
-        pytest.skip("needs a Chromium")
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -113,10 +113,10 @@ class RecordedFrame(Frame):
         return {"": DensitiesOnGrid(grid, p, log_p, density.on_grid(grid), density, resolved=True)}
 
     def metric(self, name: str) -> float | None:
-        """A metric that was recorded. Raises NeedsKernels for another one."""
-        METRICS[name]
+        """A metric that was recorded; None where it does not apply. Raises NeedsKernels for another one."""
         found = recording().metrics(self.iteration)
-        return found[name] if name in found else needs_kernels()
+        applies = METRICS[name].applies(self.target, self.method)
+        return found[name] if name in found else needs_kernels() if applies else None
 
     def _traced(self, left_out: frozenset[str] = frozenset()) -> dict[str, float | None]:
         return dict(recording().metrics(self.iteration))

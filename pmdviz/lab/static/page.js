@@ -310,7 +310,8 @@ const SIGNS = {
 }
 function sign(name) {
   const box = make("span")
-  box.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${SIGNS[name] ?? SIGNS.target}"/></svg>`
+  box.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path/></svg>`
+  box.querySelector("path").setAttribute("d", SIGNS[name] ?? SIGNS.target)
   return box
 }
 function open_gallery(model, kind) {
