@@ -285,7 +285,8 @@ class PictureFigure:
             layer.show(False)
         elif layer.store.sent is not None:
             layer.store.sent, source = None, layer.store.source
-            self.put(source, {name: np.empty(0, np.float32) for name in source.column_names})
+            none = [] if layer.mark.kind == "areas" else np.empty(0, np.float32)
+            self.put(source, dict.fromkeys(source.column_names, none))
 
     def _taken(self, mark: Mark) -> Layer | None:
         """What drew a mark of its kind that is gone, with its columns."""

@@ -14,6 +14,7 @@ RECIPE = Recipe("formula", target_options={"density": "squiggle"}, budget=150_00
 def test_a_formula_is_typed_refused_and_chosen(open_lab):
     lab = open_lab(f"/?run={RECIPE.to_link()}")
     page = lab.page
+    lab.settings()
     page.get_by_text("Data and options of the target").click()
     box, menu = page.locator("#knob-density"), page.get_by_label("Log density: examples")
     assert box.input_value() == EXAMPLES["squiggle"][1] and menu.input_value() == "squiggle"

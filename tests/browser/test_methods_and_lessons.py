@@ -35,7 +35,7 @@ def test_menus_and_cells_run_a_method_and_show_that_part(open_lab):
     at(lab, "Methods")
     page.get_by_label("Family", exact=True).focus()
     page.keyboard.type("Ens")
-    page.get_by_text("1 of 35 methods.").wait_for()
+    page.get_by_text("1 of 36 methods.").wait_for()
     order = []
     for _ in range(10):
         page.keyboard.press("Tab")
@@ -43,7 +43,7 @@ def test_menus_and_cells_run_a_method_and_show_that_part(open_lab):
     method = "Straight-through estimation (bagged)"
     assert order[5:] == ["Show all", f"Run {method}", *(f"{method}, {c}" for c in ("Propagate", "Move", "Adapt"))]
     page.get_by_role("button", name="Show all").press("Enter")
-    page.get_by_text("35 of 35 methods.").wait_for()
+    page.get_by_text("36 of 36 methods.").wait_for()
     page.get_by_role("button", name="Run Gibbs sampling").press("Enter")
     page.get_by_role("tab", name="Lab", selected=True).wait_for()
     lab.reach(1)

@@ -21,7 +21,7 @@ GREY_JS = """() => {
   }
   return found
 }"""
-VISITED_JS = "pmdviz.model('traces').renderers.find((r) => r.name === 'tv').data_source.data.visited.at(-1)"
+VISITED_JS = "pmdviz.model('traces').renderers.find((r) => r.data_source.data.visited).data_source.data.visited.at(-1)"
 MORE_JS = "pmdviz.find('.pmdviz-statusbar').shadowRoot.querySelector('.more').textContent"
 CURSOR_JS = "pmdviz.model('traces').renderers.find((r) => r.name === 'cursor').data_source.data.x[0] ?? null"
 

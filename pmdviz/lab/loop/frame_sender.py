@@ -93,6 +93,9 @@ def make_acknowledge(
     return ack
 
 
+UNSEEN = np.full(1, np.nan, np.float32)
+
+
 class FrameSender:
     """Sends columns of the `packed` sources and the fields of the status panel.
 
@@ -120,10 +123,12 @@ class FrameSender:
             self._status.text = self._html(fields)
 
     def put(self, source: Any, data: dict[str, np.ndarray]) -> None:
-        """Give a source its columns."""
+        """Give a source its columns; on the short way one row that is not painted in place of none."""
         if not self._live or source not in self._packed:
             source.data = data
             return
+        if not len(next(iter(data.values()))):
+            data = dict.fromkeys(data, UNSEEN)
         with self.together():
             self._parcel.append((self._packed.index(source), data))
 
