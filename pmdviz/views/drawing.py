@@ -285,8 +285,7 @@ class PictureFigure:
             layer.show(False)
         elif layer.store.sent is not None:
             layer.store.sent, source = None, layer.store.source
-            none = [] if layer.mark.kind == "areas" else np.empty(0, np.float32)
-            self.put(source, dict.fromkeys(source.column_names, none))
+            self.put(source, _gone(layer.mark.kind, source.data))
 
     def _taken(self, mark: Mark) -> Layer | None:
         """What drew a mark of its kind that is gone, with its columns."""
@@ -533,6 +532,15 @@ def look_px(look: Mapping[str, Any], large: bool) -> float:
 def _dash(name: Any) -> Any:
     pattern = style.DASHES.get(name, name) if isinstance(name, str) else name
     return pattern if isinstance(pattern, str) else [*pattern]
+
+
+def _gone(kind: str, columns: Columns) -> Columns:
+    """No points; BokehJS fails without an image, and with fewer areas than before."""
+    if kind == "image":
+        return {"image": [np.full((1, 1), np.nan, np.float32)], "x": [0.0], "y": [0.0], "dw": [0.0], "dh": [0.0]}
+    if kind == "areas":
+        return {name: [[np.nan]] * len(values) for name, values in columns.items()}
+    return dict.fromkeys(columns, np.empty(0, np.float32))
 
 
 def _same(one: Columns, other: Columns) -> bool:

@@ -101,7 +101,7 @@ def test_each_of_the_classics_is_completed_by_keyboard(open_lab, name):
 
 EXACT = """[...window.Bokeh.documents[0]._all_models.values()].reduce((sum, m) => sum + (m.type === "GlyphRenderer"
   && ["exact", "areas"].includes(m.name)
-    ? [...Object.values(m.data_source.data)[0] ?? []].flatMap((x) => x?.length ? [...x] : [x]).filter(Number.isFinite).length
+    ? [...Object.values(m.data_source.data)[0] ?? []].flatMap((x) => x?.length ? [...x] : [x]).filter(isFinite).length
     : 0), 0)"""
 
 
