@@ -22,7 +22,7 @@ def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(open_
     keys.tab_to(lab, f"Begin: {ONE.title}")
     keyboard.press("Enter")
     keys.wait(lab, "t.lesson")
-    lab.wait("pmdviz.words().includes('of 20 data')")
+    lab.wait("pmdviz.words().includes('of 20 observations')")
     keyboard.press(" ")  # Play is closed
     keys.wait(lab, "t.said.includes('answer first')")
     assert lab.iteration() == 0
@@ -44,7 +44,7 @@ def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(open_
     assert keys.told(lab)["is_done"] and "3 answers right" in lab.page.locator(CARD).inner_text()
     keyboard.press("l")
     keys.wait(lab, "!t.lesson")
-    lab.wait("!location.search.includes('lesson=') && pmdviz.words().includes('of 20,000 data')")  # over the reload
+    lab.wait("!location.search.includes('lesson=') && pmdviz.words().includes('of 20,000 observations')")  # over the reload
     lab.page.evaluate("localStorage.clear()")  # an answer that the browser has lost is seen to be lost
     lab.page.goto(f"{server.url}/?lesson=one_step")
     keys.wait(lab, "t.lesson && t.count === 'Step 1 of 3' && t.asks.question.stored === null")
@@ -61,7 +61,7 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
     lab.go("Lessons")
     lab.page.get_by_role("button", name=f"Begin: {ONE.title}").click(timeout=120_000)
     keys.wait(lab, "t.lesson")
-    lab.wait("pmdviz.words().includes('of 20 data')")
+    lab.wait("pmdviz.words().includes('of 20 observations')")
     assert axe(lab.page) == []
     lab.page.keyboard.press("p")
     keys.wait(lab, "t.part === 'text'")

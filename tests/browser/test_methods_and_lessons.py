@@ -53,7 +53,7 @@ def test_menus_and_cells_run_a_method_and_show_that_part(open_lab):
     lab.wait("pmdviz.words().includes('TV')")
     traces(lab, "ESS and ancestors")
     assert page.get_by_label("Method", exact=True).input_value() == "One-pass sequential Monte Carlo"
-    page.get_by_role("button", name="Undo: previous run").wait_for()
+    page.get_by_role("button", name="Undo", exact=True).wait_for()
     at(lab, "Methods")
     page.get_by_role("button", name="Stein variational gradient descent, Move").click()
     page.locator(".pmdviz-inside-open").wait_for()
