@@ -15,8 +15,6 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touc
 FOCUSED = """() => { let e = document.activeElement
   while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement
   return e?.getAttribute("aria-label") ?? e?.textContent }"""
-TABS = """() => [...pmdviz.find("[role=tablist]").querySelectorAll("button")].map((e) => {
-  const b = e.getBoundingClientRect(); return [b.left, b.right, b.height, e.scrollWidth - e.clientWidth] })"""
 
 
 def at(lab, name):
@@ -69,8 +67,8 @@ def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(o
     for name in ("Methods", "Lessons"):
         at(lab, name)
         assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
-        boxes = lab.page.evaluate(TABS)
-        assert len(boxes) == 6 and all(a >= 0 and b <= 390 and h >= 24 and cut <= 0 for a, b, h, cut in boxes), name
+        box = lab.page.get_by_role("button", name="More").bounding_box()  # it has the pages here
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["height"] >= 24, name
     begun = Progress.begin(FIRST).to_json()
     for text, says, button in (
         (begun, f"step 1 of {len(FIRST.steps)}", "Go on"),
