@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 STEP = "step|run|row|particle|kernel|second|draw|stage|word|nat|pass|mode|page"
 STOCK = "anew|beside|in (the )?place of|for ever|gone on with|next to nothing|shall|on the way|hardly|whereabouts"
-HEADLESS = r"\b[Ww]hat (is|was|are|were|has|did) \w+|, of which|\b[Ww]hoever\b|\b[Nn]obody\b|\b(that|those) of\b"
+HEADLESS = r"\b[Ww]hat (is|was|are|were|has|did) \w+|, of which|\b[Ww]ho[e]ver\b|\b[Nn]obody\b|\b(that|those) of\b"
 RULES = {
     "stands": r"\b[Ss]tands?\b (in|under|beside|below|above|at|on|there|for|as)\b",  # is, appears
     "knows": r"\b(knows? (nothing )?of|says? so|(is|are) told|asks? for|has been asked)\b",  # depends on, needs

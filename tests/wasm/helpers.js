@@ -43,7 +43,7 @@ function stepped(target, method, knobs, {state, stream, batch}) {
   for (const each of before.chains ?? []) each.draws = joined([each.older, each.newer])
   if (before.enough === undefined) delete before.enough
   const after = METHODS[method].step(rng, before, target, batch, knobs)
-  const last = chainsOf(after).filter((chain) => chain.draws).map(positionOf)
+  const last = chainsOf(after).filter((chain) => chain.draws).map(placeOf)
   return {particles: after.particles ?? joined(last), log_weights: after.log_weights ?? null, left: rng.stream,
     cost: after.cost}
 }

@@ -5,7 +5,7 @@
 const FIRST_TIME_STEP = 0.1, CHAIN_REACH = 1e6
 const usualTuning = () => ({steps: 0, shortfall: 0, log_step: Math.log(FIRST_TIME_STEP), averaged: Math.log(FIRST_TIME_STEP)})
 
-function positionOf(state) {
+function placeOf(state) {
   const [n, d] = state.draws.shape
   return shaped(state.draws.slice((n - 1) * d), 1, d)
 }
@@ -119,12 +119,12 @@ const RANDOM_WALK = chainMethod({
   move(rng, state, target, batch, knobs) {
     let asked = 1
     if (state.log_joint === null) {
-      state = {...state, log_joint: logJointAt(target, positionOf(state), batch)}
+      state = {...state, log_joint: logJointAt(target, placeOf(state), batch)}
       asked = 2
     }
     const d = target.dim, plan = planOf(knobs, 200), scale = stepOf(state, knobs, plan, knobs.scale)
     const tuning = isTuned(state, knobs, plan), normals = rng.normals(d + 1)
-    const uniform = call.uniforms_of(normals.slice(d), 1)[0], here = positionOf(state)
+    const uniform = call.uniforms_of(normals.slice(d), 1)[0], here = placeOf(state)
     const there = shaped(here.map((x, k) => x + scale * 2.38 / Math.sqrt(d) * target.scale[k] * normals[k]), 1, d)
     const found = logJointAt(target, there, batch)
     const chance = found > -Infinity ? Math.exp(Math.min(0, found - state.log_joint)) : 0, accepted = uniform < chance
@@ -161,7 +161,7 @@ function leapfrogMethod(wanted, lengthOf) {
     batchSize: () => 0,
     batches: () => "whole",
     move(rng, state, target, batch, knobs) {
-      const here = positionOf(state), values = Number(!knobs.one_pass)
+      const here = placeOf(state), values = Number(!knobs.one_pass)
       let asked = 0
       if (state.gradient === null) {
         state = {...state, log_joint: logJointAt(target, here, batch), gradient: target.slopes(here, batch)}
@@ -195,7 +195,7 @@ const SGLD = chainMethod({
   batches: (state, knobs) => knobs.batches,
   move(rng, state, target, batch, knobs) {
     const step = knobs.a * (knobs.b + state.iteration + 1) ** -knobs.g, noise = rng.normals(target.dim)
-    const here = positionOf(state), gradient = target.slopes(here, batch)
+    const here = placeOf(state), gradient = target.slopes(here, batch)
     const moved = here.map((x, k) => x + 0.5 * step * gradient[k] + Math.sqrt(step) * noise[k])
     if (!moved.every((x, k) => Math.abs(x) <= CHAIN_REACH * target.scale[k])) {
       throw new Error(`The chain diverged. Use a step size smaller than ${step.toPrecision(3)}, and restart.`)

@@ -60,9 +60,9 @@ async function loadKernels(bytes, declared) {
       view.setBigInt64(start + 32, BigInt(size), true)
       return start
     },
-    __multi3(to, aLow, aHigh, bLow, bHigh) {
+    __multi3(to, lowA, highA, bLow, bHigh) {
       const whole = (low, high) => BigInt.asUintN(64, low) | (BigInt.asUintN(64, high) << 64n)
-      const product = BigInt.asUintN(128, whole(aLow, aHigh) * whole(bLow, bHigh))
+      const product = BigInt.asUintN(128, whole(lowA, highA) * whole(bLow, bHigh))
       const view = new DataView(exports.memory.buffer)
       view.setBigUint64(to, BigInt.asUintN(64, product), true)
       view.setBigUint64(to + 8, product >> 64n, true)

@@ -122,7 +122,7 @@ def test_knobs_changed_on_the_way_are_part_of_an_entrant():
     assert [at for at, _ in alone.changes] == [3, 5] and alone.knobs_at(5).bandwidth == 2
     assert pmdviz.run(alone, floor=False).final.metrics["tv"] == made.rows[0]["tv"]
     assert RaceRecipe.from_json(made.recipe.to_json()) == made.recipe
-    for given in ("pmd@x:bandwidth=1", "pmd@0:bandwidth=1", "pmd@3", ("pmd", {}, 3), "pmd@3:bandwith=1"):
+    for given in ("pmd@x:bandwidth=1", "pmd@0:bandwidth=1", "pmd@3", ("pmd", {}, 3), "pmd@3:width=1"):
         with pytest.raises(InputError):
             RaceRecipe.checked([given])
 
