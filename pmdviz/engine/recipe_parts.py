@@ -44,7 +44,7 @@ class Portable:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self._identity() == other._identity()
+        return self is other or isinstance(other, type(self)) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
         return hash(self._identity())

@@ -553,7 +553,7 @@ def _same(one: Columns, other: Columns) -> bool:
 
 def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) and one.dtype.kind == "f":
-        return np.array_equal(one, other, equal_nan=True)
+        return np.shape(other) == one.shape and np.asarray(other, one.dtype).tobytes() == one.tobytes()
     return len(one) == len(other) and all(a == b or a != a and b != b for a, b in zip(one, other, strict=True))
 
 

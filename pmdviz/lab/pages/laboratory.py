@@ -361,7 +361,8 @@ class Lab(LivePage):
             self.verdict.say("")
         else:
             self.verdict.show(self._last, self.live.playing, words, self.commands.can_undo, start)
-        self.verdict.view.visible = not hidden
+        if self.verdict.view.visible == hidden:
+            self.verdict.view.visible = not hidden
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""

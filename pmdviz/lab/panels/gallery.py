@@ -92,7 +92,7 @@ class Gallery(Component):
     _stylesheets = [css.static("widgets.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._setup = setup
+        self._setup, self._shown = setup, {}
         targets = _section("Targets", "target", [*TARGETS])
         every = [*presets(), targets, *methods()]
         sections = [section for section in every if section["items"]]
@@ -103,7 +103,10 @@ class Gallery(Component):
         titles = {menu: {value: title for title, value in menu.options.items()} for menu in self._menus}
         preset, target, method = (titles[menu].get(menu.value, "") for menu in self._menus)
         problem = preset if self._setup.preset.value else target
-        self.param.update(problem=problem, method=method, fitting=[*self._setup.method.options.values()])
+        shown = {"problem": problem, "method": method, "fitting": [*self._setup.method.options.values()]}
+        if shown != self._shown:  # this is called at every frame
+            self._shown = shown
+            self.param.update(**shown)
 
     @property
     def _menus(self) -> tuple[Any, Any, Any]:
