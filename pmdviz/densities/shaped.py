@@ -28,7 +28,7 @@ from pmdviz.kernels.resampling import systematic
 
 MAX_CLUSTERS = 4
 WIDTHS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
-START = 4  # place in WIDTHS where the search for the best one begins
+START = 4  # place in WIDTHS where the search begins; with more clusters it is often wider, seldom narrower
 JUDGED, SEEDS = 400, 30  # times that a particle is left out; particles that clusters may start from
 KERNELS = 250  # times d + 1: of more particles, so many stand for all in the choice
 DEAREST = 1.0  # nats that K clusters may cost more than one, or they are not tried
@@ -94,7 +94,7 @@ def _best(z: np.ndarray, weights: np.ndarray, learned: np.ndarray, ess: float) -
         labels = clustered(z, weights, seeds, k, learned) if kinds else best.labels
         for shared in kinds:
             if parts := whitened(z, learned, labels, judged.at, shared):
-                value, place = best_width(parts, judged.counts, best.place)
+                value, place = best_width(parts, judged.counts, max(best.place, START))
                 tried.append(Candidate(value - price(k, z.shape[1], shared) / ess, labels, place, shared))
         here = max(tried, key=attrgetter("value"), default=None)
         if here and here.value <= best.value:
