@@ -18,7 +18,7 @@ from tests.support.wire import TOKEN
 OPTIONS = {"seconds": 30}
 EXPORTS, RACES, HALF_OPEN, THEORIES = 20, 30, 300, 10
 FRAMES = 12  # iterations of a run before it is exported: so many a film has
-EXPORT = "File: film, page, picture, table"
+EXPORT = "Save a file: film, page, picture or data"
 
 
 def run(options: Namespace) -> dict[str, Any]:

@@ -1148,7 +1148,7 @@ def race_files(stand: Stand) -> None:
     with stand.page(f"?page=race&race={race.to_link()}", ready=f"{RACE_AT} >= 0") as page:
         page.press("Step")
         page.wait(f"{RACE_AT} > 0")
-        page.page.get_by_text("File: film, page, picture, table").locator("visible=true").click()
+        page.page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
         page.menu("Kind of file").wait_for()
         for suffix in ("json", "png"):
             page.menu("Kind of file").select_option(

@@ -52,7 +52,11 @@ def test_a_race_plays_and_pauses_and_its_table_sorts_both_ways(race):
     assert race.page.get_by_role("button", name="Continue").is_disabled()  # it is not over
     assert (np.abs(pixels(race) - before) > 40).mean() > 0.005
     assert iteration(race) == stood
+    bars = race.page.get_by_role("list", name="Ranking").get_by_role("listitem")
+    assert bars.count() == 6
+    race.page.get_by_text("All measurements").click()
     cells = column(race, "first")
+    assert [words.split()[-1] for words in bars.all_inner_texts()] == cells  # the table begins in the same order
     numbers = [float(text) for text in cells if text != "–"]  # a chain of three draws has no density, and no TV
     assert len(cells) == 6 and len(numbers) >= 4 and numbers == sorted(numbers) and "–" not in cells[: len(numbers)]
     head = race.page.locator(".scroller th.visited")
