@@ -59,7 +59,7 @@ WRITES: Mapping[str, Collection[str]] = {  # class -> the attributes that a brow
     "Location": {"hash", "hostname", "href", "pathname", "port", "protocol", "reload", "search"},
     "OwnDataView": {"upload"},
     "MaterialWrapper": {"dark_theme"},
-    "Page": {"contextbar_open", "contextbar_width", "dark_theme", "sx"},
+    "Page": {"contextbar_open", "contextbar_width", "dark_theme", "sidebar_open", "sidebar_width", "sx"},
     "Range1d": {"start", "end"},
     "TabBar": {"active"},
     "Toolbar": {"stylesheets"},
