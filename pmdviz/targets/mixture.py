@@ -173,7 +173,7 @@ class Gmm(InBlocks, WithoutData):
     source: Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions
     """
 
-    question = "Several modes, one start. Which method finds them all?"
+    question = "From one start, which method finds all modes of the mixture?"
     name = "gmm"
     Options = GmmOptions
     kernel_groups = ("gaussian_mixture",)
@@ -245,7 +245,7 @@ class WarpedGmm(WithoutData):
     source: Han 2019 (thesis): the warp; its parameters are ours
     """
 
-    question = "Three bent modes. Which method finds them all?"
+    question = "Which method finds all three bent modes?"
     name = "warped_gmm"
     Options = WarpedGmmOptions
     kernel_groups = ("gaussian_mixture",)

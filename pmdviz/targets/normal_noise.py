@@ -54,7 +54,7 @@ class Banana(GaussianPrior, Target):
     source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
     """
 
-    question = "The posterior is bent. Which method follows it to both tips?"
+    question = "Which method follows the bent posterior to both of its tips?"
     name = "banana"
     Options = BananaOptions
     kernel_groups = ("banana",)
@@ -227,7 +227,7 @@ class Gaussian(GaussianPrior, Target):
     source: Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook
     """
 
-    question = "The exact answer is a Gaussian. Which method is there first?"
+    question = "The posterior is a Gaussian; which method comes closest to it first?"
     name = "gaussian"
     Options = GaussianOptions
     kernel_groups = ("gaussian",)

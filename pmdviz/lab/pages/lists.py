@@ -60,7 +60,7 @@ CHALLENGES = "Challenges: reach a goal within a budget"
 PRACTICE = Lesson(
     "practice",
     "Keep or rerun?",
-    "Judge twelve runs as you would in practice: without the exact posterior. New cases each time.",
+    "Judge twelve runs as you would in practice: without the exact posterior, on new cases each time.",
     "",
     (),
     minutes=30,

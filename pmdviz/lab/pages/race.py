@@ -127,6 +127,7 @@ class RacePage(LivePage):
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         hint = " (Export, recipe as JSON)"
         self.sharing = PageSharing(self.screen.ack, links.race_query, "?page=race", usual_race(), hint=hint)
+        self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
         self.screen.open_sheets(self.settings, self.share, self.sharing.said)

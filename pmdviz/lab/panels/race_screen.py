@@ -44,7 +44,7 @@ WHY_BELOW = (
 )
 
 QUESTION = "<h2>{}</h2>"
-START = "Same data, same budget. Guess a ranking, then press Play."
+START = "All methods get the same data and budget: guess a ranking, then press Play."
 NOBODY = 'No methods yet: open "Methods and settings" and press Add.'
 
 
