@@ -70,7 +70,7 @@ const STEPS = [  // selector, title, words, what the button does; the last one g
     (part) => { if (iteration() < 20) part.shadowRoot.querySelector("button").click() }],
   ["#slider-bandwidth", "Drag the bandwidth to an end", "Each particle becomes a narrower or a wider bump. The sentence below the picture says what happened.",
     (part) => move(part, part.max)],
-  [".pmdviz-time", "Go back", "Drag the time line to an earlier iteration. Play continues from there, with the setting that you chose.",
+  [".pmdviz-time", "Go back", "Drag the time line to an earlier iteration: particles and settings are again as they were then.",
     (part) => move(part, Math.round(part.value / 2))],
 ]
 
