@@ -31,7 +31,7 @@ SHEET, VERDICT, GALLERY = _lab("sheet"), _lab("verdict"), _widget("gallery")
 IN_TRANSPORT = _lab("status", "in_transport") + TERM
 CELL = _lab("cell")
 STATUS = _lab("status") + TERM
-RACE = static("race.css", "race")
+RACE = static("pages.css", "race")
 MAKE = static("lists.js", "make")  # before a script that makes elements
 
 

@@ -100,14 +100,14 @@ class GeometryPage(Page):
         words = {
             "stylesheets": [
                 css.TEXT,
-                css.static("race.css", "race_heading"),
-                css.static("theory.css", "geometry_words"),
+                css.static("pages.css", "race_heading"),
+                css.static("pages.css", "geometry_words"),
             ]
         }
         self.form = KnobForm(
             self._turn,
             css_classes=["pmdviz-geometry-settings"],
-            stylesheets=[css.static("theory.css", "geometry_form")],
+            stylesheets=[css.static("pages.css", "geometry_form")],
         )
         self.form.rebuild(GeometryKnobs, self._usual)
         self.found = text(css_classes=["pmdviz-geometry-found"], **words)
@@ -117,7 +117,7 @@ class GeometryPage(Page):
             *(pn.pane.Bokeh(view.figure, **WIDE) for view in self.views.values()),
             self.found,
             text(explanation(), css_classes=["pmdviz-geometry-captions"], **words),
-            stylesheets=[css.static("theory.css", "geometry")],
+            stylesheets=[css.static("pages.css", "geometry")],
             css_classes=["pmdviz-geometry"],
             **WIDE,
         )

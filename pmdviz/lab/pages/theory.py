@@ -209,7 +209,7 @@ class TheoryPage(Page):
         self._rows: list[dict[str, Any]] = stored["rows"]
         self._measured: dict[str, Any] = {name: stored["knobs"][name] for name in ("target", "strategy", "varied")}
         self._make_controls()
-        sheets = [css.static("theory.css", "pictures")], [css.TEXT, css.static("theory.css", "picture_head")]
+        sheets = [css.static("pages.css", "pictures")], [css.TEXT, css.static("pages.css", "picture_head")]
         self.sweep_view, self.recurrence_view = PicturesView(*sheets), PicturesView(*sheets)
         self._show_nothing(UNDER_WAY)
         self.recurrence_view.show([recurrence_chart([])])
@@ -241,7 +241,7 @@ class TheoryPage(Page):
         self.setup = pn.FlexBox(*chosen, **look), text(SEEDS_WORDS)
 
     def _make_view(self, opened: str) -> None:
-        tables = [css.TEXT, css.static("theory.css", "theory_table")]
+        tables = [css.TEXT, css.static("pages.css", "theory_table")]
         self.foot = pn.Row(margin=0)  # nothing plays here
         self.found = text(css_classes=["pmdviz-theory-found"], stylesheets=tables)
         self.recurrence_words = text(stylesheets=tables)
@@ -259,10 +259,10 @@ class TheoryPage(Page):
         }
         about = {key: text(words, stylesheets=tables) for key, (_, words) in SECTIONS.items()}
         self.view = pn.Column(
-            text(QUESTION, stylesheets=[css.TEXT, css.static("race.css", "race_heading")]),
+            text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")]),
             contents([*self.sections.values()]),
             *(part for key, own in parts.items() for part in (self.sections[key], about[key], *own)),
-            stylesheets=[css.static("theory.css", "theory")],
+            stylesheets=[css.static("pages.css", "theory")],
             css_classes=["pmdviz-theory"],
             **WIDE,
         )

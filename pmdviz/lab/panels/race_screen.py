@@ -223,7 +223,7 @@ class RaceTable(JSComponent):
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
     _esm = static("lists.js", "make", "race_table")
-    _stylesheets = [static("race.css", "race_table")]
+    _stylesheets = [static("pages.css", "race_table")]
 
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
@@ -248,7 +248,7 @@ class RaceScreen:
         self.tiles, self.traces = RaceTiles(), RaceTraces(shown)
         self.table = RaceTable(margin=0, columns=columns(shown))
         self.playback = playback
-        sheets = [css.TEXT, css.static("race.css", "race_heading")]
+        sheets = [css.TEXT, css.static("pages.css", "race_heading")]
         self.heading = text(
             QUESTION.format(html.escape(recipe.target.question)),
             css_classes=["pmdviz-race-heading"],
@@ -256,7 +256,7 @@ class RaceScreen:
         )
         making = fields_html(waiting_fields("Making the first picture of the race") | NO_PAST)
         self.status = Div(text=making, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
-        sheets = [css.TEXT, css.static("race.css", "race_legend")]
+        sheets = [css.TEXT, css.static("pages.css", "race_legend")]
         self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
         packed = [*self.tiles.moving, *self.traces.sources]
         marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line; a race has none
