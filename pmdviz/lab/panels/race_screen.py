@@ -48,6 +48,14 @@ START = "All methods get the same data and budget: guess a ranking, then press P
 NOBODY = 'No methods yet: open "Methods and settings" and press Add.'
 
 
+def question_of(recipe: RaceRecipe) -> str:
+    """What the race answers, as HTML: the question of its target, or which setting of the one method is best."""
+    methods = {one.method for one in recipe.entrants}
+    if len(methods) == 1 and len(recipe.entrants) > 1:
+        return QUESTION.format(f"{html.escape(METHODS[methods.pop()].title)}: which setting comes closest?")
+    return QUESTION.format(html.escape(recipe.target.question))
+
+
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
     """What the status panel says, in the fields of the lab's."""
     high, budget, unit = max(scene.spent), scene.budget, SHORT[scene.recipe.budget_unit]
@@ -250,7 +258,7 @@ class RaceScreen:
         self.playback = playback
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
         self.heading = text(
-            QUESTION.format(html.escape(recipe.target.question)),
+            question_of(recipe),
             css_classes=["pmdviz-race-heading"],
             stylesheets=sheets,
         )
@@ -375,7 +383,7 @@ class RaceScreen:
             self._offer(scene)
             self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
-            set_words(self.heading, QUESTION.format(html.escape(scene.recipe.target.question)))
+            set_words(self.heading, question_of(scene.recipe))
             if self._pace.is_due(time.monotonic(), playing):
                 self.tiles.say(scene.tiles)
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
