@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.experiments.race.entrants import titles
 from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in
 from pmdviz.experiments.race.runs import row
 from pmdviz.metrics import Metric
@@ -371,7 +372,7 @@ class Standing:
             self._drawn = self.frame, drawn, columns
         return Tile(
             label=self._row["method"],
-            title=self._race.recipe.entrants[self._k].title,
+            title=titles(self._race.recipe.entrants)[self._k],
             full_title=self._race.recipe.entrants[self._k].full_title,
             iteration=self.frame.iteration,
             row=self._row,

@@ -36,7 +36,7 @@ SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
 MOST = len(style.ENTRANTS_LIGHT)  # methods that can be told apart
 LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
 NOTE_LETTERS = {2: 26, 3: 34}
-EMPTY = "No methods yet: choose one in the drawer and press Add"
+EMPTY = 'No methods yet: open "Methods and settings" and press Add'
 
 
 class RaceTiles:

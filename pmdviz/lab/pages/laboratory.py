@@ -98,7 +98,6 @@ class Lab(LivePage):
         self.on_lesson: Callable[[Lesson], None] = lambda lesson: None  # another page hands it over
         self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
         self._recipe, self._link = limits.check(asked), link
-        self._nothing = pn.Column(margin=0)
         self.playback = PlaybackBar(
             self._act, lambda pace: self.commands.set_pace(pace), more=MORE | ({} if link.embed else LOW), low=LOW
         )
@@ -188,11 +187,6 @@ class Lab(LivePage):
         self.live.set(type(self._last.frame.knobs), name, value)
 
     # What others read
-
-    @property
-    def controls(self) -> Any:
-        """Nothing: its settings are in a sheet of its own."""
-        return self._nothing
 
     @property
     def session(self) -> Session:
