@@ -116,7 +116,7 @@ class FigureLayout:
         """Axes that fill a box, with nothing to be seen of them."""
         place = (box.x / self.width, box.y / self.height, box.width / self.width, box.height / self.height)
         axes = self.figure.add_axes(place)
-        axes.set(xlim=x, ylim=y)
+        axes.set(xlim=x, ylim=y, xticks=[], yticks=[])
         axes.axis("off")
         return axes
 
