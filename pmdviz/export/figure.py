@@ -120,15 +120,6 @@ class FigureLayout:
         axes.axis("off")
         return axes
 
-    def layer_handle(self, name: str, colours: Mapping[str, str] | None = None) -> Line2D:
-        """What stands for a layer in a legend; `colours` of the layers are the stage's where none are given."""
-        colours = self.colours.layers if colours is None else colours
-        colour, width = colours["ink" if name in ("others", "paths") else name], style.LINE_WIDTH
-        if name not in ("particles", "others"):
-            return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
-        look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}
-        return Line2D([], [], linestyle="none", color=colour, **look)
-
     def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
         """A legend above the axes, or below: in one line, a little smaller if need be, else in two.
 
@@ -381,7 +372,8 @@ class PicturePanel:
         """What stands for a mark in the legend."""
         colour, width = self.inks[mark.role], mark.look.get("width", style.LINE_WIDTH)
         if mark.kind == "dots":
-            return self.paper.layer_handle("particles", {"particles": colour})
+            look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.paper.colours.dots}
+            return Line2D([], [], linestyle="none", color=colour, **look)
         if mark.kind == "signs":
             sign = {"marker": MARKERS[mark.look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
             return Line2D([], [], color=colour, **sign)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,27 +72,54 @@ def _of_entrant(mark: Mark, k: int, with_particles: bool) -> Mark:
 # All tiles in one picture, in widths of a tile.
 
 
-def tiles_picture(scene: RaceScene, tiling: Tiling, letters: Letters, layers: Sequence[str] = LAYERS) -> Picture:
-    """The tiles of all entrants, each below its title and state, with its note inside."""
-    moved: dict[str, list[Mark]] = {key: [] for key in MARKS if key not in LEFT_OUT}
+Parts = list[tuple[Mark, Ranges, tuple[float, float]]]  # a mark of each tile, the ranges of the tile, its corner
+Joined = dict[str, tuple[Parts, Mark]]
+
+
+def tiles_picture(
+    scene: RaceScene,
+    tiling: Tiling,
+    letters: Letters,
+    layers: Sequence[str] = LAYERS,
+    before: Joined | None = None,
+) -> Picture:
+    """The tiles of all entrants, each below its title and state, with its note inside.
+
+    `before` holds the joined marks of the picture before this one: those that have not changed are taken from it.
+    """
+    before, found = {} if before is None else before, {key: [] for key in MARKS if key not in LEFT_OUT}
     for k in range(len(scene.tiles)):
         one = tile_picture(scene, k, layers)
-        at = ((one.x.low, one.x.high), (one.y.low, one.y.high)), tiling.corner(k)
+        ranges = (one.x.low, one.x.high), (one.y.low, one.y.high)
         for key, mark in one.marks.items():
-            if key in moved:
-                moved[key].append(_moved(mark, *at))
-    marks = _frames(tiling)
-    for key, parts in moved.items():
+            if key in found:
+                found[key].append((mark, ranges, tiling.corner(k)))
+    marks = {**_frames(tiling)}
+    for key, parts in found.items():
         if key in OWN:
-            marks |= {f"{key}-{k}": mark for k, mark in enumerate(parts)}
+            marks |= {f"{key}-{k}": _moved(*part) for k, part in enumerate(parts)}
         elif parts:
-            columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
-            marks[key] = parts[0]._replace(columns=columns)
+            if key not in before or not _same(parts, before[key][0]):
+                before[key] = parts, _joined([_moved(*part) for part in parts])
+            marks[key] = before[key][1]
     marks |= _words(scene, tiling, letters)
     words = tile_words(scene.scene)
     legend = {f"{name}-0" if name in OWN else name: words[name] for name in LAYERS if name in words and name in layers}
     x, y = (Axis("", *ends, numbered=False) for ends in tiling.ranges)
     return Picture(x, y, marks, legend, middle="" if scene.tiles else EMPTY, about=ABOUT)
+
+
+def _same(parts: Parts, others: Parts) -> bool:
+    """Whether the marks have the very columns of the others, in the same places."""
+    pairs = zip(parts, others, strict=False)
+    return len(parts) == len(others) and all(
+        one[0].columns is other[0].columns and one[1:] == other[1:] for one, other in pairs
+    )
+
+
+def _joined(marks: Sequence[Mark]) -> Mark:
+    columns = {name: np.concatenate([mark.columns[name] for mark in marks]) for name in marks[0].columns}
+    return marks[0]._replace(columns=columns)
 
 
 def tiles_room(entrants: int) -> Picture:
@@ -140,6 +168,7 @@ def _ended(values: np.ndarray, end: Any = (np.nan,)) -> np.ndarray:
     return np.append(values, np.asarray(end, np.float32)) if len(values) else values
 
 
+@lru_cache(16)
 def _frames(tiling: Tiling) -> dict[str, Mark]:
     """The edges of the tiles, and beside each title the line of the traces."""
     corners = [tiling.corner(k) for k in range(tiling.number)]

@@ -6,7 +6,7 @@ from pmdviz.pictures import Mark
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.tiles import Letters, tiles_picture, tiles_room
+from pmdviz.scenes.tiles import Joined, Letters, tiles_picture, tiles_room
 from pmdviz.views.drawing import PictureFigure
 
 SAID = ("titles", "states", "notes")
@@ -19,6 +19,7 @@ class RaceTiles(PictureFigure):
     def __init__(self) -> None:
         self.tiling, self.width = Tiling(0, 3), UNKNOWN_PX
         self._kept_words: dict[str, Mark] = {}
+        self._joined: Joined = {}
         # With `frame_align` it would take over the borders of the traces in the same layout.
         super().__init__("race", tiles_room(style.MOST_ENTRANTS), legend=False, frame_align=False)
         moving = [key for key, layer in self.drawn.items() if layer.mark.moves and layer.mark.kind != "words"]
@@ -27,7 +28,8 @@ class RaceTiles(PictureFigure):
     def draw(self, scene: RaceScene, with_words: bool = True) -> None:
         """Draw what each method's stage shows into its tile; without new words those before stay."""
         tiling = Tiling.fitting(len(scene.tiles), self.width)
-        made = tiles_picture(scene, tiling, Letters.fitting(self.width / tiling.size[0]))
+        letters = Letters.fitting(self.width / tiling.size[0])
+        made = tiles_picture(scene, tiling, letters, before=self._joined)
         if with_words or tiling != self.tiling:
             self._kept_words = {key: made.marks[key] for key in SAID}
         if tiling != self.tiling:
