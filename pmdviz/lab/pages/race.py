@@ -37,8 +37,8 @@ from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target
-from pmdviz.views.race_tiles import MOST
 
 BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
 WHAT_IF = "Change a setting of a method: from this moment on it is one more method of the race."
@@ -169,7 +169,7 @@ class RacePage(LivePage):
 
     def _laid_out(self, width: float) -> None:
         """The browser has built the figures, or their size has changed."""
-        self.screen.width = float(width)
+        self.screen.tiles.width = float(width)
         self.ready()
         if self._last is not None:
             self.live.do("look", RaceRunner.settle)
@@ -392,8 +392,10 @@ class Race(RacePage):
         clock: str | EllipsisType = ...,
     ) -> None:
         recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
-        if (given := len(recipe.entrants)) > MOST:
-            raise InputError(f"a live race has at most {MOST} methods; given: {given} (pmdviz.race takes more)")
+        if (given := len(recipe.entrants)) > MOST_ENTRANTS:
+            raise InputError(
+                f"a live race has at most {MOST_ENTRANTS} methods; given: {given} (pmdviz.race takes more)"
+            )
         super().__init__(limits.check_race(recipe))
 
     @property

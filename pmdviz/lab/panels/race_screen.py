@@ -25,9 +25,9 @@ from pmdviz.lab.panels.status import NO_PAST, fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import Tiling
-from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tiles_legend
+from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of
 from pmdviz.scenes.stage import Scene, SceneChoice
+from pmdviz.scenes.tiles import tile_words
 from pmdviz.scenes.trace_columns import clock_end, line_end
 from pmdviz.scenes.words import count, number
 from pmdviz.views import figures
@@ -163,7 +163,7 @@ def legend_html(scene: Scene, dark: bool) -> str:
     colours = style.tile_layers(dark, 0, scene.shows_theta)
     parts = [
         f'<i class="{name}" style="--ink: {colours[name]}"></i>{html.escape(words)}'
-        for name, words in tiles_legend(scene).items()
+        for name, words in tile_words(scene).items()
         if name in SAMPLED
     ]
     parts.append("Colours mean methods; the exact posterior is grey.")
@@ -234,7 +234,6 @@ class RaceTable(JSComponent):
     _stylesheets = [static("pages.css", "race_table")]
 
 
-UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 DIFFERENCE = "difference"  # in the menu of what is drawn below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
@@ -271,7 +270,7 @@ class RaceScreen:
         self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge", marks)
         self.sender = FrameSender(self.ack, packed, self.status, fields_html)
         self.tiles.put = self.traces.put = self.sender.put
-        self._pace, self.extra, self.width = Throttle(WORDS_S), "", UNKNOWN_PX
+        self._pace, self.extra = Throttle(WORDS_S), ""
         self._scene: Scene | None = None
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
@@ -374,18 +373,15 @@ class RaceScreen:
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
         """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
-            fitting = Tiling.fitting(len(scene.tiles), self.width)  # another number a row on a phone that was turned
-            if fitting != self.tiles.tiling:
-                self.tiles.arrange(fitting)
-            self.tiles.draw(scene)
+            due = self._pace.is_due(time.monotonic(), playing)
+            self.tiles.draw(scene, due)
             self._measure(scene.recipe)
             self._last = scene
             self._offer(scene)
             self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
             set_words(self.heading, question_of(scene.recipe))
-            if self._pace.is_due(time.monotonic(), playing):
-                self.tiles.say(scene.tiles)
+            if due:
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
                 self._show_difference()
                 first = scene.recipe.shown[0]
