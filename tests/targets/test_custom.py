@@ -503,14 +503,6 @@ def test_a_likelihood_is_not_asked_outside_the_support():
     assert run.final.info.zero_weight == (~inside).sum()
 
 
-def test_targets_states_and_exact_posteriors_are_closed_to_writing():
-    run = pmdviz.run(target="mixture", budget=200, num_particles=50, floor=False)
-    frame = run.final
-    arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
-    arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
-    assert not any(array.flags.writeable for array in arrays)
-
-
 # Targets that a server offers: loaded by name in every process, in menus, links and recipes.
 
 MODULE = """
