@@ -22,7 +22,7 @@ from pmdviz.essay.pictures import PICTURES, kept
 from pmdviz.essay.pictures import Picture as Computed
 from pmdviz.files import script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, picture_json
+from pmdviz.render.canvas import canvas_script, changes, css_variables, picture_json
 from pmdviz.scenes import style
 
 # A panel as pictures, one for each value of the slider.
@@ -213,22 +213,10 @@ def moving(prose: Prose) -> dict[str, Any]:
     }
 
 
-def _variables(theme: style.Theme) -> str:
-    own = {"paper": theme.paper, "text": theme.text, "muted": theme.muted, "grid": theme.grid}
-    return " ".join(f"--{name.replace('_', '-')}: {value};" for name, value in {**own, **theme.layers}.items())
-
-
 def stylesheet(widths: Iterable[int]) -> str:
     """The style sheet with the colours of both themes, and the places of numbers of these widths."""
-    light, dark = _variables(style.LIGHT), _variables(style.DARK)
-    themes = (
-        f":root {{ color-scheme: light; {light} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark} }} }}\n"
-        f':root[data-theme="light"] {{ color-scheme: light; {light} }}\n'
-        f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}\n'
-    )
     places = "\n".join(f"output.w{n} {{ min-width: {n / 10:g}ch; }}" for n in sorted(widths))
-    return f"{themes}{static_text(STATIC / 'essay.css')}{places}\n"
+    return f"{css_variables()}{static_text(STATIC / 'essay.css')}{places}\n"
 
 
 def policy(served: bool, css: str, *scripts: str) -> str:

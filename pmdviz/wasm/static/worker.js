@@ -4,12 +4,15 @@
 const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
 const FLOOR_SETS = 16
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
+let drawing = null, look = null, drawn = null // numbers and method of the pictures; what is drawn of the exact posterior
+let until = Infinity // so many observations it plays to
 let again = 0 // which loop is running
 
 const told = (what) => self.postMessage(what)
 
-function open({target, method, knobs, seed, planned, floor: known}) {
-  const made = new Target(revived(target))
+function open({target, method, knobs, seed, planned, floor: known, ...more}) {
+  const made = new Target(revived(target));
+  ({drawing, look, until} = more)
   session = new Session(made, method, knobs, seed, planned)
   exact = made.box ? new Exact(made) : null
   floor = known && {...known, done: FLOOR_SETS}
@@ -17,35 +20,28 @@ function open({target, method, knobs, seed, planned, floor: known}) {
   baseline(++again)
 }
 
-/** Particles of the picture, and how heavy each is. */
-function dots() {
-  const {state, knobs, method} = session, draws = method.draws?.(state, knobs) ?? state.particles
-  const [n, d] = draws.shape, x = new Float32Array(n), y = new Float32Array(n)
-  for (let i = 0; i < n; i++) {
-    x[i] = draws[i * d]
-    y[i] = d > 1 ? draws[i * d + 1] : 0
-  }
-  const weights = Float32Array.from(state.log_weights ?? new Float64Array(n).fill(-Math.log(n)), Math.exp)
-  return {x, y, weights}
-}
-
 function show() {
-  const {iteration, visited, state, ended, changes, start, seed, target, knobs} = session
+  const {iteration, visited, state, ended, changes, start, seed, target, knobs, method} = session
+  const draws = method.draws?.(state, knobs) ?? state.particles, weights = state.log_weights
   const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
-    dots: dots(), floor: floor?.done ? floor : null, view: target.view_box, left: state.prior_left ?? 0}
+    floor: floor?.done ? floor : null, left: state.prior_left ?? 0, marks: {}, particles: draws.shape[0]}
+  if (weights) frame.ess = 1 / weights.reduce((total, each) => total + Math.exp(2 * each), 0)
   if (exact) {
-    const found = judged(session.densities, target, exact), key = JSON.stringify([target.options, found.grid.side])
-    Object.assign(frame, {q: Float32Array.from(found.q), side: found.grid.side, tv: found.tv, kl: found.kl})
-    if (key !== sent) frame.p = Float32Array.from(exact.onGrid(found.grid).p)
+    const {grid, q, tv, kl} = judged(session.densities, target, exact), key = JSON.stringify([target.options, grid.side])
+    if (key !== sent) frame.marks = (drawn = exactMarks(exact.onGrid(grid).p, grid, target, drawing)).marks
     sent = key
+    Object.assign(frame, {tv, kl, top: drawn.top})
+    frame.marks.approximate = asColumns(regionLines(q, grid, target, drawing.OUTLINE, drawn.tops, drawing))
+    if (look.heat && target.dim === 2) frame.marks.image = heatImage(q, grid, drawing)
   }
+  frame.marks.particles = dotColumns(draws, weights, look.largest, drawn?.top ?? 1, drawing)
   waiting = true
   told(frame)
 }
 
 function stepped() {
-  if (session.ended) playing = false
-  else session.step()
+  if (!session.ended && session.visited < until) session.step()
+  if (session.ended || session.visited >= until) playing = false
 }
 
 async function play() {
