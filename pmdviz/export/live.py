@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from string import Template
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from pmdviz.targets import Target
 from pmdviz.wasm import values
 from pmdviz.wasm.files import FOLDER
 
+STATIC_PX = 760  # height of a page in a notebook
 MOST = 2  # methods of a page
 SLIDERS = ("whole", "real", "choice", "flag")
 DATA_OPTIONS = {  # of which the page simulates data again
@@ -74,6 +76,22 @@ def page(shown: Mapping[str, Shown], **more: Any) -> str:
     driver = values.script(*values.SCRIPTS, "pictures", "worker")
     template = Template((FOLDER / "live.html").read_text("utf-8"))
     return template.substitute(policy=policy(script, css), css=css, page=script, driver=driver, lab=given)
+
+
+class StaticLab:
+    """A run as a page in the output of a notebook, which needs no kernel: it works in a saved notebook and as HTML."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._page = page({"run": Shown(recipe)})
+
+    def __repr__(self) -> str:
+        return f"Lab({self.recipe.method} on {self.recipe.target}, static=True)"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame that holds all of it."""
+        template = Template((FOLDER / "frame.html").read_text("utf-8"))
+        return template.substitute(title=html.escape(repr(self)), height=STATIC_PX, page=html.escape(self._page))
 
 
 def policy(script: str, css: str) -> str:
@@ -244,9 +262,3 @@ def watched(names: Iterable[str]) -> bool:
 
 
 VALUES = ("tv", "kl_forward", "floor_tv", "floor_kl", "ess", "ess_fraction", "iteration", "visited")
-
-
-def possible(recipes: Sequence[Recipe]) -> bool:
-    """Whether these runs, of one target, can run in a page."""
-    target = recipes[0].make_target()
-    return not any(values.why_not_live(target, recipe.method) for recipe in recipes)
