@@ -14,7 +14,7 @@ const driver = URL.createObjectURL(new Blob([find("driver").textContent], {type:
 const runs = []  // one, or two that are compared
 let lab = null  // the run on show: its entry in `given`, with its target
 let module = null, playing = false, wanted = false
-const BORDER = {left: 58, right: 12, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
+const BORDER = {left: 58, right: 26, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
 let until = Infinity  // so many observations a lesson plays to
 
 // Points that a person drags: where they are, and the options when one of them is moved.

@@ -4,9 +4,11 @@
 const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
 const FLOOR_SETS = 16
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
-let drawing = null, look = null, drawn = null // numbers and method of the pictures; what is drawn of the exact posterior
+let drawing = null, look = null // numbers and method of the pictures
+let drawn = null, known = null // what is drawn of the exact posterior; that which the page has
 let until = Infinity // so many observations it plays to
-let again = 0 // which loop is running
+let again = 0, frames = 0 // which loop is running; how many frames were sent
+let resume = () => {} // goes on when the page has drawn
 
 const told = (what) => self.postMessage(what)
 
@@ -20,7 +22,7 @@ function open({target, method, knobs, seed, planned, floor: known, ...more}) {
   baseline(++again)
 }
 
-function show() {
+function newFrame() {
   const {iteration, visited, state, ended, changes, start, seed, target, knobs, method} = session
   const draws = method.draws?.(state, knobs) ?? state.particles, weights = state.log_weights
   const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
@@ -28,16 +30,32 @@ function show() {
   if (weights) frame.ess = 1 / weights.reduce((total, each) => total + Math.exp(2 * each), 0)
   if (exact) {
     const {grid, q, tv, kl} = judged(session.densities, target, exact), key = JSON.stringify([target.options, grid.side])
-    if (key !== sent) frame.marks = (drawn = exactMarks(exact.onGrid(grid).p, grid, target, drawing)).marks
+    if (key !== sent) drawn = exactMarks(exact.onGrid(grid).p, grid, target, drawing)
     sent = key
     Object.assign(frame, {tv, kl, top: drawn.top})
     frame.marks.approximate = asColumns(regionLines(q, grid, target, drawing.OUTLINE, drawn.tops, drawing))
     if (look.heat && target.dim === 2) frame.marks.image = heatImage(q, grid, drawing)
   }
   frame.marks.particles = dotColumns(draws, weights, look.largest, drawn?.top ?? 1, drawing)
+  return frame
+}
+
+function send(frame) {
+  if (drawn !== known) Object.assign(frame.marks, drawn.marks)
+  known = drawn
   waiting = true
+  frames++
   told(frame)
 }
+
+const show = () => send(newFrame())
+
+// Messages are heard before what comes next; a timer would take 4 ms.
+const turn = () => new Promise((done) => {
+  const {port1, port2} = new MessageChannel()
+  port1.onmessage = done
+  port2.postMessage(null)
+})
 
 function stepped() {
   if (!session.ended && session.visited < until) session.step()
@@ -45,18 +63,18 @@ function stepped() {
 }
 
 async function play() {
-  const mine = ++again, pause = (ms) => new Promise((done) => setTimeout(done, ms))
+  const mine = ++again
   while (playing && mine === again) {
-    if (waiting) {
-      await pause(1)
-      continue
-    }
-    const [most, ms] = SPEEDS[speed], began = performance.now()
+    const [most, ms] = SPEEDS[speed], began = performance.now(), sent = frames
     stepped()
     for (let k = 1; k < most && playing && performance.now() - began < ms; k++) stepped()
-    show()
+    const next = newFrame() // while the page draws the one before
+    await turn()
+    while (waiting && mine === again) await new Promise((done) => { resume = done })
+    if (mine !== again) return
+    if (sent === frames) send(next) // else something else has been shown meanwhile
     if (!playing) told({kind: "paused"})
-    await pause(speed === "slow" ? ms : 0)
+    if (speed === "slow") await new Promise((done) => setTimeout(done, ms))
   }
   if (!playing) baseline(mine)
 }
@@ -83,7 +101,10 @@ const renew = () => {
 }
 
 const ASKED = {
-  drawn() { waiting = false },
+  drawn() {
+    waiting = false
+    resume()
+  },
   speed({value}) { speed = value },
   play() {
     playing = true
