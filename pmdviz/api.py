@@ -44,7 +44,11 @@ write_with(_export)
 
 
 def list_targets() -> dict[str, dict[str, Any]]:
-    """Every target, your registered ones last: name -> title, reference, about and options (name, default, bounds, unit, help, acts)."""
+    """Every target, your registered ones last: name -> title, reference, about and options.
+
+    Each option has a name, default, bounds, unit, help and when it acts.
+    """
+    every: dict[str, Any] = {**TARGETS, **offered()}
     return {
         name: {
             "title": made.title,
@@ -52,7 +56,7 @@ def list_targets() -> dict[str, dict[str, Any]]:
             "about": made.about,
             "options": knobs.table(made.Options),
         }
-        for name, made in {**TARGETS, **offered()}.items()
+        for name, made in every.items()
     }
 
 
