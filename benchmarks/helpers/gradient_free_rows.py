@@ -17,8 +17,7 @@ from benchmarks.helpers.stein_rows import Measured
 from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics.distances import squared_distances
-from pmdviz.metrics.stein import stein_matrix
+from pmdviz.metrics.distances import squared_distances, stein_matrix
 from pmdviz.targets import Target, make_target
 
 RATIOS = (0.5, 1.0, 2.0, 3.16, 10.0, 100.0)  # variances of surrogate over target

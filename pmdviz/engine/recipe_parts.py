@@ -170,7 +170,7 @@ def _first(pair: tuple[int, Raw]) -> int:
 
 
 def checked_parts(plain: Json, what: str, keys: Sequence[str], key_of: str) -> Mapping[str, Json]:
-    """`plain` as an object of these keys, the first of them its format. Raises InputError."""
+    """`plain` if it is an object of these keys, the first of them its format; raises InputError otherwise."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
     for key in plain:

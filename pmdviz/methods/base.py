@@ -41,10 +41,10 @@ class Method(Generic[State, Own]):
     in CARD, for each column of `grammar.COLUMNS` in which the method does something, and for each term of its `update`.
 
     Subclasses give `init`, `batch_size`, `step`, and `density` or `densities`; the `Knobs` of a class `Some` are the
-    class `SomeKnobs` of its file. `requires` (names of
-    `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
-    the state is: weighted particles (which have an ESS and a floor of independent draws), the draws of a chain, the
-    parameters of a density, or weighted particles with the parameters of a density each (structured).
+    class `SomeKnobs` of its file. `requires` (names of `targets.base.OFFERS`) restricts the targets, `scalars` are the
+    numbers that every step gives. `family` is the kind of state: weighted particles (which have an ESS and a floor of
+    independent draws), the draws of a chain, the parameters of a density, or weighted particles with the parameters of
+    a density each (structured).
     """
 
     name: ClassVar[str] = ""

@@ -1,4 +1,11 @@
-"""Mean-field variational Bayes by particles (Tran, Tseng, Kohn 2023): q is a product over blocks of parameters."""
+"""Mean-field variational Bayes by particles (Tran, Tseng, Kohn 2023): q is a product over blocks of parameters.
+
+    θ_b <- θ_b + (h/2) mean_k grad_b log p(θ_b, θ_-b^(k), X) + sqrt(h) N(0, I)          (Algorithm 1, Eq. 9)
+
+one block b after the other, with particles k of all other blocks. In `PMFVB.step`: the other blocks' particles
+(`others_of`), the mean gradient, the Langevin step (`move`), and the lower bound that says when to stop. `PMFVBNN`
+moves a random block of the weights of every net against the mean net (Algorithm 2).
+"""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import spread
-from pmdviz.densities.chains import k_hat, largest_trusted
+from pmdviz.densities.chains import autocovariances, bulk_ess, k_hat, largest_trusted, rhat
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
@@ -17,9 +18,6 @@ from pmdviz.targets import Target
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
-from collections.abc import Callable
-
-from pmdviz.densities.chains import autocovariances, bulk_ess, rhat
 
 MOST_OF_NETS = 20  # weights of a net
 DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides

@@ -13,6 +13,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.metrics.distances import (
     DIRECTIONS,
+    _measured,
     differing,
     hamming_mmd,
     kl_of_moments,
@@ -21,8 +22,8 @@ from pmdviz.metrics.distances import (
     mmd,
     sd_ratios,
     sliced_wasserstein,
+    squared_ksd,
 )
-from pmdviz.metrics.stein import _measured, squared_ksd
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
 from pmdviz.targets.normal_noise import Linear

@@ -9,8 +9,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.metrics.distances import total_variation_of_states
-from pmdviz.metrics.stein import stein_matrix
+from pmdviz.metrics.distances import stein_matrix, total_variation_of_states
 from pmdviz.targets import make_target
 from pmdviz.targets.enumeration import numbers_of, states_of
 from pmdviz.targets.space import Discrete

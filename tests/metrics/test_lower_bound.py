@@ -6,7 +6,7 @@ import pytest
 import pmdviz
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.product import ProductDensity
-from pmdviz.metrics.evidence import MOST_COORDINATES, knn_entropy, lower_bound
+from pmdviz.metrics.predictive import MOST_COORDINATES, knn_entropy, lower_bound
 from tests.support.engine import errors_from
 from tests.support.tables import looped
 

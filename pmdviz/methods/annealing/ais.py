@@ -1,4 +1,11 @@
-"""Annealed importance sampling (Neal 2001): plain, Hamiltonian, stochastic, and without a gradient."""
+"""Annealed importance sampling (Neal 2001): plain, Hamiltonian, stochastic, and without a gradient.
+
+    log w <- log w + (β_t - β_{t-1}) log p(X | θ),   θ <- a move that leaves p(θ) p(X | θ)^β_t as it is
+
+from draws of the prior, at β_0 = 0, to β_T = 1. The weights are those of `Ladder.step`; the methods differ in the move.
+HAIS (Sohl-Dickstein, Culpepper 2012) keeps a share of the momentum: p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog
+steps (`leapt`), accepted with probability min(1, exp(-ΔH)).
+"""
 
 from __future__ import annotations
 

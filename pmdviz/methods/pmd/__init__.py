@@ -1,4 +1,11 @@
-"""Particle Mirror Descent (Dai, He, Dai, Song 2016): Bayes' rule as stochastic mirror descent over densities."""
+"""Particle Mirror Descent (Dai, He, Dai, Song 2016): Bayes' rule as stochastic mirror descent over densities.
+
+    q_{t+1} ∝ q_t^(1-γ) [p(θ) p(batch | θ)^(N/B)]^γ                                     (Eq. 2)
+    log w <- (1-γ) log w + γ [log p(θ) + (N/B) sum log p(x | θ) - log q~(θ)]            (`mirror_step`)
+
+for particles θ that were drawn from q~. In `PMD.step`: new particles where few still count (`rejuvenate`), the batch's
+log likelihood, the step size γ (`scheduled`), the log-weights, and the weighted kernel density estimate as q_{t+1}.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Importance sampling along a Stein flow (Han 2019): weights of followers, and the area under the discrepancy."""
+"""Importance sampling along a Stein flow (Han 2019): weights of followers, and the area under the discrepancy.
+
+    y <- y + e phi(y),   log q(y) <- log q(y) - log |det(I + e J(y))|,   log w = log p(y, X) - log q(y)
+
+with phi the Stein force of a few leaders, and J its Jacobian (Algorithm 3). In `SteinIS.step`: the leaders' gradients,
+the move of all points with their log q (`displaced`), and now and then the weights of the followers (`weighted`).
+"""
 
 from __future__ import annotations
 

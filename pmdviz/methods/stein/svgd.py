@@ -1,4 +1,11 @@
-"""Stein variational gradient descent (Liu, Wang 2016): particles pulled uphill together and pushed apart."""
+"""Stein variational gradient descent (Liu, Wang 2016): particles pulled uphill together and pushed apart.
+
+    x_i <- x_i + e phi(x_i),   phi(x) = (1/m) sum_j [k(x_j, x) s_j + grad_j k(x_j, x)],   s_j = grad log p(x_j, X)
+
+with k(x, y) = f(|x - y|^2 / h). In `SVGD.step` this is, line by line: the gradients s_j on a batch and the squared
+width h (`squared_width`), the force phi at every particle (`KERNELS`), its direction by an optimiser, and the step size
+e. phi and directions are in units of the prior's sds.
+"""
 
 from __future__ import annotations
 
