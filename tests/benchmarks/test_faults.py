@@ -2,7 +2,7 @@ import ast
 
 import pytest
 
-from benchmarks.faults.planting import Fault, PlaceGone, plant
+from benchmarks.faults.planting import ROOT, Fault, PlaceGone, listed, plant
 
 SIZE = "LEAST = 0\n\n\ndef size(x):\n    # of a number\n    return x if x > LEAST else -x  # never negative\n"
 
@@ -62,3 +62,10 @@ def test_a_fault_has_exactly_one_place():
     ]:
         with pytest.raises(PlaceGone, match=f"is found {times} times in size:size"):
             plant(text, SIGN)
+
+
+@pytest.mark.parametrize("kind", ["listed", "sampled"])
+def test_every_fault_changes_code_that_is_there(kind):
+    for each in listed(kind):
+        text = (ROOT / each.path).read_text(encoding="utf-8")
+        assert ast.dump(ast.parse(plant(text, each)[0])) != ast.dump(ast.parse(text)), each.name
