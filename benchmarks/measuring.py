@@ -29,12 +29,6 @@ def figures(value: float, digits: int = 4) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def with_error(values: Sequence[float], digits: int = 4) -> dict[str, float]:
-    """Mean and its standard error."""
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    return {"mean": figures(float(np.mean(values)), digits), "standard_error": figures(float(error), 2)}
-
-
 def needed(*modules: str) -> list[Any]:
     """The modules, imported. ImportError names the one that is not there."""
     return [importlib.import_module(name) for name in modules]
