@@ -1,8 +1,8 @@
-"""Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`. One bench a file of this folder.
+"""Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`.
 
-A bench module has a one-line docstring and `run(options) -> dict` with its figures; its `OPTIONS`, where it has some,
-are the numbers that one may give it on the command line, with their defaults; `IN_PARTS` says that it takes --methods
-and --only.
+A module of this folder serves one bench of its name, or those of BENCHES. It has a one-line docstring and
+`run(options) -> dict` with its figures; its `OPTIONS`, where it has some, are the numbers that one may give it on the
+command line, with their defaults; `IN_PARTS` says that it takes --methods and --only.
 """
 
 from __future__ import annotations
@@ -10,14 +10,22 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import pkgutil
 import time
 from typing import Any
 
-from benchmarks.helpers.machine import circumstances
+from benchmarks.measuring import circumstances
 from pmdviz.errors import InputError, unknown
 from pmdviz.files import check_text_path, write_text
 
+BENCHES = {  # name -> module, where they differ
+    **dict.fromkeys(("claims", "claims-logistic", "claims-gp", "claims-topics"), "contests"),
+    **dict.fromkeys(("stein", "annealing", "claims-pmfvb"), "rows"),
+    **{name: name.replace("-", "_") for name in (
+        *("beyond-the-plane", "chains", "dimension", "draws", "endless", "engine", "fit-and-aggregation", "fuzz"),
+        *("growth", "jupyter", "lecture", "live", "load", "local-scale", "mean-of-runs", "outside", "pictures"),
+        *("policies", "problems", "recording", "search", "siege", "silence", "soak", "start", "weight"),
+    )},
+}  # fmt: skip
 NUMBERS = {
     "sessions": "how many browser sessions",
     "servers": "how many fresh servers",
@@ -35,7 +43,7 @@ NUMBERS = {
 
 def names() -> list[str]:
     """The benches, by their names on the command line."""
-    return sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(__path__) if not found.ispkg)
+    return sorted(BENCHES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=", ".join(names()))
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
-    parser.add_argument("--checkout", metavar="DIR", help="of another commit, to attack its server as well")
     parser.add_argument("--methods", metavar="A,B", help="these methods only; for benches that take it")
     parser.add_argument("--only", metavar="FROM:TO", help="these problems only, from 0; for benches that take it")
     for name, words in NUMBERS.items():
@@ -55,10 +62,10 @@ def main(options: argparse.Namespace) -> None:
     if options.name not in names():
         raise unknown("bench", options.name, names())
     check_text_path(options.json)
-    module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
+    module = importlib.import_module(f"{__name__}.{BENCHES[options.name]}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
-    for name, mark in (("checkout", "ATTACKED"), ("methods", "IN_PARTS"), ("only", "IN_PARTS")):
-        if getattr(options, name) is not None and not hasattr(module, mark):
+    for name in ("methods", "only"):
+        if getattr(options, name) is not None and not hasattr(module, "IN_PARTS"):
             raise InputError(f"bench {options.name} takes no --{name}")
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
@@ -76,7 +83,7 @@ def main(options: argparse.Namespace) -> None:
 
 def _switches(options: argparse.Namespace) -> list[str]:
     parts = [f"--{name} {getattr(options, name)}" for name in ("methods", "only") if getattr(options, name) is not None]
-    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None) + parts
+    return ["--quick"] * options.quick + parts
 
 
 def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:

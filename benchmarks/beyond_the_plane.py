@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.helpers.contest import figures
 from benchmarks.helpers.regressions import errors, linear, two_modes, weight_of_mode
+from benchmarks.measuring import figures
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.contest_tables import DELAY, FIRST_STEPS, POWERS
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
@@ -17,7 +18,6 @@ TARGETS = {
     "separated (N = 400, sigma_x = 1.5)": {"num_data": 400, "sigma_x": 1.5},
 }
 BUDGET = 20_000
-POWERS, FIRST_STEPS, DELAY = (0.0, 0.33, 0.55, 1.0), (0.001, 0.002, 0.005, 0.01, 0.02, 0.05), 100.0
 GIBBS_BURN_IN, SGLD_BURN_IN = 50, 1000
 GIBBS_DRAWS = 1500  # after the burn-in, as in the paper
 RUNS = 8  # of each data set

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.helpers.contest import figures
-from benchmarks.helpers.dimension_figure import drawn
+from benchmarks.charts import dimension_chart
 from benchmarks.helpers.regressions import Regression, linear
+from benchmarks.measuring import figures
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.presets import find_preset
@@ -51,7 +51,7 @@ def run(options: Namespace) -> dict[str, Any]:
     found = {name: _of_entrant(entrant, options) for name, entrant in ENTRANTS.items()}
     if not options.quick:
         FIGURE.parent.mkdir(exist_ok=True)
-        FIGURE.write_text(drawn(found), encoding="utf-8")
+        FIGURE.write_text(dimension_chart(found), encoding="utf-8")
     return found
 
 

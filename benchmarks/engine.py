@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
-from importlib import metadata
 from itertools import chain
 from typing import Any
 
 from benchmarks.helpers import engine_kernels, engine_methods
-from benchmarks.helpers.contest import MIN_S, ROUNDS, Contest, Missing, rows_of
+from benchmarks.helpers.contest import ROUNDS, Contest, Missing, rows_of
+from benchmarks.measuring import MIN_S, version
 from pmdviz.kernels import pool
 
 PEERS = ("scipy", "scikit-learn", "KDEpy", "jax", "jaxlib", "blackjax", "numpyro", "particles", "llvmlite")
@@ -34,7 +34,7 @@ def run(options: Namespace) -> dict[str, Any]:
         "one thread, one BLAS thread, float64 unless said; ratio = peer_ms / ours_ms",
         "rows": rows,
         "left_out": sorted(missing.words.values()),
-        "versions": {name: _version(name) for name in PEERS},
+        "versions": {name: version(name) for name in PEERS},
     }
 
 
@@ -45,10 +45,3 @@ def _of_methods() -> tuple[Iterator[Contest], ...]:
         engine_methods.long_chains(),
         engine_methods.whole_chain(),
     )
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -5,40 +5,42 @@ from __future__ import annotations
 import math
 import re
 from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
-from benchmarks.helpers.contest import figures
-from benchmarks.helpers.fit_bars import judged
-from benchmarks.helpers.fit_configurations import CONFIGURATIONS, QUICK
-from benchmarks.helpers.fit_sizes import sizes_by_route, zero_means
+from benchmarks.measuring import figures
+from benchmarks.rules import rates, slope_of
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
 from pmdviz.experiments.aggregation.experiment import AGAINST, VARIED
+from pmdviz.experiments.goodness_of_fit.experiment import Rate, rate_of
+from pmdviz.experiments.goodness_of_fit.testing import tested
 from pmdviz.experiments.running import ExperimentResult, run_experiment
+
+GIVEN = yaml.safe_load((Path(__file__).parent / "tables" / "experiments.yaml").read_text(encoding="utf-8"))
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """What comes out of each experiment at each setting, sizes by route, means that have to be zero, and the bars.
+    """What comes out of each experiment at each setting, and the bars.
 
     Rows go into tables in a folder named after the JSON file; what is in them is not computed again.
     """
     place = Path(options.json).with_suffix("") if options.json and options.json != "-" else None
     if place is not None:
         place.mkdir(parents=True, exist_ok=True)
-    found = {words: measured(words, place, options.quick) for words in CONFIGURATIONS}
-    return {
-        "measured": found,
-        "sizes": sizes_by_route(20 if options.quick else 200),
-        "zero_means": zero_means(),
-        "bars": judged(found),
-    }
+    found = {words: measured(words, place, options.quick) for words in GIVEN["configurations"]}
+    return {"measured": found, "bars": bars(found)}
 
 
 def measured(words: str, place: Path | None, quick: bool) -> dict[str, Any]:
     """The summary of one experiment at one setting."""
-    name, knobs = CONFIGURATIONS[words]
-    knobs = {**knobs, **(QUICK[name] if quick else {})}
+    name, knobs = GIVEN["configurations"][words]
+    knobs = {**knobs, **(GIVEN["quick"][name] if quick else {})}
     table = None if place is None else place / (re.sub(r"\W+", "-", words.lower()).strip("-") + ".csv")
     result = run_experiment(name, knobs, path=table, insist=True)
     entries = [{key: _short(value) for key, value in entry.items()} for entry in result.summary]
@@ -69,3 +71,46 @@ def _short(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return figures(value) if math.isfinite(value) else None
+
+
+def bars(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What each number with a bar is in the measured configurations, and whether the bar is met."""
+    told = {}
+    for name, (kind, words, which, *place, low, high) in GIVEN["bars"].items():
+        if kind == "slope":
+            value = slope_of(found, words, which)[0]
+        else:
+            rejected = [entry["rejected"] for entry in rates(found, words, which)]
+            value = max(rejected) if place == ["highest"] else rejected[place[0]]
+        told[name] = {"found": figures(value, 3), "met": bool(low <= value <= high)}
+    return told
+
+
+class RecipeRate(NamedTuple):
+    """Of a recipe's runs."""
+
+    rate: Rate
+    num_points: float  # mean over the runs that were tested
+    refused: int  # runs that left too few independent points
+
+
+def rejection_rate(
+    recipe: Recipe, test: str, seeds: Iterable[int], alpha: float = 0.05, draws: int = 200, bandwidth: str = "median"
+) -> RecipeRate:
+    """How often `test` rejects the end of a run of `recipe` as a sample of its own target, over run seeds.
+
+    Raises InputError where every run leaves too few independent points, or its method's points cannot be tested.
+    """
+    found, refusals = [], []
+    for seed in seeds:
+        session = Session(recipe.replaced(seed=int(seed)), metrics_every=10**9)
+        while not session.done:
+            session.advance(10**9)
+        try:
+            found.append(tested(session.target, session, test, int(seed), alpha, draws, bandwidth))
+        except InputError as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0] if refusals else InputError("a rejection rate needs at least one seed")
+    rate = rate_of(sum(one.rejected for one in found), len(found))
+    return RecipeRate(rate, float(np.mean([one.num_points for one in found])), len(refusals))

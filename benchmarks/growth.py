@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.helpers.contest import figures
+from benchmarks.measuring import figures
 from pmdviz.api import custom_target
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.helpers.contest import figures, needed
 from benchmarks.helpers.peers import one_thread_jax
+from benchmarks.measuring import figures, needed
 from benchmarks.problems import hierarchy, log_half_cauchy, normal_regression
 from pmdviz import api
 from pmdviz.errors import InputError

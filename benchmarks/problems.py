@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from benchmarks.helpers.answers import Answer, Unanswered, by_importance, gaussians, on_grid, over_a_line
-from benchmarks.helpers.contest import figures
+from benchmarks.measuring import figures
 from pmdviz.targets.custom import CustomTarget
 
 OPTIONS = {"seed": 1, "count": 60}

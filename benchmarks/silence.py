@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 
-from benchmarks.helpers.contest import figures
+from benchmarks.measuring import figures
 from benchmarks.problems import KINDS, Problem, problem
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 import numpy as np
 
 from benchmarks.helpers.exp_roofline import exponentials
+from benchmarks.measuring import Call, figures, race
 
-ROUNDS, MIN_S = 9, 0.03  # medians of so many; a measurement repeats the call until it lasts so long
+ROUNDS = 9  # medians of so many
 CEILING_WIDTH = 1536  # exponents in a row of the ceiling's loop: they stay in the first-level cache
-
-Call = Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -92,40 +88,8 @@ def _row(contest: Contest, peer: str | None, times: Mapping[str, float], errors:
     }
 
 
-def figures(value: float, digits: int = 4) -> float:
-    """`value` to so many significant digits."""
-    return float(f"{value:.{digits}g}")
-
-
 def _ceiling(contest: Contest) -> Call:
     """The exponentials alone, as many and in the same precision."""
     exponents = np.linspace(-20.0, 0.0, CEILING_WIDTH).astype(np.float32 if contest.single else np.float64)
     times = max(1, round(contest.exponentials / CEILING_WIDTH))
     return lambda: exponentials(exponents, times, contest.base)
-
-
-def race(calls: Mapping[str, Call], rounds: int) -> dict[str, float]:
-    """Median CPU milliseconds of each call. In every round each has its turn, so that all meet the same machine."""
-    repeats = {name: _repeats(call) for name, call in calls.items()}
-    seen: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            seen[name].append(_cpu_ms(call, repeats[name]))
-    return {name: median(values) for name, values in seen.items()}
-
-
-def _repeats(call: Call) -> int:
-    call()  # compiles
-    return max(1, int(MIN_S * 1000 / max(_cpu_ms(call, 1), 1e-3)))
-
-
-def _cpu_ms(call: Call, repeats: int) -> float:
-    start = time.process_time()
-    for _ in range(repeats):
-        call()
-    return (time.process_time() - start) / repeats * 1000
-
-
-def needed(*modules: str) -> list[Any]:
-    """The modules, imported. ImportError names the one that is not there."""
-    return [importlib.import_module(name) for name in modules]

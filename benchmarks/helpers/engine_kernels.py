@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.helpers.contest import Contest, Peer, needed
+from benchmarks.helpers.contest import Contest, Peer
 from benchmarks.helpers.exp_roofline import exponentials
 from benchmarks.helpers.peers import Work, density_peers
+from benchmarks.measuring import needed
 from pmdviz.kernels.blocks import logistic_block_gradient
 from pmdviz.kernels.chains import hamiltonian, langevin, metropolis, uniforms_of
 from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance

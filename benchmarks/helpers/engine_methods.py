@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.helpers.contest import Call, Contest
+from benchmarks.helpers.contest import Contest
 from benchmarks.helpers.peers_methods import PEERS, TIME_STEP, chain_peers
+from benchmarks.measuring import Call
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError

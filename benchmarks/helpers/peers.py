@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.helpers.contest import Call, Peer, needed, race
+from benchmarks.helpers.contest import Peer
+from benchmarks.measuring import Call, needed, race
 
 
 class Work(NamedTuple):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.helpers.contest import Call, Peer, needed
+from benchmarks.helpers.contest import Peer
 from benchmarks.helpers.peers import one_thread_jax
+from benchmarks.measuring import Call, needed
 from pmdviz.engine.session import Session
 from pmdviz.kernels.mixture import mixture_log_likelihood
 

@@ -6,34 +6,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.claims import mode_mass
-from benchmarks.helpers import claims_rules as rules
-from benchmarks.helpers import fit_bars, mean_field_bars
-from benchmarks.helpers.claims_rules import NO, OPEN, YES, Answer, lead, verdict_of
-from benchmarks.helpers.claims_runs import arrays_by_row, read_rows
-from benchmarks.helpers.claims_verdicts import PAPERS
-from benchmarks.helpers.fit_rules import (
-    better_held_out,
-    comes_near,
-    ever_rejects,
-    far_above,
-    keeps_level,
-    no_less_power,
-    power_of,
-    slope_within,
-    still_far,
-)
-from benchmarks.helpers.gp_claims import RMSE
-from benchmarks.helpers.gp_claims import falls as gp_falls
-from benchmarks.helpers.jittered import MOST_SHIFT, components, jittered
-from benchmarks.helpers.mean_field_rules import alike, fits, one_answer, same_mean, same_sd, too_narrow, within
-from benchmarks.helpers.regression_claims import RIVALS, SVI, best_at_first, comparable, reaches
-from benchmarks.helpers.regression_problems import PASSES, TITLES
-from benchmarks.helpers.stein_rules import as_good, falls, inverse_in_number, keeps_variance, lower, unbiased
-from benchmarks.helpers.topics_claims import lower as lower_perplexity
+from benchmarks import fit_and_aggregation, rows
+from benchmarks.contest_tables import LOGISTIC, PASSES
+from benchmarks.contests import mode_mass
+from benchmarks.jittered import MOST_SHIFT, components, jittered
+from benchmarks.measuring import arrays_by_row, read_rows
+from benchmarks.rules import NO, OPEN, YES, Answer, judge, lead, verdict_of
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.aggregation.combine import COMBINERS
+
+PAPERS = ("smc", "gibbs", "sgld", "svi", "npv")
+SVI, RIVALS = "jaakkola_jordan", ("pmd", "pmd, paper's steps", "pmd as printed", "sgld", "smc", "npv")
+TITLES, RMSE = [*LOGISTIC.entrants], "rmse × 1000"
+
+
+def asked(rule, *arguments):
+    """A rule with its arguments, to be asked of runs."""
+    return lambda runs: judge(runs, rule, *arguments)
+
 
 VALUES = {
     "pmd": 0.08, "pmd warm": 0.08, "pmd as printed": 0.7, "smc": 0.3, "gibbs": 0.5, "sgld": 0.6, "svi": 0.45,
@@ -60,11 +51,11 @@ def measured():
 
 
 def test_lowest_of_all(measured):
-    judge = rules.lowest("pmd", PAPERS, "tv")
+    judge = asked("lowest", "pmd", PAPERS, "tv")
     assert judge(measured).verdict == YES
     measured["npv"]["best"] = ends(0.07)
     assert judge(measured).verdict == NO
-    assert rules.lowest("pmd", PAPERS, "tv", "paper")(measured).verdict == YES
+    assert asked("lowest", "pmd", PAPERS, "tv", "paper")(measured).verdict == YES
 
 
 def test_a_lead_within_its_error_is_open(measured):
@@ -73,11 +64,11 @@ def test_a_lead_within_its_error_is_open(measured):
     measured["npv"]["best"] = rival
     mean, error = lead(measured, "pmd", "npv", "tv")
     assert 0 < mean < error
-    assert rules.lowest("pmd", PAPERS, "tv")(measured).verdict == OPEN
+    assert asked("lowest", "pmd", PAPERS, "tv")(measured).verdict == OPEN
 
 
 def test_a_heavy_tail_does_not_hide_a_difference_seen_in_every_run(measured):
-    judge, entropy = rules.lowest("pmd", PAPERS, "cross_entropy"), measured["sgld"]["best"]["cross_entropy"]
+    judge, entropy = asked("lowest", "pmd", PAPERS, "cross_entropy"), measured["sgld"]["best"]["cross_entropy"]
     entropy[:] = 50.0
     entropy[1, 2] = 1e5  # one run in forty: the mean is now within two standard errors of nothing
     mean, error = lead(measured, "pmd", "sgld", "cross_entropy")
@@ -92,25 +83,29 @@ def at(measured, name, quantity="tv"):
 
 
 def test_rules_about_two_methods(measured):
-    assert rules.higher("sgld", "gibbs", "tv")(measured).verdict == YES
-    assert rules.higher("gibbs", "sgld", "tv")(measured).verdict == NO
+    assert asked("higher", "sgld", "gibbs", "tv")(measured).verdict == YES
+    assert asked("higher", "gibbs", "sgld", "tv")(measured).verdict == NO
     measured["gibbs"]["best"]["tv"] = at(measured, "sgld").copy()
-    assert rules.higher("sgld", "gibbs", "tv")(measured).verdict == OPEN
-    near = rules.near_best("pmd warm", ("pmd", "smc"))
+    assert asked("higher", "sgld", "gibbs", "tv")(measured).verdict == OPEN
+    near = asked("near_best", "pmd warm", ("pmd", "smc"))
     assert near(measured).verdict == YES
     at(measured, "pmd warm")[:, :, 2] += 0.02
     assert near(measured).verdict == NO
     for early, verdict in ((0.305, YES), (0.2, NO), (0.4, NO)):
         at(measured, "pmd")[:, :, 0] = early
-        assert rules.alike_early("smc", "pmd")(measured).verdict == verdict
-    spread = rules.varies_more("npv", "svgd")
+        assert asked("alike_early", "smc", "pmd")(measured).verdict == verdict
+    spread = asked("varies_more", "npv", "svgd")
     for sd, verdict in ((0.002, OPEN), (0.02, YES), (2e-4, NO)):
         measured["npv"]["best"] = ends(0.2, sd=sd)
         assert spread(measured).verdict == verdict
 
 
 def test_rules_about_modes(measured):
-    one, both, alone = rules.one_mode("gibbs"), rules.both_modes("gibbs"), rules.loses_a_mode_alone("svi")
+    one, both, alone = (
+        asked("one_mode", "gibbs"),
+        asked("one_mode", "gibbs", "best", False),
+        asked("loses_a_mode_alone", "svi"),
+    )
     assert [rule(measured).verdict for rule in (one, both, alone)] == [YES, NO, YES]
     at(measured, "gibbs", "mode_mass")[2, 3] = 0.4
     assert (one(measured).verdict, both(measured).verdict) == (NO, NO)
@@ -123,7 +118,7 @@ def test_rules_about_modes(measured):
 
 
 def test_a_verdict_asks_for_every_condition():
-    yes, no, undecided = (Answer(verdict, "", {}) for verdict in (YES, NO, OPEN))
+    yes, no, undecided = (Answer(verdict, "") for verdict in (YES, NO, OPEN))
     assert verdict_of([yes, yes]) == "holds"
     assert verdict_of([yes, no, undecided]) == "holds under some conditions"
     assert verdict_of([no, no]) == verdict_of([no, undecided]) == "does not hold"
@@ -140,8 +135,8 @@ def test_a_rival_is_not_a_condition():
         (("worse", "noisy"), OPEN),
         (("worse", "noisy", "better"), NO),
     ):
-        answer = rules.against_all(*(lower("mine", rival, "x") for rival in rivals))(runs)
-        assert answer.verdict == verdict and len(answer.figures) == len(rivals), rivals
+        answer = judge(runs, "against_all", *(("lower", "mine", rival, "x") for rival in rivals))
+        assert answer.verdict == verdict and answer.said.count(": x of") == len(rivals), rivals
 
 
 def test_mass_of_a_mode():
@@ -169,7 +164,7 @@ def on_digits():
 
 
 def test_rules_ask_for_a_clear_lead_a_hundredth_or_the_paper_s_accuracy(on_digits):
-    best, near, reached = best_at_first(SVI, RIVALS), comparable("pmd", SVI), reaches("pmd")
+    best, near, reached = asked("best_at_first", SVI, RIVALS), asked("comparable", "pmd", SVI), asked("reaches", "pmd")
     assert [rule(on_digits).verdict for rule in (best, near, reached)] == [YES, YES, NO]
     for rule, name, runs, verdict in (
         (best, "smc", runs_at(0.98, 0.11, seed=5, apart=0.05), OPEN),
@@ -227,7 +222,7 @@ def looks(*values, sd, name):
 def check(table, runs_with):
     for k, (rule, values, verdict) in enumerate(table):
         answer = rule(runs_with(values))
-        assert answer.verdict == verdict and answer.said and answer.figures, (k, answer)
+        assert answer.verdict == verdict and answer.said, (k, answer)
 
 
 def rate(test, rejected, perturbation=0.1, half=0.05):
@@ -250,26 +245,34 @@ def apart(mean):
 def test_rules_about_tests_and_combined_models():
     check(
         [
-            (no_less_power("x", "a", "b"), [rate("a", 0.3), rate("b", 0.5)], NO),
-            (no_less_power("x", "a", "b", strictly=True), [rate("a", 0.5), rate("b", 0.5)], OPEN),
-            (keeps_level("x", "a"), [rate("a", 0.3, 0.0)], NO),
-            (keeps_level("x", "a"), [rate("a", 0.15, 0.0)], OPEN),
-            (ever_rejects("x", "a"), [rate("a", 0.0, 0.1, 0.01)], NO),
-            (ever_rejects("x", "a"), [rate("a", 0.08)], OPEN),
-            (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -0.5)], NO),
-            (slope_within("x", "naive", -1.3, -0.7), [slope("naive", -0.65)], OPEN),
-            (still_far("x", "c", 0.5), apart(0.2), NO),
-            (comes_near("x", "c", 0.25), apart(0.8), NO),
+            (asked("no_less_power", "x", "a", "b"), [rate("a", 0.3), rate("b", 0.5)], NO),
+            (asked("no_less_power", "x", "a", "b", True), [rate("a", 0.5), rate("b", 0.5)], OPEN),
+            (asked("keeps_level", "x", "a"), [rate("a", 0.3, 0.0)], NO),
+            (asked("keeps_level", "x", "a"), [rate("a", 0.15, 0.0)], OPEN),
+            (asked("ever_rejects", "x", "a"), [rate("a", 0.0, 0.1, 0.01)], NO),
+            (asked("ever_rejects", "x", "a"), [rate("a", 0.08)], OPEN),
+            (asked("slope_within", "x", "naive", -1.3, -0.7), [slope("naive", -0.5)], NO),
+            (asked("slope_within", "x", "naive", -1.3, -0.7), [slope("naive", -0.65)], OPEN),
+            (asked("still_far", "x", "c", 0.5), apart(0.2), NO),
+            (asked("still_far", "x", "c", 0.25, -1), apart(0.8), NO),
         ],
         lambda summary: {"x": {"summary": summary}},
     )
     check(
         [
-            (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.01)), level("a", 40, (0.4, 0.01))], NO),
-            (power_of("x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.4)), level("a", 40, (0.4, 0.4))], OPEN),
-            (far_above("x", "a", "b", 10), [level("a", 0, (0.05, 0.01)), level("b", 0, (0.01, 0.001))], NO),
-            (better_held_out("x", "a", "b"), [level("a", 9, None, (0.2, 0.01)), level("b", 9, None, (0.1, 0.01))], NO),
-            (better_held_out("x", "a", "b"), [level("a", 9, None, (0.1, 0.1)), level("b", 9, None, (0.2, 0.1))], OPEN),
+            (asked("power_of", "x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.01)), level("a", 40, (0.4, 0.01))], NO),
+            (asked("power_of", "x", "a", -1.3, -0.7), [level("a", 5, (0.4, 0.4)), level("a", 40, (0.4, 0.4))], OPEN),
+            (asked("far_above", "x", "a", "b", 10), [level("a", 0, (0.05, 0.01)), level("b", 0, (0.01, 0.001))], NO),
+            (
+                asked("better_held_out", "x", "a", "b"),
+                [level("a", 9, None, (0.2, 0.01)), level("b", 9, None, (0.1, 0.01))],
+                NO,
+            ),
+            (
+                asked("better_held_out", "x", "a", "b"),
+                [level("a", 9, None, (0.1, 0.1)), level("b", 9, None, (0.2, 0.1))],
+                OPEN,
+            ),
         ],
         lambda levels: {"x": {"levels": levels}},
     )
@@ -279,17 +282,17 @@ def test_rules_about_mean_field_particles():
     exact = {"exact": {"x": some(1.0), "x_sd": some(0.5)}}
     check(
         [
-            (within("a", "x", 0.1), {"x": some(0.2)}, NO),
-            (within("a", "x", 0.1), {"x": some(0.11, 0.2)}, OPEN),
-            (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.7)}, NO),
-            (alike("a", ("x", "y")), {"x": some(1.05), "y": some(0.88, 0.2)}, OPEN),
-            (same_mean("a", "exact", "x"), {"x": some(0.5)}, NO),
-            (same_mean("a", "exact", "x"), {"x": some(1.2, 0.5)}, OPEN),
-            (same_sd("a", "exact", "x"), {"x_sd": some(0.3)}, NO),
-            (too_narrow("a", "exact", "x"), {"x_sd": some(0.7)}, NO),
-            (too_narrow("a", "exact", "x"), {"x_sd": some(0.49, 0.2)}, OPEN),
-            (one_answer("a", "exact", "x"), {"x": some(-1.0)}, NO),
-            (fits("a"), {"mse": some(9.0), "var_y": some(9.0)}, NO),
+            (asked("within", "a", "x", 0.1), {"x": some(0.2)}, NO),
+            (asked("within", "a", "x", 0.1), {"x": some(0.11, 0.2)}, OPEN),
+            (asked("alike", "a", ("x", "y")), {"x": some(1.05), "y": some(0.7)}, NO),
+            (asked("alike", "a", ("x", "y")), {"x": some(1.05), "y": some(0.88, 0.2)}, OPEN),
+            (asked("same_mean", "a", "exact", "x"), {"x": some(0.5)}, NO),
+            (asked("same_mean", "a", "exact", "x"), {"x": some(1.2, 0.5)}, OPEN),
+            (asked("same_sd", "a", "exact", "x"), {"x_sd": some(0.3)}, NO),
+            (asked("too_narrow", "a", "exact", "x"), {"x_sd": some(0.7)}, NO),
+            (asked("too_narrow", "a", "exact", "x"), {"x_sd": some(0.49, 0.2)}, OPEN),
+            (asked("one_answer", "a", "exact", "x"), {"x": some(-1.0)}, NO),
+            (asked("fits", "a"), {"mse": some(9.0), "var_y": some(9.0)}, NO),
         ],
         lambda values: {"a": values, **exact},
     )
@@ -298,15 +301,15 @@ def test_rules_about_mean_field_particles():
 def test_rules_about_stein_methods_and_annealing():
     check(
         [
-            (lower("a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
-            (lower("a", "b", "x"), {"a": some(1, 3), "b": some(2, 3)}, OPEN),
-            (as_good("a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
-            (unbiased("a", "x"), {"a": some(-0.5)}, NO),
-            (unbiased("a", "x"), {"a": some(0.2, 1)}, OPEN),
-            (falls("abc", "x"), {"a": some(3), "b": some(1), "c": some(2)}, NO),
-            (falls("abc", "x"), {"a": some(3), "b": some(2), "c": some(2)}, OPEN),
-            (inverse_in_number("a", "b", 16, "x"), {"a": some(4, 0.2), "b": some(1, 0.1)}, NO),
-            (keeps_variance("a"), {"a": some(0.4)}, NO),
+            (asked("lower", "a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
+            (asked("lower", "a", "b", "x"), {"a": some(1, 3), "b": some(2, 3)}, OPEN),
+            (asked("as_good", "a", "b", "x"), {"a": some(2), "b": some(1)}, NO),
+            (asked("unbiased", "a", "x"), {"a": some(-0.5)}, NO),
+            (asked("unbiased", "a", "x"), {"a": some(0.2, 1)}, OPEN),
+            (asked("falls", "abc", "x"), {"a": some(3), "b": some(1), "c": some(2)}, NO),
+            (asked("falls", "abc", "x"), {"a": some(3), "b": some(2), "c": some(2)}, OPEN),
+            (asked("inverse_in_number", "a", "b", 16, "x"), {"a": some(4, 0.2), "b": some(1, 0.1)}, NO),
+            (asked("keeps_variance", "a"), {"a": some(0.4)}, NO),
         ],
         lambda values: {name: {"x": one, "value": one} for name, one in values.items()},
     )
@@ -315,8 +318,8 @@ def test_rules_about_stein_methods_and_annealing():
 def test_rules_about_gaussian_processes_and_topics():
     check(
         [
-            (gp_falls("a"), looks(300, 40, 50, sd=1, name=RMSE), NO),
-            (gp_falls("a"), looks(300, 50, 50, sd=1, name=RMSE), OPEN),
+            (asked("falls_by_look", "a", RMSE), looks(300, 40, 50, sd=1, name=RMSE), NO),
+            (asked("falls_by_look", "a", RMSE), looks(300, 50, 50, sd=1, name=RMSE), OPEN),
         ],
         lambda values: {"a": values},
     )
@@ -327,8 +330,8 @@ def test_rules_about_gaussian_processes_and_topics():
     }
     check(
         [
-            (lower_perplexity(("a", 0), ("b", 0)), found, NO),
-            (lower_perplexity(("a", -1), ("c", -1)), found, OPEN),
+            (asked("lower_after", "a", 0, "b", 0), found, NO),
+            (asked("lower_after", "a", -1, "c", -1), found, OPEN),
         ],
         lambda runs: runs,
     )
@@ -336,13 +339,15 @@ def test_rules_about_gaussian_processes_and_topics():
 
 def test_bars_are_met_by_what_was_measured_and_missed_by_other_figures():
     measured = json.loads((MEASURED / "fit-and-aggregation.json").read_text(encoding="utf-8"))["figures"]["measured"]
-    assert {bar: found["met"] for bar, found in fit_bars.judged(measured).items()} == dict.fromkeys(fit_bars.BARS, True)
+    asked_bars = fit_and_aggregation.GIVEN["bars"]
+    assert {bar: found["met"] for bar, found in fit_and_aggregation.bars(measured).items()} == dict.fromkeys(
+        asked_bars, True
+    )
     for one in measured.values():
         for entry in one["summary"]:
             entry |= {name: 5.0 for name in ("rejected", "slope") if name in entry}
-    assert not any(found["met"] for found in fit_bars.judged(measured).values())
-    runs = arrays_by_row(read_rows(MEASURED / "pmfvb.csv"))
-    met = {bar: found["met"] for bar, found in mean_field_bars.judged(runs).items()}
-    assert met == dict.fromkeys(mean_field_bars.BARS, True)
+    assert not any(found["met"] for found in fit_and_aggregation.bars(measured).values())
+    runs, bars = arrays_by_row(read_rows(MEASURED / "pmfvb.csv")), rows.given("claims-pmfvb")["bars"]
+    assert {bar: found["met"] for bar, found in rows.bars(bars, runs).items()} == dict.fromkeys(bars, True)
     spoilt = {row: {name: values + 30 for name, values in numbers.items()} for row, numbers in runs.items()}
-    assert not any(found["met"] for bar, found in mean_field_bars.judged(spoilt).items() if "as printed" not in bar)
+    assert not any(found["met"] for bar, found in rows.bars(bars, spoilt).items() if "as printed" not in bar)

@@ -2,7 +2,7 @@ import ast
 
 import pytest
 
-from benchmarks.faults.planting import Fault, PlaceGone, plant
+from benchmarks.faults.planting import ROOT, Fault, PlaceGone, listed, place, plant
 
 SIZE = "LEAST = 0\n\n\ndef size(x):\n    # of a number\n    return x if x > LEAST else -x  # never negative\n"
 
@@ -62,3 +62,11 @@ def test_a_fault_has_exactly_one_place():
     ]:
         with pytest.raises(PlaceGone, match=f"is found {times} times in size:size"):
             plant(text, SIGN)
+
+
+@pytest.mark.parametrize("kind", ["listed", "sampled"])
+def test_every_fault_has_its_place(kind):
+    faults = listed(kind)
+    trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in {each.path for each in faults}}
+    for each in faults:
+        place(trees[each.path], each)  # raises PlaceGone

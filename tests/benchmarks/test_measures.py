@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks import dimension, mean_of_runs
-from benchmarks.helpers.gradient_free_rows import PLANE, PLANE_ROWS, described
 from benchmarks.helpers.regressions import errors, linear
+from benchmarks.rows import tables_of
+from benchmarks.statistics import End, described
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.recipe import Recipe
@@ -39,13 +40,12 @@ def test_a_moved_and_stretched_density_has_the_errors_that_it_must_have():
 
 
 def test_a_weight_counts_as_so_many_points_and_weighted_draws_come_from_the_surrogate():
-    target, points = make_target("gmm", **PLANE), np.array([[1.0, -2.0], [0.5, 3.0]])
-    repeated = described(points[[0, 0, 1]], target)
-    assert described(points, target, np.array([2, 1]) / 3) == pytest.approx(repeated, rel=1e-12)
-    drawn = next(row for row in PLANE_ROWS if row.knobs and not row.method)._replace(
-        knobs={"surrogate_mean": 0.0, "surrogate_sd": 1.0}, count=2000
-    )
-    assert drawn.measure(0)["mmd2"] < 2e-3 and drawn.measure(0)["ratio"] == pytest.approx(1, abs=0.1), "all weights 1"
+    row = next(row for row in tables_of("stein")["surrogates"][1] if row.knobs and not row.method)
+    target, points = make_target("gmm", **row.options), np.array([[1.0, -2.0], [0.5, 3.0]])
+    repeated = described(End(target, points[[0, 0, 1]], np.full(3, 1 / 3), 0))
+    assert described(End(target, points, np.array([2, 1]) / 3, 0)) == pytest.approx(repeated, rel=1e-12)
+    drawn = row._replace(knobs={"surrogate_mean": 0.0, "surrogate_sd": 1.0}, count=2000).measure(0)
+    assert drawn["mmd2"] < 2e-3 and drawn["ratio"] == pytest.approx(1, abs=0.1), "all weights 1"
 
 
 def test_the_mean_of_the_densities_of_runs_integrates_to_one_and_is_nearer_than_the_runs():

@@ -4,9 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from benchmarks import outside, silence
-from benchmarks.helpers import dimension_figure, verdicts
-from benchmarks.helpers.claims_runs import read_rows
+from benchmarks import charts, outside, silence, verdicts
+from benchmarks.measuring import read_rows
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -23,15 +22,15 @@ def text(name):
 
 def test_the_verdicts_are_those_of_what_was_measured():
     found, page = verdicts.judged(), text("replication/verdicts.md")
-    assert text("measured/verdicts.csv") == verdicts.table(found), "run: python -m benchmarks.helpers.verdicts"
-    assert verdicts.page(page, found) == page, "run: python -m benchmarks.helpers.verdicts"
+    assert text("measured/verdicts.csv") == verdicts.table(found), "run: python -m benchmarks.verdicts"
+    assert verdicts.page(page, found) == page, "run: python -m benchmarks.verdicts"
 
 
 def test_tables_and_figures_are_what_was_measured():
     assert outside.table(read("outside.json")["figures"]) in text("explanation/chains.md")
     told = silence.table(read("silence-3.json")["figures"]).splitlines()[-2:]
     assert "\n".join(told) in text("explanation/diagnostics.md")
-    drawn = dimension_figure.drawn(read("dimension.json")["figures"])
+    drawn = charts.dimension_chart(read("dimension.json")["figures"])
     assert (ROOT / "assets/dimension.svg").read_text(encoding="utf-8") == drawn
 
 

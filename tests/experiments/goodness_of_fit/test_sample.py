@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import pmdviz
-from benchmarks.helpers.fit_sizes import rejection_rate
+from benchmarks.fit_and_aggregation import rejection_rate
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
 from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of

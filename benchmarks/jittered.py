@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.targets.logistic import Logistic
 from pmdviz.targets.rows import BRIGHTEST, CARRIED, Split
 
 SIDE, MOST_SHIFT = 28, 2  # pixels
+NUM_ORIGINALS = 800  # images that are jittered; the others are held out
 LEAST_LIGHT, NOISE = 0.7, 12.0  # of the brightness; sd of every pixel
 Block = tuple[np.ndarray, np.ndarray]  # images (n, 784), 0 to 1, and classes 0 or 1 (n,)
 
@@ -61,3 +63,18 @@ def components(blocks: Iterator[Block], k: int) -> Components:
     values, vectors = np.linalg.eigh(squares / count - np.outer(centre, centre))
     axes = vectors[:, ::-1][:, :k]
     return Components(centre, axes / np.sqrt(values[-1]))
+
+
+class Jittered(Logistic):
+    """Target `logistic` on images made of 800 real ones; 200 other real ones are held out. It enters no table."""
+
+    name = ""
+
+    def build(self) -> None:
+        """The images by the data's seed, on the principal components of those that are learnt from."""
+        super().build()
+        split = originals((8, 6), NUM_ORIGINALS, self.options.data_seed)
+        made = list(jittered(split.features, split.classes, self.options.num_data, self.options.data_seed))
+        found = components(iter(made), self.dim - 1)
+        self.data = np.concatenate([found.rows(*block) for block in made])
+        self.test_data = found.rows(split.test_features, split.test_classes)

@@ -1,0 +1,262 @@
+"""What the papers claim of methods beside one another, at the best of a small search and at the paper's setting."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.charts import logistic_chart
+from benchmarks.contest_tables import (
+    ABLATION,
+    CONTESTS,
+    LOGISTIC,
+    MIXTURE,
+    PASSES,
+    REFERENCE,
+    Contest,
+    Entrant,
+    Problem,
+    Settings,
+)
+from benchmarks.jittered import Jittered
+from benchmarks.measuring import Row, arrays_of, by_setting, csv_beside, figures, read_rows, write_rows
+from benchmarks.rules import ONE_MODE, pooled
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import TargetError
+from pmdviz.targets import Target, make_target
+
+FIGURE = Path("assets/logistic.svg")
+BATCHED = ("structured_pmd", "svi_gp")  # their batch is the problem's, where it has one
+DRAWS = 1000  # of the reference that predict
+
+
+def run(options: Namespace) -> dict[str, Any]:
+    """Every entrant on every problem; runs are lines of a CSV beside the JSON, and are not made again."""
+    contest, path = CONTESTS[options.name], csv_beside(options)
+    problems = {name: one for name, one in contest.problems.items() if name != "reuters" or find_spec("lda")}
+    if options.quick:
+        problems = {name: _fewer(problems[name]) for name in [*problems][:2]}
+    rows = [row for row in read_rows(path) if row["problem"] in problems]
+    for name, problem in problems.items():
+        entrants = {key: one for key, one in contest.entrants.items() if problem.unit in one.clocks}
+        for key, entrant in entrants.items():
+            if not any((row["problem"], row["entrant"]) == (name, key) for row in rows):
+                rows += _measured(
+                    contest, name, problem, key, _fewer_tried(entrant) if options.quick else entrant, rows
+                )
+                write_rows(path, rows)
+        if (
+            contest is MIXTURE
+            and not problem.base
+            and not any(row["entrant"] == "ablation" for row in rows if row["problem"] == name)
+        ):
+            rows += _ablation(contest, name, problem)
+            write_rows(path, rows)
+    arrays = arrays_of(rows)
+    if contest is LOGISTIC and not options.quick:
+        words, titles = (
+            {key: getattr(one, what) for key, one in some.items()}
+            for some, what in ((problems, "words"), (contest.entrants, "title"))
+        )
+        FIGURE.write_text(logistic_chart(arrays, words, titles, PASSES), encoding="utf-8")
+    return {
+        "problems": {
+            name: {**problem._asdict(), "data": _ends(problem.data), "runs": _ends(problem.runs)}
+            for name, problem in problems.items()
+        },
+        "search": {"data_seeds": list(contest.search_data), "run_seeds": list(contest.search_runs)},
+        "entrants": {name: _described(contest, name, arrays[name], rows) for name in problems},
+    }
+
+
+def _ends(seeds: range) -> list[int]:
+    return [seeds[0], seeds[-1]]
+
+
+def _fewer(problem: Problem) -> Problem:
+    return problem._replace(data=problem.data[:2], runs=problem.runs[:1], budgets=problem.budgets[:2])
+
+
+def _fewer_tried(entrant: Entrant) -> Entrant:
+    return entrant._replace(tried=entrant.tried[:2], more=entrant.more[:1], paper=None)
+
+
+def _measured(contest: Contest, name: str, problem: Problem, key: str, entrant: Entrant, rows: list[Row]) -> list[Row]:
+    """An entrant's runs on held-out seeds: at the best setting that the search's seeds find, and at the paper's."""
+    if key == REFERENCE:
+        return [
+            {"problem": name, "entrant": key, "setting": "best", "knobs": "{}", **row} for row in _reference(problem)
+        ]
+    slow, last = problem.unit in entrant.slow, problem.budgets[-1:]
+    tried = entrant.tried
+    if problem.base:  # the best where observations are counted, with what may be added to it
+        best = next(
+            row["knobs"]
+            for row in rows
+            if (row["problem"], row["entrant"], row["setting"]) == (problem.base, key, "best")
+        )
+        tried = tuple({**json.loads(best), **more} for more in entrant.more)
+    elif contest is LOGISTIC and entrant.paper:
+        tried = (*tried, entrant.paper)
+    settings = {"best": (_best(contest, problem, entrant, tried), last if slow else problem.budgets, slow)}
+    if entrant.paper is not None and not problem.base:
+        passes = entrant.paper_passes
+        asked = problem.budgets if contest is LOGISTIC else (passes * problem.options["num_data"],) if passes else last
+        settings["paper"] = entrant.paper, asked, slow or "paper" in entrant.slow
+    found = []
+    for setting, (knobs, budgets, fewer) in settings.items():
+        seeds = problem.runs[:2] if fewer else problem.runs
+        (ends,) = _ends_of(contest, problem._replace(budgets=budgets), entrant, (knobs,), problem.data, seeds)
+        whose = {"problem": name, "entrant": key, "setting": setting, "knobs": json.dumps(knobs)}
+        found += [{**whose, **row} for row in ends]
+    return found
+
+
+def _best(contest: Contest, problem: Problem, entrant: Entrant, tried: Settings) -> dict[str, Any]:
+    """The setting with the lowest mean at the last budget; one under which runs fail has no mean."""
+    if len(tried) == 1:
+        return tried[0]
+    at_the_end = problem._replace(budgets=problem.budgets[-1:])
+    ends = _ends_of(contest, at_the_end, entrant, tried, contest.search_data, contest.search_runs)
+    return tried[int(np.nanargmin([np.mean([row[contest.chosen_by] for row in rows]) for rows in ends]))]
+
+
+def _ends_of(
+    contest: Contest, problem: Problem, entrant: Entrant, settings: Settings, data: range, seeds: range
+) -> list[list[Row]]:
+    """For each setting where its runs were at the end of each budget."""
+    return by_setting(partial(run_of, contest, problem, entrant), settings, data, seeds)
+
+
+def run_of(
+    contest: Contest, problem: Problem, entrant: Entrant, knobs: dict[str, Any], data_seed: int, seed: int
+) -> list[Row]:
+    """One run, and where it was at the end of each budget; a run that fails has no figures there."""
+    target, options = target_of(problem, data_seed), {**problem.options, "data_seed": data_seed}
+    if problem.batch and entrant.method in BATCHED:
+        knobs = {"batch_size": problem.batch, **knobs}
+    name = "logistic" if problem.target == "jittered" else problem.target
+    asked = {"budget": problem.budgets[0], "budget_unit": problem.unit, "seed": seed}
+    with threadpool_limits(1):
+        session = Session(Recipe(name, entrant.method, target_options=options, **asked, **knobs), 10**9)
+        if problem.target == "jittered":  # its images are in no recipe
+            session.target, session.frame = target, session.frame.replaced(target=target)
+        rows = []
+        for budget in problem.budgets:
+            row = {"data_seed": data_seed, "seed": seed, "budget": budget}
+            try:
+                if session.frame.spent < budget <= entrant.passes * problem.options.get("num_data", np.inf):
+                    session.limit(budget)
+                    while not session.done:
+                        session.advance(10**9)
+                row |= {what: _number(session.frame, what) for what in (*contest.numbers, "visited", "seconds")}
+            except TargetError:  # a step size that is too large
+                row |= dict.fromkeys((*contest.numbers, "visited", "seconds"), np.nan)
+            rows.append(row)
+    return rows
+
+
+def _number(frame: Frame, what: str) -> float:
+    """A function of this module, a metric, or a field of the frame."""
+    if what in globals():
+        return globals()[what](frame)
+    return getattr(frame, what) if hasattr(frame, what) else frame.metrics[what]
+
+
+def mode_mass(frame: Frame) -> float:
+    """Share of q in the mode with theta_2 > 0; of particles by their weights.
+
+    Of a chain by the later half of its draws: the first ones may still be on their way from the prior to a mode.
+    """
+    if frame.method.family == "parametric":
+        return float(frame.grid.q[frame.grid.grid.axes[1] > 0].sum() / frame.grid.q.sum())
+    above = frame.particles[:, 1] > 0
+    if frame.method.family == "chain":
+        return float(above[len(above) // 2 :].mean())
+    return float(frame.weights[above].sum())
+
+
+def exact_mass(frame: Frame) -> float:
+    """Share of the exact posterior in the mode with theta_2 > 0."""
+    return float(frame.grid.p[frame.grid.grid.axes[1] > 0].sum() / frame.grid.p.sum())
+
+
+def rmse(frame: Frame) -> float:
+    """Root mean squared error of E(y | x) at held-out rows, at the mean of q."""
+    target = frame.target
+    found = target.row_mean(frame.density.mean[None], target.test_data)[0]
+    return float(np.sqrt(((found - target.outcomes(target.test_data)) ** 2).mean()))
+
+
+@lru_cache(maxsize=2)
+def _made(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
+    return Jittered(**dict(options)) if name == "jittered" else make_target(name, **dict(options))
+
+
+def target_of(problem: Problem, data_seed: int) -> Target:
+    """The target of a problem, made once in a process for the runs that follow one another."""
+    return _made(problem.target, tuple({**problem.options, "data_seed": data_seed}.items()))
+
+
+def _reference(problem: Problem) -> list[Row]:
+    """The same figures of the reference's draws, at every budget alike."""
+    rows = []
+    for data_seed in problem.data:
+        target = target_of(problem, data_seed)
+        draws, test = target.reference().sample(np.random.default_rng(0), DRAWS), target.test_data
+        hits = (target.row_mean(draws, test).mean(axis=0) > 0.5) == (test[:, -1] > 0.5)
+        loss = -np.log(np.exp(target.row_log_likelihood(draws, test)).mean(axis=0)).mean()
+        found = {
+            "accuracy": float(hits.mean()),
+            "log_loss": float(loss),
+            "mean_error": 0.0,
+            "visited": 0,
+            "seconds": 0.0,
+        }
+        rows += [{"data_seed": data_seed, "seed": 0, "budget": budget, **found} for budget in problem.budgets]
+    return rows
+
+
+def _ablation(contest: Contest, name: str, problem: Problem) -> list[Row]:
+    """From Algorithm 1 as printed to our default, one change at a time, where observations are counted."""
+    knobs, rows = {}, []
+    problem = problem._replace(budgets=problem.budgets[-1:])
+    for words, change in ABLATION.items():
+        knobs |= change
+        (ends,) = _ends_of(contest, problem, contest.entrants["pmd"], (dict(knobs),), problem.data, problem.runs)
+        whose = {"problem": name, "entrant": "ablation", "setting": words, "knobs": json.dumps(change)}
+        rows += [{**whose, **row} for row in ends]
+    return rows
+
+
+def _described(contest: Contest, name: str, arrays: Mapping[str, Any], rows: list[Row]) -> dict[str, Any]:
+    """Of each entrant and setting the knobs, and by budget each number's mean and standard error over data seeds."""
+    knobs = {(row["entrant"], row["setting"]): row["knobs"] for row in rows if row["problem"] == name}
+    found: dict[str, Any] = {}
+    for key, settings in arrays.items():
+        entrant = contest.entrants.get(key)
+        found[key] = {"title": entrant.title, "settings_tried": len(entrant.tried)} if entrant else {}
+        for setting, ends in settings.items():
+            told = {"knobs": json.loads(knobs[key, setting]), "runs": int(ends["visited"][:, :, -1].size)}
+            for what in (*contest.numbers, "visited", "seconds"):
+                by_budget = [pooled(ends[what][:, :, k]) for k in range(ends[what].shape[2])]
+                told[what] = [[_finite(mean, 4), _finite(error, 2)] for mean, error in by_budget]
+            if "mode_mass" in ends:
+                mass = ends["mode_mass"][:, :, -1]
+                told["runs_in_one_mode"] = round(float((np.minimum(mass, 1 - mass) < ONE_MODE).mean()), 3)
+            found[key][setting] = told
+    return found
+
+
+def _finite(value: float, digits: int) -> float | None:
+    return figures(value, digits) if np.isfinite(value) else None
