@@ -30,7 +30,7 @@ def site_arguments(parser: argparse.ArgumentParser) -> None:
 def site(options: argparse.Namespace) -> None:
     """Write both pages. Raises InputError for a folder that cannot be written."""
     if not options.folder:
-        raise InputError("site needs the name of a folder, or . for the present one; given: ''")
+        raise InputError("site needs the name of a folder, such as public, or . for the present one")
     folder = Path(options.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def runs_live(recipe: Recipe) -> bool:
 
 
 def lesson_is_live(lesson: Any) -> bool:
-    """Whether every step has a run of a page's, or goes on with one, and a goal that a page can judge."""
+    """Whether all runs of its steps are live, and all goals are such that a page can judge them."""
     steps = lesson.steps
     return bool(steps[0].run) and all(
         not (step.race or step.experiment)

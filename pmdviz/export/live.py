@@ -79,7 +79,7 @@ def page(shown: Mapping[str, Shown], **more: Any) -> str:
 
 
 class StaticLab:
-    """A run as a page in the output of a notebook, which needs no kernel: it works in a saved notebook and as HTML."""
+    """The page of a run in the output of a notebook: it needs no kernel, and works in a saved notebook and as HTML."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe

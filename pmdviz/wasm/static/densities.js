@@ -455,7 +455,7 @@ function bestShape(z, weights, learned, ess) {
     for (const shared of kinds) {
       const parts = whitenedClusters(z, learned, labels, judged.at, shared)
       if (!parts) continue
-      const [value, place] = bestWidth(parts, judged.counts, best.place)
+      const [value, place] = bestWidth(parts, judged.counts, Math.max(best.place, START))
       const found = {value: value - price(k, d, shared) / ess, labels, place, shared}
       if (!here || found.value > here.value) here = found
     }
