@@ -269,6 +269,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
     guide, beside = Guide(tabs, lab), LessonBeside(tabs)
+    tabs.bar.beside = [*BESIDE]
     tabs.bar.links = (
         [] if link.embed else [each for each in (("Essay", essay_address()), ("Docs", docs_address())) if each[1]]
     )
@@ -307,6 +308,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 
     def with_lesson(on: bool) -> None:
         if beside.show(on):
+            tabs.bar.lesson = on
             lab.for_lesson(on)
             dress()
 

@@ -62,6 +62,8 @@ class TabBar(JSComponent):
     pages = param.List(default=[], doc="Pairs of name and title.")
     links = param.List(default=[], doc="Pairs of title and address, in the menu with the other pages.")
     active = param.String(default="")
+    lesson = param.Boolean(default=False, doc="Whether a lesson is open: beside these pages its own tab is marked.")
+    beside = param.List(default=[])
     notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
     _esm = f"const help = () => {{ {HELP} }}\n" + css.MAKE + css.static("page.js", "tabs")

@@ -59,7 +59,7 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
         lab.press("Step")
         lab.reach(k)
     lab.wait("location.search.includes('at=3')")
-    before, words = lab.page.evaluate("location.search"), lab.words().partition(", exact")[0]
+    before, words = lab.page.evaluate("location.search"), lab.words().partition(", independent")[0]
     lab.go("Lessons")
     lab.page.get_by_role("button", name=f"Begin: {ONE.title}").click(timeout=120_000)
     keys.wait(lab, "t.lesson")
@@ -84,7 +84,7 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
     lab.press("Leave the lesson")
     keys.wait(lab, "!t.lesson")
     lab.wait(f"location.search === {before!r}")  # with the digest of the frame
-    assert lab.words().partition(", exact")[0] == words
+    assert lab.words().partition(", independent")[0] == words
 
 
 NEW = ("typical_set", "gradient_or_walk", "funnel", "sgld_temperature", "svgd_variance", "median_heuristic")

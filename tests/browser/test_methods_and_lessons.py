@@ -70,7 +70,7 @@ def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(o
     for name in ("Methods", "Lessons"):
         at(lab, name)
         assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
-        box = lab.page.get_by_role("button", name="More").bounding_box()  # it has the pages here
+        box = lab.page.get_by_role("button", name="More", exact=True).bounding_box()  # it has the pages here
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["height"] >= 24, name
     begun = Progress.begin(FIRST).to_json()
     for text, says, button in (

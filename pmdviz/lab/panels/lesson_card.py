@@ -52,7 +52,7 @@ class LessonCard(Component):
 
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.
 
-ANSWER_FIRST = "Play is closed until your answer is stored."
+ANSWER_FIRST = "Answer first, then press Play."
 NEXT_CLOSED = "Store your answer first: then Next is open."
 WAITS = "Play the run to its end: then you see how your answer compares."
 COMPUTING = "Waiting for a number that is still being computed."

@@ -44,7 +44,7 @@ function question_part(part, send, after, beside = []) {
     choices = radios("option", ask.options.map(([letter, nodes]) => [letter, nodes, letter]))
     box = ask.options.length ? null : make("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
     sure = radios("sure", ask.confidences.map((words) => [words, [words], ""]))
-    store = make("button", { type: "submit", class: "main" }, "Store answer")
+    store = make("button", { type: "submit", class: "main" }, "Submit")
     state = make("span", { class: "stored", role: "status" })
     form.replaceChildren(
       make("fieldset", { class: "options" }, legend, ...choices.map((one) => one.row), ...(box ? [make("div", { class: "number" }, box, make("span", {}, ask.unit))] : [])),
@@ -76,8 +76,8 @@ function question_part(part, send, after, beside = []) {
     for (const one of [...choices, ...sure]) one.input.disabled = ask.locked
     if (box) box.disabled = ask.locked
     store.hidden = ask.locked
-    store.textContent = ask.stored ? "Store another answer" : "Store answer"
-    say(state, ask.locked ? "" : ask.stored ? "Stored. You may change it until you reveal." : "")
+    store.textContent = ask.stored ? "Submit another answer" : "Submit"
+    say(state, ask.locked ? "" : ask.stored ? "Submitted. You can change it until you press Reveal." : "")
     if (part === "after" && ask.stored && !ask.locked) say(state, "Stored.")
     ask.options.forEach(([, , right], k) => {
       say(choices[k].mark, right ? "✓ right" : "")

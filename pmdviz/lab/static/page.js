@@ -154,9 +154,10 @@ export function render({ model }) {
   }
   addEventListener("popstate", () => go(named()))
   const show = () => {
+    const marked = model.lesson && model.beside.includes(model.active) ? "lessons" : model.active
     for (const made of entries.slice(1)) made.hidden = model.active !== first
     for (const tab of tabs) {
-      const active = tab.name === model.active
+      const active = tab.name === marked
       tab.setAttribute("aria-selected", active)
       tab.tabIndex = active || tabs.indexOf(tab) >= IN_SIGHT ? 0 : -1
       if (active) document.title = `pmdviz: ${tab.dataset.title}`
@@ -205,6 +206,7 @@ export function render({ model }) {
   }
   model.on("active", () => { opened(); show(); note() })
   model.on("notes", note)
+  model.on("lesson", show)
   show()
   note()
   go(named())
