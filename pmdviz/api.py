@@ -19,8 +19,9 @@ from pmdviz.experiments.race import race as race
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import perfect_draws
-from pmdviz.targets import TARGETS, Target, find_target, make_target
-from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets import TARGETS, Target, find_target, get_target
+from pmdviz.targets.custom import CustomTarget, offered
+from pmdviz.targets.custom import register_target as register_target
 from pmdviz.targets.table_form import table_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ write_with(_export)
 
 
 def list_targets() -> dict[str, dict[str, Any]]:
-    """Every built-in target: name -> title, reference, about and options (name, default, bounds, unit, help, acts)."""
+    """Every target, your registered ones last: name -> title, reference, about and options (name, default, bounds, unit, help, acts)."""
     return {
         name: {
             "title": made.title,
@@ -51,7 +52,7 @@ def list_targets() -> dict[str, dict[str, Any]]:
             "about": made.about,
             "options": knobs.table(made.Options),
         }
-        for name, made in TARGETS.items()
+        for name, made in {**TARGETS, **offered()}.items()
     }
 
 
@@ -104,7 +105,7 @@ def list_fit_tests() -> dict[str, dict[str, Any]]:
 
 
 def target(name: str, **options: Any) -> Target:
-    """A built-in target.
+    """The target of that name: a built-in one with these options, or one that you registered.
 
     Raises InputError for an unknown name or an option out of its bounds.
 
@@ -112,7 +113,7 @@ def target(name: str, **options: Any) -> Target:
     --------
     >>> pmdviz.target("mixture", data_seed=3, num_data=400, sigma_x=1.5).exact.mean
     """
-    return make_target(name, **options)
+    return get_target(name, options)
 
 
 custom_target = CustomTarget

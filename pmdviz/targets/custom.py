@@ -11,6 +11,7 @@ import pkgutil
 import re
 import sys
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -432,16 +433,40 @@ def _box_of(draws: np.ndarray) -> tuple[tuple[float, float], ...]:
     return tuple((float(a), float(b)) for a, b in zip(low - margin, high + margin, strict=True))
 
 
-# A person's own targets that a server offers in its menus: `pmdviz serve --target MODULE:OBJECT`.
+# A person's own targets by name: those registered in this process, and those that a server offers.
 #
-# The environment names them, so that every process of the server and every worker has them: each imports the modules
-# when it is first asked for one.
+# `pmdviz serve --target MODULE:OBJECT` names them in the environment. Every process of the server and every worker
+# imports the modules when it first needs one.
 
 VARIABLE = "PMDVIZ_TARGETS"  # environment variable: MODULE:OBJECT, several with spaces between them
 PLACE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<object>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _lock = threading.RLock()
 _loading = False  # a module that is imported may ask for targets itself
 _loaded: tuple[str, dict[str, CustomTarget]] = ("", {})
+_registered: dict[str, CustomTarget] = {}
+
+
+def register_target(target: CustomTarget) -> CustomTarget:
+    """Make a target of yours known by its name in this process: to runs, recipes, links and the menus of the Lab.
+
+    A target that has the same name and was registered earlier is replaced. Returns the target.
+
+    Raises
+    ------
+    InputError
+        Anything but a `custom_target`, and the name of a target that the server offers.
+
+    Examples
+    --------
+    >>> pmdviz.register_target(mine)
+    >>> pmdviz.run(target="dose", budget=400)
+    """
+    if not isinstance(target, CustomTarget):
+        raise InputError(f"register_target takes a target made with pmdviz.custom_target; given: {shown(target)}")
+    if offered().get(target.name) is not _registered.get(target.name):
+        raise InputError(f"the server offers another target with the name {target.name!r}; choose another name")
+    _registered[target.name] = target
+    return target
 
 
 def offer(places: Sequence[str]) -> None:
@@ -455,11 +480,15 @@ def offer(places: Sequence[str]) -> None:
 
 
 def offered() -> Mapping[str, CustomTarget]:
-    """The targets that the environment names, by their own names. Raises InputError for what is none."""
-    global _loaded, _loading
+    """The targets that are registered here or named by the environment, by their names. Raises InputError."""
     named = os.environ.get(VARIABLE, "")
-    if named == _loaded[0]:
-        return _loaded[1]
+    if named != _loaded[0]:
+        _load(named)
+    return ChainMap(_registered, _loaded[1]) if _loaded[1] else _registered
+
+
+def _load(named: str) -> None:
+    global _loaded, _loading
     with _lock:
         if named != _loaded[0] and not _loading:
             _loading = True
@@ -467,7 +496,6 @@ def offered() -> Mapping[str, CustomTarget]:
                 _loaded = named, _all_of(named.split())
             finally:
                 _loading = False
-        return {} if _loading else _loaded[1]
 
 
 def choice_of(target: Target) -> str | Target:

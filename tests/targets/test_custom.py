@@ -684,3 +684,23 @@ def test_the_correlated_gaussian_is_what_it_says():
     for bad in (-1.0, 1.0):
         with pytest.raises(InputError, match="correlation must be"):
             make_target("correlated_gaussian", correlation=bad)
+
+
+def test_a_registered_target_is_found_by_its_name_everywhere_and_may_be_replaced(monkeypatch):
+    monkeypatch.setattr(custom_targets, "_registered", {})
+    first, second = custom(name="dose"), custom(name="dose")
+    assert pmdviz.register_target(first) is first is get_target("dose") is pmdviz.target("dose")
+    assert "dose" in pmdviz.list_targets() and "dose" in custom_targets.titles()
+    recipe = Recipe("dose", num_particles=50, budget=200)
+    assert pmdviz.run(recipe).target is first
+    assert Recipe.from_json(recipe.to_json()).custom is Recipe.from_link(recipe.to_link()).custom is first
+    assert pmdviz.register_target(second) is second is get_target("dose")
+
+
+def test_only_a_custom_target_whose_name_is_free_is_registered(heights, monkeypatch):
+    monkeypatch.setattr(custom_targets, "_registered", {})
+    with pytest.raises(InputError, match="takes a target made with pmdviz.custom_target; given: 'mixture'"):
+        pmdviz.register_target("mixture")
+    with pytest.raises(InputError, match="the server offers another target with the name 'heights'"):
+        pmdviz.register_target(custom(name="heights"))
+    assert get_target("heights") is heights

@@ -19,7 +19,7 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, FitTest, p_value
 from pmdviz.knobs import real_number
 from pmdviz.methods.base import checked_gradient
-from pmdviz.targets import Target, make_target
+from pmdviz.targets import Target, get_target
 from pmdviz.targets.space import Discrete
 
 # The points to be tested: an array as it is, or what a frame holds, made as nearly independent as a test supposes.
@@ -206,7 +206,7 @@ def tested(
     target: str | Target, sample: Any, test: str, seed: int, alpha: float, draws: int, bandwidth: str | float
 ) -> FitResult:
     """The test that `pmdviz.test_fit` describes."""
-    target = target if isinstance(target, Target) else make_target(target)
+    target = get_target(target)
     made = find_test(test, target)
     alpha, width = checked_alpha(alpha), checked_bandwidth(bandwidth)
     draws = checked_draws(draws, alpha)
@@ -320,7 +320,7 @@ def stein_mean(
     >>> run = pmdviz.run(target="gaussian", method="mala")
     >>> pmdviz.stein_mean(run.target, run, lambda x: x[:, 0]).value
     """
-    target, frame = target if isinstance(target, Target) else make_target(target), frame_of(sample)
+    target, frame = get_target(target), frame_of(sample)
     if not {"reals", "gradient"} <= target.offers:
         raise InputError(f"control variates need real coordinates and a gradient, which target {target.name!r} lacks")
     if degree not in (1, 2):
