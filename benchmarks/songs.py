@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.helpers.contest import figures
 from pmdviz.kernels.gaussian_processes import covariances
 from pmdviz.methods import find_method
-from pmdviz.targets.blocks import Conditionals
 from pmdviz.targets.gaussian_process import GaussianProcess, SongYearsOptions, median_distance
 from pmdviz.targets.series import FEATURES, drawn_songs
+from pmdviz.targets.space import Conditionals
 
 OPTIONS = {"rows": 463_715, "particles": 16}
 NUM_TEST, INDUCING, BATCH, PASSES = 5163, 1024, 512, 2
