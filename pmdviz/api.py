@@ -22,7 +22,7 @@ from pmdviz.metrics import perfect_draws
 from pmdviz.targets import TARGETS, Target, find_target, get_target
 from pmdviz.targets.custom import CustomTarget, offered
 from pmdviz.targets.custom import register_target as register_target
-from pmdviz.targets.options import table_of
+from pmdviz.targets.table_form import table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +44,11 @@ write_with(_export)
 
 
 def list_targets() -> dict[str, dict[str, Any]]:
-    """Every target: name -> title, reference, about and options (name, default, bounds, unit, help, acts).
+    """Every target, your registered ones last: name -> title, reference, about and options.
 
-    Those that you registered come last.
+    Each option has a name, default, bounds, unit, help and when it acts.
     """
+    every: dict[str, Any] = {**TARGETS, **offered()}
     return {
         name: {
             "title": made.title,
@@ -55,7 +56,7 @@ def list_targets() -> dict[str, dict[str, Any]]:
             "about": made.about,
             "options": knobs.table(made.Options),
         }
-        for name, made in {**TARGETS, **offered()}.items()
+        for name, made in every.items()
     }
 
 

@@ -29,6 +29,7 @@ from pmdviz.knobs import whole_number
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.exact import Exact
 from pmdviz.targets.mass import Box
 
 # How far a run's last frame is from the exact posterior: the divergences, and the class of Theorem 5.
@@ -72,15 +73,18 @@ def bounded_error(frame: Frame) -> float | None:
 
 def exact_values(target: Target) -> np.ndarray:
     """E_p f for every coordinate and function, (d, functions)."""
-    parts = [_marginals(target, box) for box in target.exact.boxes]
+    exact = target.exact
+    if exact is None:
+        raise InputError(f"target {target.name!r} has no exact posterior")
+    parts = [_marginals(exact, box) for box in exact.boxes]
     mass = sum(masses[0].sum() for _, masses in parts)
     return sum(_expectations(edges / target.scale[:, None], masses) for edges, masses in parts) / mass
 
 
-def _marginals(target: Target, box: Box) -> tuple[np.ndarray, np.ndarray]:
+def _marginals(exact: Exact, box: Box) -> tuple[np.ndarray, np.ndarray]:
     """Edges (d, cells + 1) and masses (d, cells) of the cells along each coordinate of a box."""
     grid = Grid(box, CELLS[len(box)])
-    p = np.exp(target.exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
+    p = np.exp(exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
     edges = np.array([np.linspace(low, high, grid.side + 1) for low, high in box])
     masses = p[None] if len(box) == 1 else np.array([p.sum(axis=0), p.sum(axis=1)])  # the first coordinate runs fastest
     return edges, masses
@@ -106,7 +110,7 @@ def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
     masses = np.exp(-0.5 * (0.5 * (nodes[1:] + nodes[:-1])) ** 2)
     masses /= masses.sum()
     sds = density.kernel_sds  # (m, d)
-    values = 0.0
+    values = np.zeros((len(scale), len(BOUNDED)))
     for weight, centre, sd in zip(density.weights, density.centres, sds, strict=True):
         edges = (centre[:, None] + sd[:, None] * nodes) / scale[:, None]
         values = values + weight * _expectations(edges, np.broadcast_to(masses, (len(centre), LINE)))
