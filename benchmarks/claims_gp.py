@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.gaussian_process import truth_error
 from benchmarks.helpers.claims_rules import arrays_of, pooled
 from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.targets import Target
 
 SEARCH_DATA, SEARCH_RUNS = range(1001, 1003), range(100, 101)  # no seed of these judges
 HELD_OUT, RUNS = range(1011, 1016), range(200, 202)
@@ -130,3 +130,9 @@ def _described(key: str, ends: Mapping[str, np.ndarray], knobs: Mapping[str, Any
         "seconds": figures(float(ends["seconds"][:, :, -1].mean()), 3),
         "runs": int(ends["rmse"][:, :, -1].size),
     }
+
+
+def truth_error(target: Target, mean: np.ndarray) -> float:
+    """Root mean squared error of E(y | x) at held-out rows, for a mean of theta (d,)."""
+    found = target.row_mean(mean[None], target.test_data)[0]
+    return float(np.sqrt(((found - target.outcomes(target.test_data)) ** 2).mean()))

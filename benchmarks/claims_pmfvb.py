@@ -1,21 +1,41 @@
-"""What Tran, Tseng and Kohn claim of particle mean-field VB: the rows of `bench pmfvb`, and every claim's verdict."""
+"""What Tran, Tseng and Kohn's paper and its prototype say of mean-field particles: every row over seeds, and bars."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from typing import Any
 
-from benchmarks import pmfvb
-from benchmarks.helpers.claims_rules import verdict_of
-from benchmarks.helpers.pmfvb_claims import CLAIMS
+from benchmarks.helpers import gaussian_vb_rows, mean_field_bars, network_rows, pmfvb_rows, volatility_rows
+from benchmarks.helpers.claims_runs import arrays_by_row
+from benchmarks.helpers.seeded_rows import Row, measured, summary, table
+from benchmarks.helpers.stein_rules import Runs
+
+SEEDS = {
+    "blocks": range(700, 704),
+    "volatility": range(700, 704),
+    "networks": range(700, 703),
+    "gaussian vb": range(700, 708),
+}
+
+
+def rows() -> list[Row]:
+    """All of them, table by table."""
+    return [
+        *table("blocks", pmfvb_rows.ROWS, pmfvb_rows.SPECIFIED),
+        *table("volatility", volatility_rows.ROWS, volatility_rows.SPECIFIED),
+        *table("networks", network_rows.ROWS, network_rows.SPECIFIED),
+        *table("gaussian vb", gaussian_vb_rows.ROWS, gaussian_vb_rows.SPECIFIED),
+    ]
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """The figures of `bench pmfvb`, and of every claim the verdict and what each condition was answered by."""
-    figures, runs = pmfvb.figures_and_runs(options)
-    answers = {words: {said: rule(runs) for said, rule in cases.items()} for words, cases in CLAIMS}
-    verdicts = {
-        words: {"verdict": verdict_of([*found.values()]), "conditions": {said: one.said for said, one in found.items()}}
-        for words, found in answers.items()
-    }
-    return {**figures, "verdicts": verdicts}
+    """Every row over its seeds and the bars on their means."""
+    return figures_and_runs(options)[0]
+
+
+def figures_and_runs(options: Namespace) -> tuple[dict[str, Any], Runs]:
+    """The same, and the numbers of every run."""
+    lines = measured(rows(), SEEDS, options)
+    runs = arrays_by_row(lines)
+    found = summary(rows(), SEEDS, lines)
+    return {**found, "bars": mean_field_bars.judged(runs)}, runs

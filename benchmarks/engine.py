@@ -9,7 +9,7 @@ from importlib import metadata
 from itertools import chain
 from typing import Any
 
-from benchmarks.helpers import engine_kernels, engine_methods, engine_stein
+from benchmarks.helpers import engine_kernels, engine_methods
 from benchmarks.helpers.contest import MIN_S, ROUNDS, Contest, Missing, rows_of
 from pmdviz.kernels import pool
 
@@ -44,7 +44,6 @@ def _of_methods() -> tuple[Iterator[Contest], ...]:
         engine_methods.contests(),
         engine_methods.long_chains(),
         engine_methods.whole_chain(),
-        engine_stein.contests(),
     )
 
 

@@ -31,6 +31,11 @@ class Axis(NamedTuple):
     whole: bool = False  # whether it counts: ticks are whole numbers
 
     @property
+    def bare(self) -> bool:
+        """Whether nothing of it is to be seen."""
+        return not self.label and not self.numbered
+
+    @property
     def ticks(self) -> list[float]:
         """Round numbers along the axis."""
         if not self.numbered:

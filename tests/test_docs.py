@@ -14,11 +14,7 @@ from pmdviz.cli import lists, main
 from pmdviz.presets import EXPERIMENT_PRESETS, PRESETS
 from tests.support.pages import PAGES, ROOT, blocks, code_in_text, command_lines
 
-ELSEWHERE = {
-    "README.md",
-    "in-a-notebook.md",
-    "course-notebooks.md",
-}  # other tests run their Python
+ELSEWHERE = {"README.md", "in-a-notebook.md", "course-notebooks.md"}  # other tests run their Python
 SOONER = {  # what of a page is made smaller, so that it ends soon
     "export.md": {"20_000": "300", "frames=50": "frames=3"},
     "sweeps.md": {"seeds=4,": "seeds=2, workers=1,"},

@@ -906,12 +906,14 @@ def race(stand: Stand) -> None:
         page.press("Pause")
         page.rest(RACE_AT)
         page.becomes(before, part=TILES)
+        page.page.get_by_text("All measurements").click()
         head = page.page.locator(".scroller th.visited")
         for order in ("ascending", "descending"):
             head.get_by_role("button").click()
             page.wait(f"pmdviz.find('.scroller th.visited').getAttribute('aria-sort') === '{order}'")
             seen = [int(text.replace(",", "")) for text in page.page.locator(".scroller td.visited").all_inner_texts()]
             assert len(seen) == 2 and seen == sorted(seen, reverse=order == "descending"), seen
+        page.press("Methods and settings")
         page.choose("Add a method", "Stochastic variational inference (Gaussian)")
         page.press("Add")
         page.wait("JSON.parse(pmdviz.model('race-acknowledge').shown).entrants.length === 3")
@@ -925,6 +927,7 @@ def race(stand: Stand) -> None:
         page.press("Cancel bands")
         page.said(re.compile("Cancelled"))
         page.press("Share")
+        page.press("Copy link")
         page.said("Copied to the clipboard.")
         link = page.page.evaluate("navigator.clipboard.readText()")
     with stand.page(f"?{urlsplit(link).query}", ready=f"{RACE_AT} >= 0") as page:
@@ -1148,7 +1151,7 @@ def race_files(stand: Stand) -> None:
     with stand.page(f"?page=race&race={race.to_link()}", ready=f"{RACE_AT} >= 0") as page:
         page.press("Step")
         page.wait(f"{RACE_AT} > 0")
-        page.page.get_by_text("File: film, page, picture, table").locator("visible=true").click()
+        page.page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
         page.menu("Kind of file").wait_for()
         for suffix in ("json", "png"):
             page.menu("Kind of file").select_option(

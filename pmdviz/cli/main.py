@@ -36,6 +36,7 @@ COMMANDS = {
     "lessons": Command("list lessons and challenges, or check your own", "cli.lists", "lessons"),
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.tools", "notebooks"),
     "essay": Command("write “Inference as descent”, an essay with live pictures", "cli.tools", "essay"),
+    "site": Command("write lab, lessons and essay as pages that run without a server", "cli.site", "site"),
     "docs": Command("build the docs site, for any browser, without internet", "cli.tools", "docs"),
     "compile": Command("compile kernels ahead: for the default run, or all", "cli.tools", "compile_kernels"),
     "serve": Command("open the lab in a browser", "serve.server", "serve"),

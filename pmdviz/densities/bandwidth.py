@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pmdviz.densities.density import weighted_sum
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance, pooled_local_covariance
 from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
@@ -27,16 +28,12 @@ SPREAD_FLOOR, PRIOR_FLOOR = 1e-4, 1e-9
 LOCAL_SCALE = {1: 0.023, 2: 0.11, 3: 0.217, 5: 0.35, 7: 0.448, 10: 0.536, 15: 0.616, 20: 0.667, 30: 0.727, 50: 0.791}
 
 
-def isotropic(
-    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
-) -> np.ndarray:
+def isotropic(particles: Array, weights: Array, bandwidth: float, scale: Array, smoothness: float = USUAL) -> Array:
     """S = identity, h = `bandwidth` in the units of theta (the rule of Dai et al. 2016)."""
     return bandwidth * np.eye(particles.shape[1])
 
 
-def median(
-    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
-) -> np.ndarray:
+def median(particles: Array, weights: Array, bandwidth: float, scale: Array, smoothness: float = USUAL) -> Array:
     """S = identity, h = `bandwidth` times the median distance of two particles.
 
     With 0.1 this is how Dai et al. 2016, section 6, judge the draws of chains.
@@ -44,9 +41,7 @@ def median(
     return bandwidth * typical_distance(particles, weights, scale) * np.eye(particles.shape[1])
 
 
-def covariance(
-    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
-) -> np.ndarray:
+def covariance(particles: Array, weights: Array, bandwidth: float, scale: Array, smoothness: float = USUAL) -> Array:
     """S = covariance of the weighted particles, h = c m^(-1/(d + 2 beta)), c = `bandwidth`, beta = `smoothness`.
 
     The textbook's rule (Silverman 1986, section 4.3.2). Where modes lie far apart it measures the gap between them.
@@ -58,9 +53,7 @@ def covariance(
     return _factor(S, particles, weights, bandwidth, scale, smoothness)
 
 
-def local(
-    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
-) -> np.ndarray:
+def local(particles: Array, weights: Array, bandwidth: float, scale: Array, smoothness: float = USUAL) -> Array:
     """S = pooled covariance within neighbourhoods, h = c m^(-1/(d + 2 beta)), c = `bandwidth`, beta = `smoothness`.
 
     Ours. One c fits near and far modes alike, as S measures the modes and not the gap between them.
@@ -69,16 +62,14 @@ def local(
     return _factor(S, particles, weights, bandwidth, scale, smoothness)
 
 
-def _factor(
-    S: np.ndarray, particles: np.ndarray, weights: np.ndarray, c: float, scale: np.ndarray, smoothness: float
-) -> np.ndarray:
+def _factor(S: Array, particles: Array, weights: Array, c: float, scale: Array, smoothness: float) -> Array:
     """Cholesky factor of h^2 S with h = c m^(-1/(d + 2 beta))."""
     m, d = particles.shape
     smallest = SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale
     return c * m ** (-1.0 / (d + 2 * smoothness)) * cholesky(S + np.diag(smallest**2))
 
 
-def typical_distance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> float:
+def typical_distance(particles: Array, weights: Array, scale: Array) -> float:
     """Median distance of two particles; of 500 taken systematically where they are more or differ in weight.
 
     Pairs of one particle with itself do not count. Never 0: coincident particles are as far apart as rounding, a lone
@@ -94,17 +85,17 @@ def typical_distance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarr
     return max(median_distance(particles[chosen], with_itself), PRIOR_FLOOR * float(scale.mean()))
 
 
-def spread(particles: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def spread(particles: Array, weights: Array) -> Array:
     """Weighted sd (d,) of each coordinate."""
     return np.sqrt(weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2))
 
 
-def own_scale(sd: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def own_scale(sd: Array, scale: Array) -> Array:
     """The particles' sds (d,); along a coordinate without spread, as that of a lone particle, the prior's `scale`."""
     return np.where(sd > PRIOR_FLOOR * scale, sd, scale)
 
 
-def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def neighbourhood_covariance(particles: Array, weights: Array, scale: Array) -> Array:
     """Mean weighted covariance (d, d) of the nearest tenth of the particles around 60 stratified centres.
 
     Where the particles around a centre weigh more than others, fewer do: so many as hold a tenth of the weight and 25
@@ -127,7 +118,7 @@ def local_scale(d: int) -> float:
     return float(np.interp(np.log(d), np.log(known), [LOCAL_SCALE[k] for k in known]))
 
 
-RULES: dict[str, Callable[..., np.ndarray]] = {
+RULES: dict[str, Callable[..., Array]] = {
     "isotropic": isotropic,
     "median": median,
     "covariance": covariance,

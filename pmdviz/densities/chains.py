@@ -10,16 +10,18 @@ from statistics import NormalDist
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array
+
 FEWEST = 4  # draws of a chain: two in each half
 
 
-def halves(chains: np.ndarray) -> np.ndarray:
+def halves(chains: Array) -> Array:
     """Each chain of (C, n) as two of half the length, (2 C, n // 2); of an odd number the middle draw is left out."""
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, -half:]])
 
 
-def normal_scores(values: np.ndarray) -> np.ndarray:
+def normal_scores(values: Array) -> Array:
     """Φ⁻¹((r - 3/8) / (S + 1/4)), r the rank of each of the S values, ties having their mean rank (Eq. 14)."""
     order = np.argsort(values, axis=None)
     sorted_values = values.ravel()[order]
@@ -31,14 +33,14 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(4)
-def _scores_by_rank(size: int) -> np.ndarray:
+def _scores_by_rank(size: int) -> Array:
     """The scores of the ranks 1, 1.5, 2, ... of so many values: the same for every coordinate."""
     quantile = NormalDist().inv_cdf
     ranks = 1 + 0.5 * np.arange(2 * size - 1)
     return np.array([quantile(share) for share in (ranks - 0.375) / (size + 0.25)])
 
 
-def rhat(chains: np.ndarray) -> float | None:
+def rhat(chains: Array) -> float | None:
     """Rank-normalised split R-hat of one coordinate's draws (C, n): the larger of bulk and tail.
 
     R-hat is sqrt((B/W + n - 1) / n), W the mean variance within the halves of chains and B/n the variance of their
@@ -52,13 +54,13 @@ def rhat(chains: np.ndarray) -> float | None:
     return float(max(found)) if np.isfinite(found).all() else None
 
 
-def _rhat(chains: np.ndarray) -> float:
+def _rhat(chains: Array) -> float:
     n = chains.shape[1]
     within, between = chains.var(axis=1, ddof=1).mean(), n * chains.mean(axis=1).var(ddof=1)
     return float(np.sqrt((between / within + n - 1) / n)) if within > 0 else np.nan
 
 
-def bulk_ess(chains: np.ndarray) -> float | None:
+def bulk_ess(chains: Array) -> float | None:
     """Effective sample size of one coordinate's draws (C, n), by normal scores of the halves of the chains.
 
     C n / tau, tau = -1 + 2 sum of the autocorrelations over lags, by Geyer's initial monotone sequence, and at least
@@ -72,7 +74,7 @@ def bulk_ess(chains: np.ndarray) -> float | None:
     return float(scores.size / tau)
 
 
-def correlation_time(chains: np.ndarray) -> float:
+def correlation_time(chains: Array) -> float:
     """tau of chains (C, n): sums of two autocorrelations that follow one another, until one is not above 0."""
     n = chains.shape[1]
     covariances = autocovariances(chains).mean(axis=0)
@@ -87,7 +89,7 @@ def correlation_time(chains: np.ndarray) -> float:
     return float(-1 + 2 * np.minimum.accumulate(pairs)[:last].sum() + odd_one)
 
 
-def autocovariances(chains: np.ndarray) -> np.ndarray:
+def autocovariances(chains: Array) -> Array:
     """1/n sum_t (x_t - mean)(x_t+k - mean) of each chain of (C, n), for k = 0 .. n - 1, by the Fourier transform."""
     n = chains.shape[1]
     centred = chains - chains.mean(axis=1, keepdims=True)
@@ -108,7 +110,7 @@ def largest_trusted(m: int) -> float:
     return min(1 - 1 / np.log10(m), 0.7)
 
 
-def k_hat(log_weights: np.ndarray) -> float:
+def k_hat(log_weights: Array) -> float:
     """The shape of the tail of weights whose logs are (m,), in any order; infinite where too few are left for one.
 
     The tail is the largest fifth, or 3 sqrt(m) weights where these are fewer. Where they are all equal it has none: -1.
@@ -127,7 +129,7 @@ def k_hat(log_weights: np.ndarray) -> float:
     return float((len(tail) * k + PRIOR_COUNT * PRIOR_SHAPE) / (len(tail) + PRIOR_COUNT))
 
 
-def _fitted_shape(x: np.ndarray) -> float:
+def _fitted_shape(x: Array) -> float:
     """k of a generalised Pareto distribution of x (n,), ascending and above 0: a mean over a grid of its likelihood."""
     n = len(x)
     size = 30 + int(np.sqrt(n))

@@ -5,46 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import attrgetter
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from pmdviz.cached import cached_property
 from pmdviz.densities.grid import Grid
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
 
 
-def normalise(log_weights: np.ndarray) -> np.ndarray:
+def normalise(log_weights: Array) -> Array:
     """Log-weights (m,) shifted so that their logsumexp is 0; -inf is allowed, all -inf gives NaN."""
     below = log_weights - log_weights.max()  # first: at -1e5 nats the last bits are worth 1e-11
     return below - np.log(np.exp(below).sum())
 
 
-def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+def weighted_sum(weights: Array, values: Array) -> Array:
     """sum_i w_i values_i, (m,) and (m, d) -> (d,). Not by BLAS, whose last bits depend on its number of threads."""
     return (weights[:, None] * values).sum(axis=0)
 
 
-def effective_sample_size(log_weights: np.ndarray) -> float:
+def effective_sample_size(log_weights: Array) -> float:
     """ESS = 1 / sum w^2 in [1, m] for normalised log-weights (m,)."""
     return float(1.0 / np.exp(2.0 * log_weights).sum())
 
 
-def along(factors: np.ndarray) -> np.ndarray:
+def along(factors: Array) -> Array:
     """Sds along the coordinates of Gaussians by their Cholesky factors, (..., d, d) -> (..., d)."""
     return np.sqrt((factors**2).sum(axis=-1))
 
 
-def variances(density: Density) -> np.ndarray:
+def variances(density: Density) -> Array:
     """Var_q of every coordinate, (d,): no covariance is made where the kernels have none."""
     own = getattr(density, "variances", None)
     return np.diag(density.cov) if own is None else own
 
 
-def mixed(parts: Iterable[np.ndarray]) -> np.ndarray:
+def mixed(parts: Iterable[Array]) -> Array:
     """log of the sum of densities given by their logs, each (n,)."""
     return reduce(np.logaddexp, parts)
 
@@ -52,59 +54,83 @@ def mixed(parts: Iterable[np.ndarray]) -> np.ndarray:
 class Density(Protocol):
     """q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): all that metrics and pictures ask of an approximation."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) logsumexp 0
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) logsumexp 0
 
     @property
     def few(self) -> bool:
         """Whether its particles are too few for a shape (m < d + 2): kernels are then a guess, for redraws alone."""
 
     @property
-    def centres(self) -> np.ndarray:
+    def centres(self) -> Array:
         """The kernels' centres (m, d): as a rule the particles."""
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Array:
         """Weights (m,), sum 1."""
 
     @property
-    def choleskys(self) -> np.ndarray:
+    def choleskys(self) -> Array:
         """Each kernel's Cholesky factor L_i, (m, d, d)."""
 
     @property
-    def kernel_sds(self) -> np.ndarray:
+    def kernel_sds(self) -> Array:
         """The sd of each kernel along each coordinate, (m, d)."""
 
     @property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Array:
         """E_q theta, (d,)."""
 
     @property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d), the kernels' part included; that of the particles alone where these are `few`."""
 
     @property
     def kernel_peak(self) -> float:
         """Density of the narrowest kernel at its centre."""
 
-    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+    def log_density(self, points: Array, single: bool = False) -> Array:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
+    def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`."""
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n draws (n, d)."""
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
 
-    def widened(self, smallest: float, unit: np.ndarray) -> Density:
+    def widened(self, smallest: float, unit: Array) -> Density:
         """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
 
 
+AT_PARTICLES = property(attrgetter("particles"), doc="The particles.")
+
+
+class Weighted:
+    """What densities have in common whose parts have weights: by `log_weights`, `centres` and `displaced`."""
+
+    log_weights: Array  # (m,) logsumexp 0
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weights (m,), sum 1."""
+        return np.exp(self.log_weights)
+
+    @cached_property
+    def mean(self) -> Array:
+        """E_q theta, (d,)."""
+        return weighted_sum(self.weights, self.centres)
+
+    def sample(self, rng: Rng, n: int) -> Array:
+        """n draws (n, d): parents by systematic resampling, plus noise of each one's kernel."""
+        parents = systematic(self.weights, n, rng.random())
+        return self.displaced(parents, rng.standard_normal((n, self.centres.shape[1])))
+
+
 @dataclass(frozen=True, eq=False)
-class KernelDensity:
+class KernelDensity(Weighted):
     """q(theta) = sum_i w_i N(theta | theta_i, L L') with L the kernel's Cholesky factor.
 
     Attributes
@@ -115,62 +141,44 @@ class KernelDensity:
     few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernel's
     """
 
-    particles: np.ndarray
-    log_weights: np.ndarray
-    cholesky: np.ndarray
+    particles: Array
+    log_weights: Array
+    cholesky: Array
     few: bool = False
 
-    @property
-    def centres(self) -> np.ndarray:
-        """The particles."""
-        return self.particles
+    centres = AT_PARTICLES
 
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """Weights (m,), sum 1."""
-        return np.exp(self.log_weights)
-
-    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+    def log_density(self, points: Array, single: bool = False) -> Array:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
         return kde_log_density(self.particles, self.log_weights, self.cholesky, points, single)
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
+    def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
         evaluate = kde_on_line if len(grid.axes) == 1 else kde_on_grid
         return evaluate(self.particles, self.log_weights, self.cholesky, *grid.axes)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n draws (n, d): parents by systematic resampling, plus kernel noise."""
-        parents = systematic(self.weights, n, rng.random())
-        return self.displaced(parents, rng.standard_normal((n, self.particles.shape[1])))
-
-    def displaced(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def displaced(self, parents: Array, noise: Array) -> Array:
         """The parents' kernels at standard noise (n, d)."""
         return self.particles[parents] + np.einsum("ij,kj->ik", noise, self.cholesky)  # not BLAS: see weighted_sum
 
-    def in_kernels(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def in_kernels(self, parents: Array, noise: Array) -> Array:
         """The same in coordinates in which the kernel is round."""
         return np.einsum("ij,kj->ik", self.particles[parents], inverse(self.cholesky)) + noise
 
     @property
-    def mean(self) -> np.ndarray:
-        """E_q theta, (d,)."""
-        return weighted_sum(self.weights, self.particles)
-
-    @property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d): that of the weighted particles plus the kernel's."""
         centred = self.particles - self.mean
         own = (centred * self.weights[:, None]).T @ centred
         return own if self.few else own + self.cholesky @ self.cholesky.T
 
     @property
-    def choleskys(self) -> np.ndarray:
+    def choleskys(self) -> Array:
         """The kernel's Cholesky factor for every particle, (m, d, d), one array seen m times."""
         return np.broadcast_to(self.cholesky, (len(self.particles), *self.cholesky.shape))
 
     @property
-    def kernel_sds(self) -> np.ndarray:
+    def kernel_sds(self) -> Array:
         """The sd of the kernel along each coordinate for every particle, (m, d), one array seen m times."""
         return np.broadcast_to(along(self.cholesky), self.particles.shape)
 
@@ -180,11 +188,11 @@ class KernelDensity:
         d = len(self.cholesky)
         return float((2 * np.pi) ** (-d / 2) / np.prod(np.diag(self.cholesky)))
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """The kernel's smallest sd in any direction, coordinates divided by `unit` (d,)."""
         return float(np.linalg.svd(self.cholesky / unit[:, None], compute_uv=False)[-1])
 
-    def widened(self, smallest: float, unit: np.ndarray) -> KernelDensity:
+    def widened(self, smallest: float, unit: Array) -> KernelDensity:
         """Same density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         values, vectors = np.linalg.eigh(_gram(self.cholesky / unit[:, None]))
         wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
@@ -192,7 +200,7 @@ class KernelDensity:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture:
+class GaussianMixture(Weighted):
     """q(theta) = sum_k w_k N(theta | mu_k, L_k L_k'), every component with a covariance of its own.
 
     Attributes
@@ -202,23 +210,15 @@ class GaussianMixture:
     choleskys : array (K, d, d), lower triangular, in the units of theta
     """
 
-    particles: np.ndarray
-    log_weights: np.ndarray
-    choleskys: np.ndarray
+    particles: Array
+    log_weights: Array
+    choleskys: Array
     few: ClassVar[bool] = False
 
-    @property
-    def centres(self) -> np.ndarray:
-        """The means."""
-        return self.particles
-
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """Weights (K,), sum 1."""
-        return np.exp(self.log_weights)
+    centres = AT_PARTICLES
 
     @property
-    def kernel_sds(self) -> np.ndarray:
+    def kernel_sds(self) -> Array:
         """The sd of each component along each coordinate, (K, d)."""
         return along(self.choleskys)
 
@@ -227,17 +227,17 @@ class GaussianMixture:
         means = self.particles[:, None]
         return [KernelDensity(mu, np.zeros(1), L) for mu, L in zip(means, self.choleskys, strict=True)]
 
-    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+    def log_density(self, points: Array, single: bool = False) -> Array:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5."""
         pairs = zip(self.log_weights, self._components, strict=True)
         return mixed(log_weight + component.log_density(points, single) for log_weight, component in pairs)
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
+    def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`; each component is cut at 8.5 sd (below 1e-15 of its peak)."""
         parts = zip(self.weights, self._components, strict=True)
         return sum((w * component.on_grid(grid) for w, component in parts), np.zeros(grid.shape))
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n draws (n, d): components by systematic resampling, plus noise of each one's shape."""
         chosen = systematic(self.weights, n, rng.random())
         noise = rng.standard_normal((n, self.particles.shape[1]))
@@ -247,12 +247,7 @@ class GaussianMixture:
         return draws
 
     @cached_property
-    def mean(self) -> np.ndarray:
-        """E_q theta, (d,)."""
-        return weighted_sum(self.weights, self.particles)
-
-    @cached_property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d): that of the means plus the mean of the components'."""
         centred = self.particles - self.mean
         within = (self.weights[:, None, None] * (self.choleskys @ self.choleskys.transpose(0, 2, 1))).sum(axis=0)
@@ -263,17 +258,17 @@ class GaussianMixture:
         """Density of the narrowest component at its mean."""
         return max(component.kernel_peak for component in self._components)
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """The smallest sd of a component in any direction, coordinates divided by `unit` (d,)."""
         return min(component.narrowest(unit) for component in self._components)
 
-    def widened(self, smallest: float, unit: np.ndarray) -> GaussianMixture:
+    def widened(self, smallest: float, unit: Array) -> GaussianMixture:
         """Same density with components of at least `smallest` sd (coordinates divided by `unit`)."""
         wide = [component.widened(smallest, unit).cholesky for component in self._components]
         return GaussianMixture(self.particles, self.log_weights, np.array(wide))
 
 
-def _gram(factor: np.ndarray) -> np.ndarray:
+def _gram(factor: Array) -> Array:
     return factor @ factor.T
 
 
@@ -281,7 +276,7 @@ def _gram(factor: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class Points(Weighted):
     """sum_i w_i delta(theta_i).
 
     Attributes
@@ -290,26 +285,17 @@ class Points:
     log_weights : array (m,), logsumexp 0
     """
 
-    particles: np.ndarray
-    log_weights: np.ndarray
+    particles: Array
+    log_weights: Array
     few: ClassVar[bool] = False  # states have no shape
+    centres = AT_PARTICLES
 
     @cached_property
-    def weights(self) -> np.ndarray:
-        """Weights (m,), sum 1."""
-        return np.exp(self.log_weights)
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """E theta, (d,)."""
-        return weighted_sum(self.weights, self.particles)
-
-    @cached_property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov theta, (d, d)."""
         centred = self.particles - self.mean
         return np.einsum("m,mi,mj->ij", self.weights, centred, centred)  # not BLAS, whose bits depend on its threads
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n of the points (n, d), by systematic resampling."""
         return self.particles[systematic(self.weights, n, rng.random())]

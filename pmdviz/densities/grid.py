@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmdviz.cached import cached_property
+from pmdviz.kernels.checks import Array
 
 CELLS_PER_SD = 1.0  # a cell is at most the narrowest sd: sums of Gaussians then err by 2 exp(-2 pi^2) = 5e-9
 Sides = dict[int, tuple[int, ...]]  # cells a side, by dimension
@@ -22,7 +23,7 @@ class Grid:
     side: int
 
     @cached_property
-    def axes(self) -> tuple[np.ndarray, ...]:
+    def axes(self) -> tuple[Array, ...]:
         """Cell centres (side,) along each dimension, first coordinate first."""
         steps = (np.arange(self.side) + 0.5) / self.side
         return tuple(low + (high - low) * steps for low, high in self.box)
@@ -33,7 +34,7 @@ class Grid:
         return (self.side,) * len(self.box)
 
     @property
-    def extent(self) -> np.ndarray:
+    def extent(self) -> Array:
         """Lengths of the box's edges (d,)."""
         return np.array([high - low for low, high in self.box])
 
@@ -42,13 +43,13 @@ class Grid:
         """dA, the product of a cell's edges."""
         return float(np.prod(self.extent / self.side))
 
-    def holds(self, points: np.ndarray) -> np.ndarray:
+    def holds(self, points: Array) -> Array:
         """Which of the points (n, d) lie in the box, (n,)."""
         low, high = np.array(self.box).T
         return ((points >= low) & (points <= high)).all(axis=1)
 
     @cached_property
-    def points(self) -> np.ndarray:
+    def points(self) -> Array:
         """Cell centres (side^d, d) in the order of an array of `shape`."""
         mesh = np.meshgrid(*self.axes, indexing="xy")
         return np.stack([axis.ravel() for axis in mesh], axis=1)

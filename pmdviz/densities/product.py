@@ -17,9 +17,19 @@ import numpy as np
 
 from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import own_scale, spread
-from pmdviz.densities.density import Density, GaussianMixture, KernelDensity, mixed, variances, weighted_sum
+from pmdviz.densities.density import (
+    AT_PARTICLES,
+    Density,
+    GaussianMixture,
+    KernelDensity,
+    Weighted,
+    mixed,
+    variances,
+    weighted_sum,
+)
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import WIDEST, ShapedDensity
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
 
@@ -28,7 +38,7 @@ MANY = 100  # coordinates beyond which no matrix of theirs is made for particles
 
 
 @dataclass(frozen=True, eq=False)
-class DiagonalDensity:
+class DiagonalDensity(Weighted):
     """q(theta) = sum_i w_i N(theta | centre_i, diag(sds_i^2)); all but `cov` and `choleskys` costs O(m d).
 
     Attributes
@@ -40,25 +50,20 @@ class DiagonalDensity:
     few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernels'
     """
 
-    particles: np.ndarray
-    log_weights: np.ndarray
-    centres: np.ndarray
-    sds: np.ndarray
+    particles: Array
+    log_weights: Array
+    centres: Array
+    sds: Array
     few: bool = False
 
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """Weights (m,), sum 1."""
-        return np.exp(self.log_weights)
-
     @property
-    def choleskys(self) -> np.ndarray:
+    def choleskys(self) -> Array:
         """The kernel's Cholesky factor for every particle, (m, d, d), one array seen m times."""
         d = self.centres.shape[1]
         return np.broadcast_to(self.sds[..., None] * np.eye(d), (len(self.weights), d, d))
 
     @property
-    def kernel_sds(self) -> np.ndarray:
+    def kernel_sds(self) -> Array:
         """The sd of every kernel along each coordinate, (m, d)."""
         return np.broadcast_to(self.sds, self.centres.shape)
 
@@ -69,33 +74,28 @@ class DiagonalDensity:
             return GaussianMixture(points, self.log_weights, self.sds[:, coordinates, None] * np.eye(len(coordinates)))
         return KernelDensity(points, self.log_weights, np.diag(self.sds[coordinates]))
 
-    def displaced(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def displaced(self, parents: Array, noise: Array) -> Array:
         """The parents' kernels at standard noise (n, d)."""
         return self.centres[parents] + self.kernel_sds[parents] * noise
 
-    def in_kernels(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def in_kernels(self, parents: Array, noise: Array) -> Array:
         """The same in coordinates in which the kernels, all of one shape, are round."""
         return self.displaced(parents, noise) / self.sds
 
     @property
-    def mean(self) -> np.ndarray:
-        """E_q theta, (d,)."""
-        return weighted_sum(self.weights, self.centres)
-
-    @property
-    def _within(self) -> np.ndarray:
+    def _within(self) -> Array:
         """The kernels' part of the variances, (d,)."""
         return self.sds**2 if self.sds.ndim == 1 else weighted_sum(self.weights, self.sds**2)
 
     @property
-    def variances(self) -> np.ndarray:
+    def variances(self) -> Array:
         """Var_q of every coordinate, (d,)."""
         if self.few:
             return spread(self.particles, self.weights) ** 2
         return weighted_sum(self.weights, (self.centres - self.mean) ** 2) + self._within
 
     @cached_property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d): that of the weighted centres plus the kernel's."""
         centred = (self.particles if self.few else self.centres) - self.mean
         between = np.einsum("mi,mj->ij", self.weights[:, None] * centred, centred)
@@ -107,7 +107,7 @@ class DiagonalDensity:
         volume = np.log(self.sds).sum(axis=-1).min()
         return float(np.exp(min(-0.5 * self.centres.shape[1] * np.log(2 * np.pi) - volume, 700.0)))
 
-    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+    def log_density(self, points: Array, single: bool = False) -> Array:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
         if self.sds.ndim == 1 and len(self.sds) <= MANY:
             scaled = self.centres / self.sds, self.log_weights, np.eye(len(self.sds)), points / self.sds
@@ -116,27 +116,20 @@ class DiagonalDensity:
         kernels = zip(heights, self.centres, self.kernel_sds, strict=True)
         return mixed(height - 0.5 * (((points - x) / sds) ** 2).sum(axis=1) for height, x, sds in kernels)
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
+    def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`, in one or two dimensions."""
         return self.marginal(list(range(self.centres.shape[1]))).on_grid(grid)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n draws (n, d): parents by systematic resampling, plus noise along every coordinate."""
-        parents = systematic(self.weights, n, rng.random())
-        return self.displaced(parents, rng.standard_normal((n, self.centres.shape[1])))
-
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """The kernel's smallest sd along any coordinate, these divided by `unit` (d,)."""
         return float((self.sds / unit).min())
 
-    def widened(self, smallest: float, unit: np.ndarray) -> DiagonalDensity:
+    def widened(self, smallest: float, unit: Array) -> DiagonalDensity:
         """Same density with a kernel of at least `smallest` sd along every coordinate, these divided by `unit`."""
         return replace(self, sds=np.maximum(self.sds, smallest * np.asarray(unit)))
 
 
-def diagonal_density(
-    particles: np.ndarray, log_weights: np.ndarray, width: float, scale: np.ndarray
-) -> DiagonalDensity:
+def diagonal_density(particles: Array, log_weights: Array, width: float, scale: Array) -> DiagonalDensity:
     """The density whose kernels are `width` m^(-1/5) times as wide as each coordinate's spread, and keep its variance.
 
     Particles (m, d) are drawn towards their mean by sqrt(1 - h^2), as those of a shaped kernel; `scale` (d,) are the
@@ -150,7 +143,7 @@ def diagonal_density(
     return DiagonalDensity(particles, log_weights, centres, np.maximum(h * sds, THIN * scale))
 
 
-def few_density(particles: np.ndarray, log_weights: np.ndarray, h: float, scale: np.ndarray) -> DiagonalDensity:
+def few_density(particles: Array, log_weights: Array, h: float, scale: Array) -> DiagonalDensity:
     """The density of particles (m, d) too few for a covariance: kernels as wide along each coordinate as they spread.
 
     Along a coordinate without spread the prior's sd `scale` (d,) is used. With h < 1 the particles are drawn towards
@@ -193,27 +186,27 @@ class ProductDensity:
         return sum(map(len, self.blocks))
 
     @cached_property
-    def particles(self) -> np.ndarray:
+    def particles(self) -> Array:
         """The particles of all blocks side by side, (m, d)."""
         return self._joined([part.particles for part in self.parts])
 
     @cached_property
-    def centres(self) -> np.ndarray:
+    def centres(self) -> Array:
         """The kernels' centres side by side, (m, d)."""
         return self._joined([part.centres for part in self.parts])
 
     @property
-    def log_weights(self) -> np.ndarray:
+    def log_weights(self) -> Array:
         """Equal, (m,)."""
         return self.parts[0].log_weights
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Array:
         """Equal, (m,)."""
         return self.parts[0].weights
 
     @cached_property
-    def choleskys(self) -> np.ndarray:
+    def choleskys(self) -> Array:
         """The factor of the kernel of every pairing, (m, d, d); one array seen m times where each block has one.
 
         Of many coordinates it is large, and nothing but the plane's pictures asks for it.
@@ -225,17 +218,17 @@ class ProductDensity:
         return np.broadcast_to(factors, (len(self.weights), self.dim, self.dim))
 
     @cached_property
-    def kernel_sds(self) -> np.ndarray:
+    def kernel_sds(self) -> Array:
         """The sd of the kernel of every pairing along each coordinate, (m, d)."""
         return self._joined([part.kernel_sds for part in self.parts])
 
     @cached_property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Array:
         """E_q theta, (d,)."""
         return self._joined([part.mean[None] for part in self.parts])[0]
 
     @cached_property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d): nothing but zeros between the blocks."""
         found = np.zeros((self.dim, self.dim))
         for columns, part in zip(self.blocks, self.parts, strict=True):
@@ -243,7 +236,7 @@ class ProductDensity:
         return found
 
     @property
-    def variances(self) -> np.ndarray:
+    def variances(self) -> Array:
         """Var_q of every coordinate, (d,)."""
         return self._joined([variances(part)[None] for part in self.parts])[0]
 
@@ -252,14 +245,14 @@ class ProductDensity:
         """Density of the narrowest kernel of a pairing at its centre."""
         return float(np.prod([part.kernel_peak for part in self.parts]))
 
-    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+    def log_density(self, points: Array, single: bool = False) -> Array:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5 a block, in half the time."""
         total = np.zeros(len(points))
         for columns, part in zip(self.blocks, self.parts, strict=True):
             total += part.log_density(np.ascontiguousarray(points[:, columns]), single)
         return total
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
+    def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`, in one or two dimensions."""
         if len(self.parts) == 1:
             return self.parts[0].on_grid(grid)
@@ -268,16 +261,16 @@ class ProductDensity:
             lines[k] = part.on_grid(Grid((grid.box[k],), grid.side))
         return lines[1][:, None] * lines[0]
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n draws (n, d): of every block on its own, in an order of its own."""
         return self._joined([rng.permutation(part.sample(rng, n)) for part in self.parts])
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
         pairs = zip(self.blocks, self.parts, strict=True)
         return min(part.narrowest(unit[list(columns)]) for columns, part in pairs)
 
-    def widened(self, smallest: float, unit: np.ndarray) -> ProductDensity:
+    def widened(self, smallest: float, unit: Array) -> ProductDensity:
         """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         pairs = zip(self.blocks, self.parts, strict=True)
         return ProductDensity(
@@ -293,7 +286,7 @@ class ProductDensity:
                 found.append((places, part, [columns.index(coordinates[place]) for place in places]))
         return found
 
-    def _joined(self, each: Sequence[np.ndarray]) -> np.ndarray:
+    def _joined(self, each: Sequence[Array]) -> Array:
         """Columns of the blocks (n, k_b), put where they belong, (n, d)."""
         found = np.empty((len(each[0]), self.dim))
         for columns, values in zip(self.blocks, each, strict=True):
@@ -307,7 +300,7 @@ SMALLEST = 1e-300  # a drawn probability that would vanish
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMixture:
+class DirichletMixture(Weighted):
     """q(Φ) = sum_i w_i prod_k Dir(φ_k | natural_i[:, k]); a point is Φ (K, W) in one row.
 
     Attributes
@@ -316,31 +309,23 @@ class DirichletMixture:
     log_weights : array (m,), logsumexp 0
     """
 
-    natural: np.ndarray
-    log_weights: np.ndarray
+    natural: Array
+    log_weights: Array
     few: ClassVar[bool] = False
 
     @cached_property
-    def weights(self) -> np.ndarray:
-        """Weights (m,), sum 1."""
-        return np.exp(self.log_weights)
-
-    @cached_property
-    def topics(self) -> np.ndarray:
+    def topics(self) -> Array:
         """Mean topics of each component, (m, W, K)."""
         return self.natural / self.natural.sum(axis=1, keepdims=True)
 
     @cached_property
-    def particles(self) -> np.ndarray:
+    def particles(self) -> Array:
         """The same as points (m, K W)."""
         return np.ascontiguousarray(self.topics.transpose(0, 2, 1)).reshape(len(self.natural), -1)
 
-    @property
-    def mean(self) -> np.ndarray:
-        """E Φ, (K W,)."""
-        return weighted_sum(self.weights, self.particles)
+    centres = AT_PARTICLES
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log q at points (n, K W) -> (n,), per unit of each topic's first W - 1 entries, in nats."""
         m, words, topics = self.natural.shape
         logs = np.log(np.maximum(points, SMALLEST)).reshape(len(points), topics, words)
@@ -349,13 +334,13 @@ class DirichletMixture:
         constants = (log_gamma(self.natural.sum(axis=1)) - log_gamma(self.natural).sum(axis=1)).sum(axis=1)
         return np.logaddexp.reduce(terms + constants + self.log_weights, axis=1)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n draws (n, K W): components by systematic resampling, and topics of each one's Dirichlet densities."""
         chosen = systematic(self.weights, n, rng.random())
         return dirichlet(rng, self.natural.transpose(0, 2, 1)[chosen]).reshape(n, -1)
 
 
-def dirichlet(rng: np.random.Generator, parameters: np.ndarray) -> np.ndarray:
+def dirichlet(rng: Rng, parameters: Array) -> Array:
     """One draw for every vector of parameters (..., W), none of its entries below 1e-300.
 
     By logs: x = Γ(a + 1) U^(1/a) is Γ(a), and vanishes in floating point where a is small.
@@ -368,7 +353,7 @@ def dirichlet(rng: np.random.Generator, parameters: np.ndarray) -> np.ndarray:
 # Marginal densities of an approximation: some coordinates of a mixture of Gaussians are one again.
 
 
-def marginal_on_grid(density: Density, coordinates: Sequence[int], grid: Grid) -> np.ndarray:
+def marginal_on_grid(density: Density, coordinates: Sequence[int], grid: Grid) -> Array:
     """q of one or two coordinates at the cell centres of a grid of theirs, shape `grid.shape`.
 
     The kernel N(theta_i, L L') has the marginal N(theta_i[c], (L L')[c, c]); two coordinates of different blocks of a

@@ -17,8 +17,9 @@ import numpy as np
 
 from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import own_scale
-from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
+from pmdviz.densities.density import KernelDensity, Weighted, along, mixed, weighted_sum
 from pmdviz.densities.grid import Grid
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.kde import SCALE, Kernels, kernels_of, leave_one_out, only, whiten
@@ -40,7 +41,7 @@ RIDGE = 1e-9  # of a particle's variance
 class Shape(NamedTuple):
     """Which cluster each particle belongs to, h, and whether the clusters share one covariance."""
 
-    labels: np.ndarray  # (m,) int64, from 0 on without gaps
+    labels: Array  # (m,) int64, from 0 on without gaps
     width: float  # h in (0, 1)
     shared: bool = False
 
@@ -48,8 +49,8 @@ class Shape(NamedTuple):
 class Judged(NamedTuple):
     """Particles that are left out one after the other, a systematic choice by weight, and how often each counts."""
 
-    at: np.ndarray
-    counts: np.ndarray
+    at: Array
+    counts: Array
 
 
 class Whitened(NamedTuple):
@@ -63,12 +64,12 @@ class Candidate(NamedTuple):
     """A shape that was tried."""
 
     value: float  # leave-one-out log density less the price, nats a point
-    labels: np.ndarray
+    labels: Array
     place: int  # of h in WIDTHS
     shared: bool
 
 
-def chosen_shape(particles: np.ndarray, weights: np.ndarray, each: int = 1) -> Shape:
+def chosen_shape(particles: Array, weights: Array, each: int = 1) -> Shape:
     """K clusters and h for particles (m, d) with weights (m,) of sum 1; one and the widest where they are too few.
 
     `each`: of how many candidates every particle was chosen, so that they are spread more evenly. Leaving one out then
@@ -85,7 +86,7 @@ def chosen_shape(particles: np.ndarray, weights: np.ndarray, each: int = 1) -> S
     return Shape(best.labels, WIDTHS[best.place] * usual, best.shared)
 
 
-def _best(z: np.ndarray, weights: np.ndarray, learned: np.ndarray, ess: float) -> Candidate:
+def _best(z: Array, weights: Array, learned: Array, ess: float) -> Candidate:
     """One cluster after another is added, until that is no better."""
     best = Candidate(-np.inf, np.zeros(len(z), np.int64), START, False)
     seeds, judged = np.unique(systematic(learned, SEEDS, 0.5)), judges(learned)
@@ -118,21 +119,19 @@ def _kinds(k: int, d: int, ess: float) -> list[bool]:
     return [kind for kind in allowed if allowed[kind]]
 
 
-def representatives(weights: np.ndarray, most: int) -> np.ndarray:
+def representatives(weights: Array, most: int) -> Array:
     """The weights; where they are more than `most`, those of a systematic choice, 0 for all others."""
     if len(weights) <= most:
         return weights
     return np.bincount(systematic(weights, most, 0.5), minlength=len(weights)) / most
 
 
-def judges(weights: np.ndarray) -> Judged:
+def judges(weights: Array) -> Judged:
     """The particles that judge: a heavy one counts as often as it is chosen."""
     return Judged(*np.unique(systematic(weights, JUDGED, 0.5), return_counts=True))
 
 
-def whitened(
-    z: np.ndarray, weights: np.ndarray, labels: np.ndarray, at: np.ndarray, shared: bool = False
-) -> list[Whitened] | None:
+def whitened(z: Array, weights: Array, labels: Array, at: Array, shared: bool = False) -> list[Whitened] | None:
     """The clusters of z (m, d), and those judged; None where one has too few effective particles for its own shape.
 
     A `shared` covariance is the weighted mean of the clusters' own, as in linear discriminant analysis.
@@ -149,9 +148,7 @@ def whitened(
     ]
 
 
-def _whitened(
-    z: np.ndarray, inside: np.ndarray, weights: np.ndarray, mean: np.ndarray, covariance: np.ndarray, at: np.ndarray
-) -> Whitened:
+def _whitened(z: Array, inside: Array, weights: Array, mean: Array, covariance: Array, at: Array) -> Whitened:
     factor = cholesky(covariance + RIDGE * np.eye(len(mean)))
     place = np.full(len(z), -1)
     place[inside] = np.arange(len(inside))
@@ -159,7 +156,7 @@ def _whitened(
     return Whitened(kernels_of(points, np.log(weights), judged, place[at]), -np.log(np.diag(factor)).sum())
 
 
-def best_width(parts: list[Whitened], counts: np.ndarray, place: int) -> tuple[float, int]:
+def best_width(parts: list[Whitened], counts: Array, place: int) -> tuple[float, int]:
     """The largest mean leave-one-out log density, and the place in WIDTHS that has it, by steps uphill."""
     shares = counts / counts.sum()
 
@@ -174,7 +171,7 @@ def best_width(parts: list[Whitened], counts: np.ndarray, place: int) -> tuple[f
     return value(place), place
 
 
-def left_out(parts: list[Whitened], h: float) -> np.ndarray:
+def left_out(parts: list[Whitened], h: float) -> Array:
     """log q at each judged particle without its own kernel, (n,)."""
     total = _sum(parts, lambda part: leave_one_out(part.kernels, h))
     faint = np.flatnonzero(total == -np.inf)
@@ -184,7 +181,7 @@ def left_out(parts: list[Whitened], h: float) -> np.ndarray:
     return total
 
 
-def _sum(parts: list[Whitened], log_density: Callable[[Whitened], np.ndarray]) -> np.ndarray:
+def _sum(parts: list[Whitened], log_density: Callable[[Whitened], Array]) -> Array:
     total = log_density(parts[0]) + parts[0].log_scale
     for part in parts[1:]:
         total = np.logaddexp(total, log_density(part) + part.log_scale)
@@ -196,7 +193,7 @@ THIN, FLAT = 1e-9, 1e-4  # smallest sd of a cluster, in prior sd; of one without
 
 
 @dataclass(frozen=True, eq=False)
-class ShapedDensity:
+class ShapedDensity(Weighted):
     """q(theta) = sum_i w_i N(theta | centre_i, L_c L_c') with the kernel L_c of the particle's cluster c.
 
     Attributes
@@ -209,17 +206,12 @@ class ShapedDensity:
     few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernels'
     """
 
-    particles: np.ndarray
-    log_weights: np.ndarray
-    labels: np.ndarray
-    centres: np.ndarray
-    factors: np.ndarray
+    particles: Array
+    log_weights: Array
+    labels: Array
+    centres: Array
+    factors: Array
     few: bool = False
-
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """Weights (m,), sum 1."""
-        return np.exp(self.log_weights)
 
     @cached_property
     def parts(self) -> list[KernelDensity]:
@@ -228,11 +220,11 @@ class ShapedDensity:
         pairs = zip(alive, self.factors, strict=True)
         return [KernelDensity(self.centres[s], self.log_weights[s], L) for s, L in pairs if s.any()]
 
-    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+    def log_density(self, points: Array, single: bool = False) -> Array:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
         return mixed(part.log_density(points, single) for part in self.parts)
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
+    def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
         first, *others = self.parts
         total = first.on_grid(grid)
@@ -240,34 +232,24 @@ class ShapedDensity:
             total += part.on_grid(grid)
         return total
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n draws (n, d): parents by systematic resampling, plus noise of their cluster's shape."""
-        parents = systematic(self.weights, n, rng.random())
-        return self.displaced(parents, rng.standard_normal((n, self.particles.shape[1])))
-
-    def displaced(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def displaced(self, parents: Array, noise: Array) -> Array:
         """The parents' kernels at standard noise (n, d)."""
         points, of = self.centres[parents], self.labels[parents]
         for c, factor in enumerate(self.factors):
             points[of == c] += np.einsum("ij,kj->ik", noise[of == c], factor)  # not BLAS: see weighted_sum
         return points
 
-    def in_kernels(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def in_kernels(self, parents: Array, noise: Array) -> Array:
         """The same in coordinates in which the kernels are round on average."""
         within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
         return np.einsum("ij,kj->ik", self.displaced(parents, noise), inverse(cholesky(within)))
 
     @property
-    def _shares(self) -> np.ndarray:
+    def _shares(self) -> Array:
         return np.bincount(self.labels, self.weights, len(self.factors))
 
     @property
-    def mean(self) -> np.ndarray:
-        """E_q theta, (d,): that of the weighted particles."""
-        return weighted_sum(self.weights, self.centres)
-
-    @property
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d): that of the weighted particles."""
         if self.few:
             return moments(self.particles, self.weights)[1]
@@ -275,12 +257,12 @@ class ShapedDensity:
         return moments(self.centres, self.weights)[1] + within
 
     @property
-    def choleskys(self) -> np.ndarray:
+    def choleskys(self) -> Array:
         """The kernel's Cholesky factor for every particle, (m, d, d)."""
         return self.factors[self.labels]
 
     @property
-    def kernel_sds(self) -> np.ndarray:
+    def kernel_sds(self) -> Array:
         """The sd of the kernel along each coordinate for every particle, (m, d)."""
         return along(self.factors)[self.labels]
 
@@ -289,26 +271,26 @@ class ShapedDensity:
         """Density of the narrowest kernel at its centre."""
         return max(part.kernel_peak for part in self.parts)
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
         return min(part.narrowest(unit) for part in self.parts)
 
-    def widened(self, smallest: float, unit: np.ndarray) -> ShapedDensity:
+    def widened(self, smallest: float, unit: Array) -> ShapedDensity:
         """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         kernels = (KernelDensity(self.centres, self.log_weights, factor) for factor in self.factors)
         wide = np.array([kernel.widened(smallest, unit).cholesky for kernel in kernels])
         return replace(self, factors=wide)
 
 
-def shaped_density(
-    particles: np.ndarray, log_weights: np.ndarray, shape: Shape, factor: float, scale: np.ndarray
-) -> ShapedDensity:
-    """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen, at most WIDEST.
+def shaped_density(particles: Array, log_weights: Array, shape: Shape, factor: float, scale: Array) -> ShapedDensity:
+    """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen.
 
+    Up to WIDEST the particles move towards the cluster's mean, so that q has their covariance. By as much as a factor
+    above 1 asks for more, kernels are wider than the cluster: q is too smooth.
     Fewer than d + 2 particles have no covariance: their kernels are as wide along each coordinate as the particles are
     spread. Along a coordinate without spread, as that of a lone particle, `scale` (d,) is used, the prior's sd.
     """
-    h = min(shape.width * factor, WIDEST)
+    h, beyond = min(shape.width * factor, WIDEST), max(1.0, min(factor, shape.width * factor / WIDEST))
     weights, centres = np.exp(log_weights), particles.copy()
     insides = [shape.labels == c for c in range(shape.labels.max() + 1)]
     few = len(particles) < particles.shape[1] + 2
@@ -319,10 +301,10 @@ def shaped_density(
     if shape.shared:
         shares = np.bincount(shape.labels, weights)
         covariances[:] = np.einsum("k,kij->ij", shares, covariances)
-    return ShapedDensity(particles, log_weights, shape.labels, centres, h * _factors(covariances), few)
+    return ShapedDensity(particles, log_weights, shape.labels, centres, beyond * h * _factors(covariances), few)
 
 
-def _factors(covariances: np.ndarray) -> np.ndarray:
+def _factors(covariances: Array) -> Array:
     """Cholesky factors (k, d, d); copies of few particles span no space, and get a share of their spread."""
     try:
         return cholesky(covariances)
@@ -330,7 +312,7 @@ def _factors(covariances: np.ndarray) -> np.ndarray:
         return cholesky(covariances + FLAT**2 * covariances * np.eye(covariances.shape[-1]))
 
 
-def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray, few: bool) -> tuple[np.ndarray, np.ndarray]:
+def _cluster(particles: Array, weights: Array, scale: Array, few: bool) -> tuple[Array, Array]:
     """Mean (d,) and covariance (d, d), which is made solid where there are too few effective particles for one."""
     m, d = particles.shape
     share = weights.sum()

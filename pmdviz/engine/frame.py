@@ -6,7 +6,7 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import largest_trusted
 from pmdviz.densities.density import Density, Points, variances
-from pmdviz.engine.history import Ancestry
+from pmdviz.engine.history import Ancestry, Row
+from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
@@ -31,14 +32,21 @@ OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has
 
 
-class Measured(dict[str, Any]):
+class Drawn(TypedDict):
+    """Options of `perfect_draws.floor`."""
+
+    rule: str
+    each: int
+
+
+class Measured(dict[str, float | None]):
     """Metrics by name; one that applies but is not measured at every frame is computed when it is asked for."""
 
-    def __init__(self, values: dict[str, Any], frame: Frame) -> None:
+    def __init__(self, values: dict[str, float | None], frame: Frame) -> None:
         super().__init__(values)
         self._frame = frame
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: float | None = None) -> float | None:  # type: ignore[override]
         """As `metrics[name]`; the default for a name that is no metric."""
         return self[name] if name in self or name in METRICS else default
 
@@ -94,7 +102,7 @@ class Frame:
     target: Target
     method: Method
     budget_unit: str = "data"
-    batch_rows: np.ndarray | slice | None = None
+    batch_rows: Array | slice | None = None
     ancestry: Ancestry | None = None
     measured: Frame | None = None
 
@@ -174,12 +182,12 @@ class Frame:
         return f"fewer than {self.target.dim + 2:,} distinct points: no density, so TV and KL are not known"
 
     @property
-    def particles(self) -> np.ndarray:
+    def particles(self) -> Array:
         """Particles (m, d), read-only; of a chain its draws, also where the Gaussian fit to them is the better q."""
         return _read_only(self._weighted.particles)
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Array:
         """Weights (m,), sum 1, read-only."""
         return _read_only(self._weighted.weights)
 
@@ -248,13 +256,13 @@ class Frame:
         return self.target.reference()
 
     @cached_property
-    def draws(self) -> np.ndarray:
+    def draws(self) -> Array:
         """1,000 draws (n, d) of q, or of particles too `few` for one, from their own stream: for metrics of draws."""
         q = self.density
         return (Points(q.particles, q.log_weights) if q.few else q).sample(stream("draws of q"), NUM_DRAWS)
 
     @property
-    def chains(self) -> np.ndarray:
+    def chains(self) -> Array:
         """Of a chain method the judged draws of each chain, (C, n, d)."""
         return self.method.chains(self.state, self.knobs)
 
@@ -275,7 +283,7 @@ class Frame:
         """The metrics that a row of the history has."""
         return [*traced_names(self.target, self.method)]
 
-    def stepped(self, row: Mapping[str, Any] | None = None) -> float:
+    def stepped(self, row: Row | None = None) -> float:
         """About how many nanoseconds the steps have taken, by what they evaluated, up to here or a row before."""
         at = vars(self) if row is None else row
         pairs = at["density_evaluations"] + 3 * at["gradient_evaluations"]
@@ -305,7 +313,7 @@ class Frame:
         return len(self.particles) if self.method.family == "particles" else None
 
     @property
-    def drawn_as(self) -> dict[str, Any]:
+    def drawn_as(self) -> Drawn:
         """How the independent draws beside this frame are drawn and judged: options of `perfect_draws.floor`."""
         rule = "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
         return {"rule": rule, "each": getattr(self.state, "each", 1)}
@@ -379,7 +387,7 @@ class Frame:
         rows = self.batch_rows, self.ancestry and self.ancestry.rows
         return OVERHEAD + _size_of(self.state) + sum(getattr(each, "nbytes", 0) for each in rows)
 
-    def row(self, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
+    def row(self, left_out: frozenset[str] = frozenset()) -> Row:
         """The frame's row in the history, without the metrics `left_out`."""
         return {
             "iteration": self.iteration,
@@ -403,7 +411,7 @@ def _size_of(state: tuple) -> int:
     return sum(parts)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def _read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array
 from pmdviz.methods import StepInfo
 
 # Ancestry: which particles of iteration 0 those of now descend from, resampling after resampling.
@@ -20,15 +21,15 @@ class Ancestry(NamedTuple):
     Doucet, Jasra 2006, call it path degeneracy).
     """
 
-    first: np.ndarray  # (m, d) at iteration 0
-    rows: np.ndarray  # (n,) int32
+    first: Array  # (m, d) at iteration 0
+    rows: Array  # (n,) int32
 
     @classmethod
-    def of(cls, particles: np.ndarray) -> Self:
+    def of(cls, particles: Array) -> Self:
         """That of iteration 0: each (m, d) is its own ancestor."""
         return cls(particles, np.arange(len(particles), dtype=np.int32))
 
-    def number_alive(self, log_weights: np.ndarray) -> int:
+    def number_alive(self, log_weights: Array) -> int:
         """How many of the first have descendants whose log-weight (n,) is finite."""
         return int(np.count_nonzero(np.bincount(self.rows[log_weights > -np.inf], minlength=1)))
 
@@ -92,6 +93,9 @@ def _is_left(block: int, stride: int) -> bool:
     return True
 
 
+Row = dict[str, Any]  # of a measured frame: the name of a column -> its number, None where it is unavailable
+
+
 class History:
     """Rows by iteration, in rising order; past MAX_ROWS `stride` doubles and every second row is dropped.
 
@@ -104,8 +108,8 @@ class History:
     """
 
     def __init__(self, metrics_every: int | None = None) -> None:
-        self._rows: list[dict[str, Any]] = []
-        self._built: dict[str, np.ndarray] = {}  # columns of the first rows, of those that were there when last asked
+        self._rows: list[Row] = []
+        self._built: dict[str, Array] = {}  # columns of the first rows, of those that were there when last asked
         self._metrics_every = metrics_every
         self.stride = 1
 
@@ -118,7 +122,7 @@ class History:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def put(self, row: dict[str, Any]) -> None:
+    def put(self, row: Row) -> None:
         """Add a row; it takes the place of one of the same iteration."""
         self.cut(row["iteration"] - 1)
         if self._rows and self.stride > 1 and not self._stays(self._rows[-1]):
@@ -128,10 +132,10 @@ class History:
             self.stride *= 2
             self._rows, self._built = [*filter(self._stays, self._rows[:-1]), row], {}
 
-    def _stays(self, row: dict[str, Any]) -> bool:
+    def _stays(self, row: Row) -> bool:
         return is_due(row["iteration"], self._metrics_every, self.stride)
 
-    def before(self, iteration: int) -> dict[str, Any] | None:
+    def before(self, iteration: int) -> Row | None:
         """The last row before this iteration."""
         return next((row for row in reversed(self._rows) if row["iteration"] < iteration), None)
 
@@ -148,18 +152,18 @@ class History:
     def _num_built(self) -> int:
         return len(self._built["iteration"]) if self._built else 0
 
-    def ending_with(self, row: dict[str, Any]) -> History:
+    def ending_with(self, row: Row) -> History:
         """A history like this one with `row` as its last row."""
         other = self.copy()
         other.put(row)
         return other
 
     @property
-    def columns(self) -> dict[str, np.ndarray]:
+    def columns(self) -> dict[str, Array]:
         """Name -> array, all of equal length, for the caller to keep."""
         return {name: values.copy() for name, values in self.kept_columns().items()}
 
-    def kept_columns(self) -> dict[str, np.ndarray]:
+    def kept_columns(self) -> dict[str, Array]:
         """The same to be read only: from one call to the next the new rows alone are added."""
         fresh = self._rows[self._num_built() :]
         if fresh:
@@ -171,5 +175,5 @@ class History:
         return self._built
 
 
-def _column(values: list[Any]) -> np.ndarray:
+def _column(values: list[float | None]) -> Array:
     return np.array([np.nan if v is None else v for v in values])

@@ -30,9 +30,10 @@ from pmdviz.engine.recipe_parts import (
     suited,
 )
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.files import Json
 from pmdviz.kernels.compiling import knob_groups
 from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, Raw, Value
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget
@@ -84,13 +85,13 @@ class Recipe(Portable):
         target: str | Target = USUAL_TARGET,
         method: str = USUAL_METHOD,
         *,
-        target_options: Mapping[str, Any] | None = None,
+        target_options: Mapping[str, Raw] | None = None,
         seed: int = 0,
         budget: int | None | EllipsisType = ...,
         budget_unit: str | EllipsisType = ...,
-        changes: Iterable[tuple[int, Mapping[str, Any]]] = (),
+        changes: Iterable[tuple[int, Mapping[str, Raw]]] = (),
         made_with: Mapping[str, str] | None = None,
-        **knobs: Any,
+        **knobs: Raw,
     ) -> None:
         made, way = get_target(target, mapping("target_options", target_options or {})), find_method(method)
         start = way.Knobs.checked(knobs)
@@ -113,17 +114,17 @@ class Recipe(Portable):
         self.__dict__.update(values)
 
     @property
-    def target_options(self) -> dict[str, Any]:
+    def target_options(self) -> dict[str, Value]:
         """The options of the target as plain values."""
         return self._options.as_dict()
 
     @property
-    def knobs(self) -> dict[str, Any]:
+    def knobs(self) -> dict[str, Value]:
         """The knobs at iteration 0 as plain values."""
         return self._start.as_dict()
 
     @property
-    def given_knobs(self) -> dict[str, Any]:
+    def given_knobs(self) -> dict[str, Value]:
         """Those of them that differ from what they would be if nothing were said."""
         return given_knobs(self.method, self._start, self.make_target())
 
@@ -139,7 +140,7 @@ class Recipe(Portable):
         """
         if values.get("target", self.target) != self.target:
             values = {"target_options": {}, "budget_unit": ..., **values}
-        parts = {
+        parts: dict[str, Any] = {
             "target": self.custom or self.target,
             "target_options": {} if self.custom else self.target_options,
             "method": self.method,
@@ -154,9 +155,9 @@ class Recipe(Portable):
             if name not in (*parts, "made_with"):
                 raise unknown("part of a recipe", name, [*parts, "made_with", "knobs"])
         knobs = {**(self.knobs if same_method else {}), **given}
-        return Recipe(**{**parts, **values}, **knobs)
+        return Recipe(**{**parts, **values, **knobs})
 
-    def with_change(self, iteration: int, knobs: Any) -> Recipe:
+    def with_change(self, iteration: int, knobs: Knobs) -> Recipe:
         """The recipe in which the knobs become `knobs` after `iteration`, without the changes after that.
 
         Raises InputError where the log is full.
@@ -167,7 +168,7 @@ class Recipe(Portable):
             raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
         return self._unchecked_copy(changes=(*earlier, (iteration, changed)) if changed else earlier)
 
-    def restarted(self, knobs: Any, seed: int | None = None) -> Recipe:
+    def restarted(self, knobs: Knobs, seed: int | None = None) -> Recipe:
         """The recipe that starts with `knobs` and has no changes, made here and now; with its own seed, or another.
 
         The knobs must have been checked, as those in force were.
@@ -212,22 +213,22 @@ class Recipe(Portable):
         """The default budget of a recipe like this: the need of the method on the target."""
         return _usual_budget(self.make_method(), self.make_target(), self.start_knobs(), self.budget_unit)
 
-    def start_knobs(self) -> Any:
+    def start_knobs(self) -> Knobs:
         """The knobs at iteration 0."""
         return self._start
 
-    def knobs_at(self, iteration: int) -> Any:
+    def knobs_at(self, iteration: int) -> Knobs:
         """The knobs in force after the changes made at `iteration` and before."""
         return type(self._start)(**self.values_at(iteration))
 
-    def values_at(self, iteration: int) -> dict[str, Any]:
+    def values_at(self, iteration: int) -> dict[str, Value]:
         """Their plain values, which cost a tenth."""
         values = self.knobs
         for _, change in self.changes[: bisect_right(self.changes, iteration, key=_iteration)]:
             values.update(change)
         return values
 
-    def knobs_in_turn(self) -> Iterator[Any]:
+    def knobs_in_turn(self) -> Iterator[Knobs]:
         """The knobs at iteration 0, and those after each change."""
         now = self.start_knobs()
         yield now
@@ -235,7 +236,7 @@ class Recipe(Portable):
             now = now.changed(change)
             yield now
 
-    def change_at(self, iteration: int) -> dict[str, Any]:
+    def change_at(self, iteration: int) -> Mapping[str, Value]:
         """The knobs that are changed at `iteration`, and their values; often none."""
         k = bisect_left(self.changes, iteration, key=_iteration)
         return self.changes[k][1] if k < len(self.changes) and self.changes[k][0] == iteration else {}
@@ -245,9 +246,9 @@ class Recipe(Portable):
         k = bisect_right(self.changes, iteration, key=_iteration)
         return self.changes[k][0] if k < len(self.changes) else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The recipe as plain values, in the canonical order."""
-        plain = {
+        return {
             "pmdviz_recipe": FORMAT,
             "target": self.target if self.custom is None else {"custom": self.custom.fingerprint},
             "target_options": self.target_options,
@@ -260,24 +261,25 @@ class Recipe(Portable):
             **({"data": packed(self.tables)} if self.tables else {}),
             "made_with": self.made_with,
         }
-        return plain
 
     @classmethod
-    def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Recipe:
+    def from_dict(cls, plain: Json, targets: Mapping[str, Target] | None = None) -> Recipe:
         """The recipe of plain values as `to_dict` gives them; parts that are left out take the defaults.
 
         The result of a run, as `pmdviz run --json` writes it, is taken for the recipe in it.
         """
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
-        checked_parts(plain, "recipe", KEYS, "recipe key")
-        rest = {k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain}
-        knobs = _named_knobs(plain.get("method", USUAL_METHOD), plain.get("knobs", {}))
+        plain = checked_parts(plain, "recipe", KEYS, "recipe key")
+        rest: dict[str, Any] = {
+            k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain
+        }
+        rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
         target = named_target(plain.get("target", USUAL_TARGET), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
         made_with = checked_versions(plain.get("made_with", {})) or None
         with holding(plain.get("data", {})):
-            return cls(target, target_options=options, made_with=made_with, **rest, **knobs)
+            return cls(target, target_options=options, made_with=made_with, **rest)
 
     def to_link(self) -> str:
         """The recipe as a short text for the query of a link, which leaves out what has its default.
@@ -296,12 +298,12 @@ class Recipe(Portable):
         return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
 
 
-def _usual_budget(method: Method, target: Target, knobs: Any, unit: str) -> int:
+def _usual_budget(method: Method, target: Target, knobs: Knobs, unit: str) -> int:
     each = getattr(knobs, "num_particles", 1) if unit == "evaluations" else 1  # that a row costs
     return min(MAX_BUDGET, each * method.default_budget(target, knobs))
 
 
-def checked_unit(unit: Any, target: Target, name: str = "budget_unit") -> str:
+def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_unit") -> str:
     """The unit of the budget; by default data, and evaluations where there are none. Raises InputError."""
     if unit is ...:
         return UNITS[target.data is None]
@@ -312,7 +314,7 @@ def checked_unit(unit: Any, target: Target, name: str = "budget_unit") -> str:
     return unit
 
 
-def _checked_budget(budget: Any) -> int | None:
+def _checked_budget(budget: Raw) -> int | None:
     return None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
 
 
@@ -320,7 +322,7 @@ def _iteration(change: Change) -> int:
     return change[0]
 
 
-def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
+def _named_knobs(method: str, given: Raw) -> Mapping[str, Raw]:
     """`given` if it names knobs of the method alone: none may pass for a part of the recipe. Raises InputError."""
     knobs, known = mapping("knobs", given), find_method(method).Knobs
     for name in knobs:
@@ -329,7 +331,7 @@ def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
     return knobs
 
 
-def given_options(target: Target) -> dict[str, Any]:
+def given_options(target: Target) -> dict[str, Value]:
     """The options of a built-in target that differ from what they would be if nothing but the data were said."""
     if isinstance(target, CustomTarget):
         return {}
@@ -339,7 +341,7 @@ def given_options(target: Target) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value != specs[name].default_beside(options, usual)}
 
 
-def given_knobs(method: str, knobs: Knobs, target: Target) -> dict[str, Any]:
+def given_knobs(method: str, knobs: Knobs, target: Target) -> dict[str, Value]:
     """The knobs of a method that differ from what they would be if nothing were said."""
     way = find_method(method)
     usual, specs, plain = way.fitted(way.Knobs.defaults(), target).as_dict(), knobs.specs(), knobs.as_dict()

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.knobs import Knobs, whole_number
+from pmdviz.files import Json
+from pmdviz.knobs import Knobs, Raw, Value, whole_number
 from pmdviz.methods import Method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
@@ -28,18 +29,18 @@ MOST_DATA = 2_000  # bytes of a person's own tables in a link
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 _most_changes = MAX_CHANGES  # in this process
 
-Change = tuple[int, dict[str, Any]]
+Change = tuple[int, Mapping[str, Value]]
 
 
 class Portable:
     """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, in the canonical order."""
         raise NotImplementedError
 
     @classmethod
-    def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Self:
+    def from_dict(cls, plain: Json, targets: Mapping[str, Target] | None = None) -> Self:
         """The value of plain values as `to_dict` gives them. Raises InputError."""
         raise NotImplementedError
 
@@ -98,7 +99,7 @@ def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
     return fitted.changed(kept) if kept else fitted
 
 
-def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
+def named_target(given: Json, targets: Mapping[str, Target]) -> str | Target:
     """The target that a recipe names; a custom one must be in `targets` and be the same. Raises InputError."""
     if not isinstance(given, Mapping):
         if not isinstance(given, str):
@@ -123,7 +124,7 @@ def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
     return targets[name]
 
 
-def _same(mine: Any, theirs: Any) -> bool:
+def _same(mine: Json, theirs: Json) -> bool:
     if isinstance(mine, list):
         alike = isinstance(theirs, list) and len(mine) == len(theirs)
         return alike and all(_same(a, b) for a, b in zip(mine, theirs, strict=True))
@@ -132,7 +133,9 @@ def _same(mine: Any, theirs: Any) -> bool:
     return mine == theirs
 
 
-def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> tuple[Change, ...]:
+def checked_changes(
+    changes: Iterable[tuple[int, Mapping[str, Raw]]], start: Knobs, way: Method, target: Target
+) -> tuple[Change, ...]:
     """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
     try:
         pairs = [(at, mapping("a change", values)) for at, values in changes]
@@ -140,7 +143,7 @@ def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> 
         raise InputError(f"changes must be pairs (iteration, {{knob: value}}); given: {shown(changes)}") from error
     if len(pairs) > most_changes():
         raise InputError(f"a recipe holds at most {most_changes():,} changes here; given: {len(pairs):,}")
-    merged: dict[int, dict[str, Any]] = {}
+    merged: dict[int, dict[str, Raw]] = {}
     numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), values) for at, values in pairs)
     for at, values in sorted(numbered, key=_first):
         merged.setdefault(at, {}).update(values)
@@ -154,7 +157,7 @@ def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> 
     return tuple(kept)
 
 
-def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Any]:
+def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Value]:
     """The knobs that differ, with those whose default depends on one of them: left out, they would take it."""
     old, new = before.as_dict(), after.as_dict()
     differ = {name for name in new if new[name] != old[name]}
@@ -162,12 +165,12 @@ def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Any]:
     return {name: value for name, value in new.items() if name in differ}
 
 
-def _first(pair: tuple[int, Any]) -> int:
+def _first(pair: tuple[int, Raw]) -> int:
     return pair[0]
 
 
-def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str) -> None:
-    """Raise InputError unless `plain` is an object of these keys, the first of them its format."""
+def checked_parts(plain: Json, what: str, keys: Sequence[str], key_of: str) -> Mapping[str, Json]:
+    """`plain` as an object of these keys, the first of them its format. Raises InputError."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
     for key in plain:
@@ -176,9 +179,10 @@ def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str) -> No
     given = plain.get(keys[0], FORMAT)
     if type(given) is not int or given != FORMAT:
         raise other_format(what, given)
+    return plain
 
 
-def checked_versions(given: Any) -> dict[str, str]:
+def checked_versions(given: Raw) -> dict[str, str]:
     """Names and versions, all of them texts that can be written. Raises InputError."""
     versions = mapping("made_with", given)
     if not all(isinstance(version, str) for version in versions.values()):
@@ -191,14 +195,14 @@ def written(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def mapping(what: str, value: Any) -> Mapping[str, Any]:
+def mapping(what: str, value: Raw | Mapping[str, Raw]) -> Mapping[str, Any]:
     """`value` if it is an object of names and values. Raises InputError."""
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
         raise InputError(f"{what} must be an object of names and values; given: {shown(value)}")
     return value
 
 
-def checked_whole(what: str, value: Any, low: int, high: int) -> int:
+def checked_whole(what: str, value: Raw, low: int, high: int) -> int:
     """`value` as a whole number within its bounds. Raises InputError."""
     number = whole_number(value)
     if number is None or not low <= number <= high:
@@ -207,7 +211,7 @@ def checked_whole(what: str, value: Any, low: int, high: int) -> int:
     return number
 
 
-def json_value(text: str | bytes) -> Any:
+def json_value(text: str | bytes) -> Json:
     """The value of a JSON text. Raises InputError, also for NaN, a key given twice and nesting without end."""
 
     def no_constant(name: str) -> None:
@@ -224,9 +228,9 @@ def json_value(text: str | bytes) -> Any:
         raise InputError(f"this is not a recipe in JSON: {error}") from error
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """An object of JSON. Of two values of one key `json` would take the last, without a word."""
-    found: dict[str, Any] = {}
+    found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:
             raise InputError(f"a recipe gives each key once; twice in one object: {shown(key)}")
@@ -234,13 +238,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def other_format(what: str, given: Any) -> InputError:
+def other_format(what: str, given: Json) -> InputError:
     """The refusal of a recipe, race or link of another format."""
     words = f"this pmdviz reads {what}s of format {FORMAT}; this one has format {shown(given, 12)}"
     return InputError(f"{words}: make it again here, or open it with the pmdviz that made it")
 
 
-def pack(plain: Mapping[str, Any], what: str, target: Target | None) -> str:
+def pack(plain: Mapping[str, Json], what: str, target: Target | None) -> str:
     """The text of a link to a recipe or race of these plain values, `target` its own one if it has one.
 
     Versions and large tables are left out, of which names and digits stay. Raises InputError for a target of one's own
@@ -260,7 +264,7 @@ def fits_link(tables: Iterable[str]) -> bool:
     return sum(len(text.encode()) for text in tables) <= MOST_DATA
 
 
-def fold(plain: Mapping[str, Any]) -> str:
+def fold(plain: Mapping[str, Json]) -> str:
     """Plain values as the text of a link: the format's number, a dot, and the base64url of their deflated JSON.
 
     Equal values in the same order give equal texts. Raises InputError for more than LARGEST bytes of JSON.
@@ -271,7 +275,7 @@ def fold(plain: Mapping[str, Any]) -> str:
     return f"{FORMAT}.{base64.urlsafe_b64encode(zlib.compress(text, 9, wbits=-15)).decode().rstrip('=')}"
 
 
-def unfold(text: str) -> Mapping[str, Any]:
+def unfold(text: str) -> Json:
     """The plain values of `fold`'s text, not checked yet. Raises InputError with one sentence for others."""
     if not isinstance(text, str):
         raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
@@ -291,4 +295,6 @@ def unfold(text: str) -> Mapping[str, Any]:
         raise InputError(broken) from error
     if not unfolder.eof or unfolder.unused_data:
         raise InputError(broken)
-    return mapping("what a link says", json_value(unfolded))
+    plain = json_value(unfolded)
+    mapping("what a link says", plain)
+    return plain

@@ -15,6 +15,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe, as_python
 from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.errors import InputError, shown
+from pmdviz.kernels.checks import Array
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -55,7 +56,7 @@ class Run:
     recipe: Recipe
     target: Target
     frames: list[Frame]
-    history: dict[str, np.ndarray]
+    history: dict[str, Array]
 
     @property
     def final(self) -> Frame:
@@ -63,16 +64,16 @@ class Run:
         return self.frames[-1]
 
     @property
-    def particles(self) -> np.ndarray:
+    def particles(self) -> Array:
         """Particles (m, d) of the last frame."""
         return self.final.particles
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Array:
         """Weights (m,) of the last frame, sum 1."""
         return self.final.weights
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log q at points (n, d) -> (n,), in nats.
 
         Raises InputError for points that are not finite numbers, and where q is points without a density.
@@ -85,18 +86,18 @@ class Run:
             raise InputError(f"points must be finite; one of those given: {shown(bad.tolist())}")
         return self.final.density.log_density(points)
 
-    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+    def sample(self, n: int, seed: int = 0) -> Array:
         """n draws (n, d) from q, the same for the same seed; at most 20,000,000 / d. Raises InputError."""
         most = MAX_NUMBERS // self.target.dim
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= most:
             raise InputError(f"n must be a whole number at least 1 and at most {most:,}; given: {shown(n)}")
         return self.final.density.sample(stream("draws of q", checked_whole("seed", seed, 0, MAX_SEED)), int(n))
 
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Array:
         """E_q theta, (d,)."""
         return self.final.density.mean
 
-    def cov(self) -> np.ndarray:
+    def cov(self) -> Array:
         """Cov_q theta, (d, d), the smoothing kernel's part included."""
         return self.final.density.cov
 

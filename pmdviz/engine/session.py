@@ -15,25 +15,29 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
-from pmdviz.knobs import ACTS, Knobs
+from pmdviz.kernels.checks import Array, Rng
+from pmdviz.knobs import ACTS, Knobs, Raw, Value
 from pmdviz.methods import Method, StepBlock
 from pmdviz.targets import Target
 
 # Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.
 
 
-def copied(rng: np.random.Generator) -> np.random.Generator:
+def copied(rng: Rng) -> Rng:
     """Another generator that gives from now on what this one will give."""
     twin = np.random.default_rng()
     twin.bit_generator.state = rng.bit_generator.state
     return twin
 
 
+RngState = Mapping[str, Any]  # of a bit generator
+
+
 class StreamMark(NamedTuple):
     """A moment of a `BatchStream`."""
 
-    rng_state: Mapping[str, Any]
-    epoch_state: Mapping[str, Any] | None  # the generator before the current permutation was drawn
+    rng_state: RngState
+    epoch_state: RngState | None  # the generator before the current permutation was drawn
     position: int
 
 
@@ -44,13 +48,13 @@ class BatchStream:
     pass. `replacement`: independent uniform draws, as in Dai et al. 2016. `whole`: all rows in their order, no copy.
     """
 
-    def __init__(self, rng: np.random.Generator, num_data: int) -> None:
+    def __init__(self, rng: Rng, num_data: int) -> None:
         self._rng, self._num_data = rng, num_data
-        self._epoch_state: Mapping[str, Any] | None = None
+        self._epoch_state: RngState | None = None
         self._permutation = np.empty(0, dtype=np.uint32)
         self._position = 0
 
-    def draw(self, size: int, batches: str) -> np.ndarray | slice:
+    def draw(self, size: int, batches: str) -> Array | slice:
         """Row numbers (size,) of the next batch, which may be empty, or the slice of all rows."""
         if batches == "whole":
             return slice(None)
@@ -67,7 +71,7 @@ class BatchStream:
             parts.append(part)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _shuffled(self) -> np.ndarray:
+    def _shuffled(self) -> Array:
         """All row numbers in random order: `rng.permutation(N)` in half the memory."""
         numbers = np.arange(self._num_data, dtype=np.uint32 if self._num_data < 2**32 else np.int64)
         self._rng.shuffle(numbers)
@@ -102,7 +106,7 @@ class Checkpoint(NamedTuple):
     """A kept frame and the random streams behind it."""
 
     frame: Frame
-    rng_state: Mapping[str, Any]
+    rng_state: RngState
     mark: StreamMark
 
 
@@ -220,7 +224,7 @@ class Session:
         return self._kept.num_bytes
 
     @property
-    def knobs(self) -> Any:
+    def knobs(self) -> Knobs:
         """The knobs in force."""
         return self.frame.knobs
 
@@ -323,7 +327,7 @@ class Session:
         due, turned = next_due(now, self._metrics_every), self.recipe.next_change(now)
         return due if turned is None else min(due, turned)
 
-    def _after(self, before: Frame, block: StepBlock, seconds: float, rows: np.ndarray | slice) -> Frame:
+    def _after(self, before: Frame, block: StepBlock, seconds: float, rows: Array | slice) -> Frame:
         return replace(
             before,
             iteration=before.iteration + block.steps,
@@ -341,7 +345,7 @@ class Session:
             measured=before.measured or before,
         )
 
-    def _changed_here(self) -> dict[str, Any]:
+    def _changed_here(self) -> Mapping[str, Value]:
         """The knobs that the recipe changes at the present iteration."""
         return self.recipe.change_at(self.frame.iteration)
 
@@ -380,7 +384,7 @@ class Session:
         """Keep the present moment, measured or not, as a place that `seek` goes back to without a step."""
         self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
 
-    def set(self, /, **knobs: Any) -> Frame:
+    def set(self, /, **knobs: Raw) -> Frame:
         """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
 
         Later changes in the recipe (after a `seek` back) are dropped. At iteration 0 nothing has run yet, and the knobs

@@ -22,7 +22,7 @@ from pmdviz.essay.pictures import PICTURES, kept
 from pmdviz.essay.pictures import Picture as Computed
 from pmdviz.files import script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, picture_json
+from pmdviz.render.canvas import canvas_script, changes, css_variables, picture_json
 from pmdviz.scenes import style
 
 # A panel as pictures, one for each value of the slider.
@@ -81,6 +81,8 @@ SPECIAL = re.compile(r"\$\$(?P<block>[^$]+)\$\$|\$(?P<inline>[^$]+)\$|\[\[(?P<pi
 KEPT = re.compile(r"<output[^>]*>[^<]*</output>(?:[.,;:]| %[.,;]?)")  # what no line may break
 MARK = "\ue000{}\ue001"  # letters for private use: Markdown leaves them alone
 WIDTHS = {".": 6, ",": 6, "−": 13}  # in tenths of a digit's, at most: fonts differ
+RUN_HERE = "On this page most pictures run: press Play. The numbers below them are those of their first setting."
+LAB_OF_SITE = '<a href="index.html">Open the lab</a>'
 PLAY, TURN = "Play it here", "Turn it yourself"
 
 
@@ -118,8 +120,8 @@ def _text(value: float | None, form: str) -> str:
 class Prose:
     """The prose as HTML; what it shows of a picture is collected as it is read."""
 
-    def __init__(self, served: bool) -> None:
-        self.served = served
+    def __init__(self, served: bool, framed: frozenset[str] = frozenset()) -> None:
+        self.served, self.framed = served, framed
         self.parts: list[str] = []  # what stands for each mark
         self.numbers: dict[str, list[tuple[str, ...]]] = {name: [] for name in PICTURES}
         self.widths: set[int] = set()  # in tenths of a digit, for which the style sheet has a class
@@ -145,8 +147,8 @@ class Prose:
 
     def _number(self, one: Number) -> str:
         picture = PICTURES[one.picture]
-        if not one.moves:
-            return one.texts[0]
+        if not one.moves or one.picture in self.framed:
+            return one.texts[picture.start]
         self.numbers[one.picture].append(one.texts)
         place, wide = len(self.numbers[one.picture]) - 1, max(map(_tenths, one.texts))
         self.widths.add(wide)
@@ -157,6 +159,8 @@ class Prose:
 
     def _figure(self, name: str, caption: str) -> str:
         picture, panels = PICTURES[name], kept()[name]["panels"]
+        if name in self.framed:
+            return framed_picture(picture, caption)
         self.drawn[name] = [drawn(panel, picture.start, len(picture.values)) for panel in panels]
         canvases = "".join("<canvas></canvas>" for _ in panels)
         return (
@@ -172,6 +176,15 @@ class Prose:
             f'<input id="{picture.name}" type="range" min="0" max="{last}" step="1" value="{picture.start}">'
             f'<output for="{picture.name}" data-value aria-live="off">{shown}</output></div>'
         )
+
+
+def framed_picture(picture: Computed, caption: str) -> str:
+    """The run of a picture in a page of the same site, which runs it."""
+    title = html.escape(picture.title)
+    return (
+        f'<figure id="picture-{picture.name}"><h3>{title}</h3><iframe loading="lazy" title="{title}" '
+        f'src="index.html#embed/essay-{picture.name}"></iframe><figcaption>{caption}</figcaption></figure>'
+    )
 
 
 def live(picture: Computed) -> str:
@@ -210,31 +223,20 @@ def moving(prose: Prose) -> dict[str, Any]:
             "told": told(picture),
         }
         for name, picture in PICTURES.items()
+        if name in prose.drawn
     }
-
-
-def _variables(theme: style.Theme) -> str:
-    own = {"paper": theme.paper, "text": theme.text, "muted": theme.muted, "grid": theme.grid}
-    return " ".join(f"--{name.replace('_', '-')}: {value};" for name, value in {**own, **theme.layers}.items())
 
 
 def stylesheet(widths: Iterable[int]) -> str:
     """The style sheet with the colours of both themes, and the places of numbers of these widths."""
-    light, dark = _variables(style.LIGHT), _variables(style.DARK)
-    themes = (
-        f":root {{ color-scheme: light; {light} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark} }} }}\n"
-        f':root[data-theme="light"] {{ color-scheme: light; {light} }}\n'
-        f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}\n'
-    )
     places = "\n".join(f"output.w{n} {{ min-width: {n / 10:g}ch; }}" for n in sorted(widths))
-    return f"{themes}{static_text(STATIC / 'essay.css')}{places}\n"
+    return f"{css_variables()}{static_text(STATIC / 'essay.css')}{places}\n"
 
 
-def policy(served: bool, css: str, *scripts: str) -> str:
+def policy(framing: bool, css: str, *scripts: str) -> str:
     """The Content-Security-Policy: these scripts and this style sheet, and nothing from anywhere but the app itself."""
     own = {"style-src": _hashes(css), "script-src": _hashes(*scripts), "img-src": "data:"}
-    own |= {"frame-src": "'self'"} if served else {}
+    own |= {"frame-src": "'self'"} if framing else {}
     parts = {"default-src": "'none'", **own, "base-uri": "'none'", "form-action": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in parts.items())
 
@@ -245,21 +247,23 @@ def _hashes(*texts: str) -> str:
 
 
 @cache
-def page(served: bool = False) -> str:
-    """The whole page; `served` by the app, each picture opens its run there."""
-    prose = Prose(served)
+def page(served: bool = False, framed: frozenset[str] = frozenset()) -> str:
+    """The whole page; `served` by the app, each picture opens its run there; on a site those `framed` run in place."""
+    prose = Prose(served, framed)
     body = prose.html((HERE / "essay.md").read_text(encoding="utf-8"))
+    if framed:
+        body = f"<p>{RUN_HERE}</p>{body}"
     css, begin, script = (
         stylesheet(prose.widths),
         static_text(STATIC / "essay.js", "begin"),
         canvas_script() + static_text(STATIC / "essay.js", "essay"),
     )
     return Template((STATIC / "essay.html").read_text(encoding="utf-8")).substitute(
-        policy=html.escape(policy(served, css, begin, script)),
+        policy=html.escape(policy(served or bool(framed), css, begin, script)),
         css=css,
         begin=begin,
         script=script,
-        home='<a href="./">Open the lab</a>' if served else "",
+        home='<a href="./">Open the lab</a>' if served else LAB_OF_SITE if framed else "",
         body=body,
         pictures=script_json(moving(prose)),
     )

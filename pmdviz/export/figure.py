@@ -119,18 +119,9 @@ class FigureLayout:
         """Axes that fill a box, with nothing to be seen of them."""
         place = (box.x / self.width, box.y / self.height, box.width / self.width, box.height / self.height)
         axes = self.figure.add_axes(place)
-        axes.set(xlim=x, ylim=y)
+        axes.set(xlim=x, ylim=y, xticks=[], yticks=[])
         axes.axis("off")
         return axes
-
-    def layer_handle(self, name: str, colours: Mapping[str, str] | None = None) -> Line2D:
-        """What stands for a layer in a legend; `colours` of the layers are the stage's where none are given."""
-        colours = self.colours.layers if colours is None else colours
-        colour, width = colours["ink" if name in ("others", "paths") else name], style.LINE_WIDTH
-        if name not in ("particles", "others"):
-            return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
-        look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}
-        return Line2D([], [], linestyle="none", color=colour, **look)
 
     def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
         """A legend above the axes, or below: in one line, a little smaller if need be, else in two.
@@ -214,7 +205,7 @@ MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among what is drawn
 class PicturePanel:
     """The pictures of scenes on one pair of axes: artists made once, whose data follow the marks.
 
-    `make` makes the picture of a scene; its axes are those of the first. `inks` are colours of further roles.
+    `make` makes the picture of a scene; its axes are those of the first. Bare axes fill the box, with the legend below.
     """
 
     def __init__(
@@ -223,25 +214,13 @@ class PicturePanel:
         box: Box,
         make: Callable[[Any], Picture],
         first: Any,
-        inks: Mapping[str, str] | None = None,
         **borders: float,
     ) -> None:
         self.paper, self.box, self.make, picture = paper, box, make, make(first)
-        self.inks = {**style.colours(paper.look.dark), **(inks or {})}
-        label, letter = picture.x.label, LETTER * paper.text_px
-        if " (" in label and len(label) * letter > box.width - paper.borders["left"] + paper.borders["right"]:
-            label = label.replace(" (", "\n(")
-            borders["bottom"] = paper.borders["bottom"] + LINE * paper.text_px
-        self.axes = axes = paper.axes(box, **borders)
-        axes.set(xscale="log" if picture.x.log else "linear", yscale="log" if picture.y.log else "linear")
+        self.inks = style.colours(paper.look.dark)
+        self.bare = picture.x.bare and picture.y.bare
         self.spans = {"xlim": (picture.x.low, picture.x.high), "ylim": (picture.y.low, picture.y.high)}
-        axes.set(**self.spans)
-        paper.label(axes, label, picture.y.label)
-        across = picture.x.ticks
-        longest = max((len(tick_words(tick)) for tick in across), default=0) + 1
-        room = axes.bbox.width / paper.scale / (longest * letter)
-        set_ticks(axes.xaxis, across[:: math.ceil(len(across) / max(room, 1)) or 1])
-        set_ticks(axes.yaxis, picture.y.ticks)
+        self.axes = axes = paper.bare_axes(box, *self.spans.values()) if self.bare else self._axes(picture, **borders)
         self.artists: dict[str, Any] = {}
         place: dict[str, Any] = {"transform": axes.transAxes, "zorder": 9}
         self.middle = paper.text(axes, 0.5, 0.5, "", ha="center", wrap=True, **place)
@@ -249,6 +228,24 @@ class PicturePanel:
         px = paper.scale / axes.bbox.width
         self.note = paper.text(axes, 8 * px, 6 * px, "", color=paper.colours.text, **place)
         self._named: Mapping[str, str] = {}
+
+    def _axes(self, picture: Picture, **borders: float) -> Axes:
+        """Axes with labels and ticks; a label without room is in two lines."""
+        paper, box = self.paper, self.box
+        label, letter = picture.x.label, LETTER * paper.text_px
+        if " (" in label and len(label) * letter > box.width - paper.borders["left"] + paper.borders["right"]:
+            label = label.replace(" (", "\n(")
+            borders["bottom"] = paper.borders["bottom"] + LINE * paper.text_px
+        axes = paper.axes(box, **borders)
+        axes.set(xscale="log" if picture.x.log else "linear", yscale="log" if picture.y.log else "linear")
+        axes.set(**self.spans)
+        paper.label(axes, label, picture.y.label)
+        across = picture.x.ticks
+        longest = max((len(tick_words(tick)) for tick in across), default=0) + 1
+        room = axes.bbox.width / paper.scale / (longest * letter)
+        set_ticks(axes.xaxis, across[:: math.ceil(len(across) / max(room, 1)) or 1])
+        set_ticks(axes.yaxis, picture.y.ticks)
+        return axes
 
     @property
     def moving(self) -> list[Any]:
@@ -291,7 +288,7 @@ class PicturePanel:
                 marker: dict[str, Any] = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
                 return axes.plot([], [], color=colour, zorder=zorder, **marker, **on)[0]
             case "segments":
-                artist = LineCollection([], linewidths=style.PATH_WIDTH, zorder=zorder)
+                artist = LineCollection([], linewidths=look.get("width", style.PATH_WIDTH), zorder=zorder)
                 axes.add_collection(artist, autolim=False)
                 return artist
             case "image":
@@ -301,9 +298,15 @@ class PicturePanel:
 
     def _words(self, mark: Mark) -> Any:
         """A text at a place, or beside it."""
-        look: dict[str, Any] = {"fontsize": WORDS_PX, "ha": "center", "va": "center", "xytext": (0, 0)}
-        if mark.look.get("beside"):
+        said = mark.look
+        look: dict[str, Any] = {"fontsize": said.get("px", WORDS_PX), "ha": said.get("align", "center")}
+        look |= {"va": said.get("baseline", "center"), "xytext": (said.get("right", 0), -said.get("down", 0))}
+        if said.get("beside"):
             look = {"fontsize": self.paper.text_px, "va": "bottom", "xytext": (6, 3)}
+        if said.get("bold"):
+            look["fontweight"] = "bold"
+        if "paper" in said:
+            look["bbox"] = {"facecolor": self.paper.colours.paper, "alpha": said["paper"], "linewidth": 0, "pad": 1.0}
         font = {"fontfamily": FONT, "color": self.inks[mark.role], "zorder": 8}
         return self.axes.annotate("", (0, 0), textcoords="offset points", **look, **font)
 
@@ -333,6 +336,7 @@ class PicturePanel:
                 for part, *place, words in zip(artist, columns["x"], columns["y"], columns["text"], strict=False):
                     part.xy = place
                     part.set_text(words)
+                    part.set_visible(bool(words))
 
     def _update_signs(self, artist: dict[tuple[str, str], Line2D], mark: Mark) -> None:
         """Signs of several markers, or of several roles."""
@@ -362,7 +366,8 @@ class PicturePanel:
         for dropped in range(signs + 1) if keys else ():
             kept = keys[: len(keys) - dropped]
             handles = [self._handle(picture.marks[key]) for key in kept]
-            box = self.paper.legend(self.axes, handles, [picture.legend[key] for key in kept]).get_window_extent()
+            words = [picture.legend[key] for key in kept]
+            box = self.paper.legend(self.axes, handles, words, self.bare).get_window_extent()
             if box.x0 >= self.box.x * self.paper.scale and box.x1 <= self.axes.figure.bbox.x1:
                 return
 
@@ -370,7 +375,8 @@ class PicturePanel:
         """What stands for a mark in the legend."""
         colour, width = self.inks[mark.role], mark.look.get("width", style.LINE_WIDTH)
         if mark.kind == "dots":
-            return self.paper.layer_handle("particles", {"particles": colour})
+            look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.paper.colours.dots}
+            return Line2D([], [], linestyle="none", color=colour, **look)
         if mark.kind == "signs":
             sign = {"marker": MARKERS[mark.look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
             return Line2D([], [], color=colour, **sign)

@@ -267,7 +267,6 @@ def know_floor(frame: Frame) -> None:
 
 # The film of a race: every frame shows all entrants where they have spent the same.
 
-MOST = len(style.ENTRANTS_LIGHT)
 ROOM = 8  # letters more that an earlier frame may have than the last one
 LATE = 0.9  # who comes at least so far of the way is there in nine of ten frames
 
@@ -392,6 +391,7 @@ class RaceFilm(Shown):
 
 def check_entrants(number: int) -> None:
     """Raise InputError for more entrants than can be told apart in a picture."""
-    if number > MOST:
-        words = f"a picture shows at most {MOST} entrants: more could not be told apart; this race has {number}"
+    if number > style.MOST_ENTRANTS:
+        most = f"a picture shows at most {style.MOST_ENTRANTS} entrants"
+        words = f"{most}: more could not be told apart; this race has {number}"
         raise InputError(f"{words} (a table or a recipe holds them all)")

@@ -1,25 +1,33 @@
-"""HTML that runs: a page with the kernels, which begins with the run and goes on without Python or a server."""
+"""HTML that runs: a page with the kernels, which begins with a run and goes on without Python or a server."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.export.films import Film, RaceFilm
 from pmdviz.files import script_json
-from pmdviz.knobs import Knobs, KnobSpec
+from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS
-from pmdviz.scenes import style
+from pmdviz.pictures import Axis, Mark
+from pmdviz.render.canvas import canvas_script, css_variables, picture_json
+from pmdviz.scenes import columns, trace_columns
+from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
+from pmdviz.scenes.stage.posterior import LARGEST, prior_lines, reference_areas, reference_lines
 from pmdviz.targets import Target
 from pmdviz.wasm import values
 from pmdviz.wasm.files import FOLDER
 
+STATIC_PX = 760  # height of a page in a notebook
 MOST = 2  # methods of a page
 SLIDERS = ("whole", "real", "choice", "flag")
 DATA_OPTIONS = {  # of which the page simulates data again
@@ -30,17 +38,21 @@ DATA_OPTIONS = {  # of which the page simulates data again
 }
 
 
+class Shown(NamedTuple):
+    """A run that a page can show, with the words next to it."""
+
+    recipe: Recipe
+    title: str = ""
+    question: str = ""
+    other: Recipe | None = None  # of the method that it is compared with
+    metrics: Mapping[str, Any] = {}  # of its last frame, with the floors, where they are known
+
+
 def live_page(film: Film | RaceFilm) -> str:
     """The page of a run or a race as a text. Raises InputError where a method or the target cannot run in a page."""
-    recipes, target = recipes_of(film), (film.run if isinstance(film, Film) else film.result).target
-    for recipe in recipes:
-        if why := values.why_not_live(target, recipe.method):
-            raise InputError(f"{why}; without live=True the page is a recording")
+    recipe, *other = recipes_of(film)
     known = film.run.final.metrics if isinstance(film, Film) else {}
-    page, css = values.script("draw", "page"), (FOLDER / "live.css").read_text("utf-8")
-    given, driver = script_json(lab(target, known, *recipes)), values.script("worker")
-    template = Template((FOLDER / "live.html").read_text("utf-8"))
-    return template.substitute(policy=policy(page, css), css=css, page=page, driver=driver, lab=given)
+    return page({"run": Shown(recipe, other=other[0] if other else None, metrics=known)})
 
 
 def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
@@ -53,6 +65,35 @@ def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
     return [one.recipe(film.result.target, film.seed, race.budget, race.budget_unit) for one in entrants]
 
 
+def page(shown: Mapping[str, Shown], **more: Any) -> str:
+    """A page with several runs, by their names in its address; the first is shown at first.
+
+    `more` is the rest of a site, for its script. Raises InputError where a run can only be a recording.
+    """
+    given = script_json({**lab(shown), **more})
+    css = css_variables() + (FOLDER / "live.css").read_text("utf-8")
+    script = canvas_script() + values.script("run", "page", "lessons")
+    driver = values.script(*values.SCRIPTS, "pictures", "worker")
+    template = Template((FOLDER / "live.html").read_text("utf-8"))
+    return template.substitute(policy=policy(script, css), css=css, page=script, driver=driver, lab=given)
+
+
+class StaticLab:
+    """A run as a page in the output of a notebook, which needs no kernel: it works in a saved notebook and as HTML."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._page = page({"run": Shown(recipe)})
+
+    def __repr__(self) -> str:
+        return f"Lab({self.recipe.method} on {self.recipe.target}, static=True)"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame that holds all of it."""
+        template = Template((FOLDER / "frame.html").read_text("utf-8"))
+        return template.substitute(title=html.escape(repr(self)), height=STATIC_PX, page=html.escape(self._page))
+
+
 def policy(script: str, css: str) -> str:
     """Only what the page brings along: its script and style by their hashes, its worker, and WebAssembly."""
     allowed = f"script-src {_hash(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src {_hash(css)}"
@@ -63,20 +104,37 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def lab(target: Target, metrics: Mapping[str, Any], recipe: Recipe, other: Recipe | None = None) -> dict[str, Any]:
-    """All that the page is given: of a second run its method and settings."""
-    kernels, methods, value = values.kernels(), methods_value(target), values.target_value(target)
-    if other is not None:
-        methods[other.method]["knobs"] = values.settings_value(other.start_knobs())
-    floor = {"tv": metrics.get("floor_tv"), "kl": metrics.get("floor_kl")}
-    simulated = () if value["own_data"] else DATA_OPTIONS.get(target.name, ())
+def lab(shown: Mapping[str, Shown]) -> dict[str, Any]:
+    """All that the page is given. Targets that several runs share are in it once."""
+    kernels, targets, keys, runs = values.kernels(), {}, {}, {}
+    for name, one in shown.items():
+        target = one.recipe.make_target()
+        for recipe in filter(None, (one.recipe, one.other)):
+            if why := values.why_not_live(target, recipe.method):
+                raise InputError(f"{why}; without live=True the page is a recording")
+        made = target_value(target)
+        key = keys.setdefault(json.dumps(made), f"{target.name}-{len(keys)}")
+        targets[key] = made
+        runs[name] = run_value(one, target, key)
     return {
         "module": kernels["module"],
         "declared": json.loads(kernels["declared"]),
-        "target": value,
-        "options": [spec_value(spec) for name, spec in target.options.specs().items() if name in simulated],
+        "drawing": drawing(),
+        "methods": {name: method_value(name) for name in values.METHODS},
+        "targets": targets,
+        "runs": runs,
+    }
+
+
+def run_value(one: Shown, target: Target, key: str) -> dict[str, Any]:
+    """A run; of its second method the settings."""
+    recipe, other = one.recipe, one.other
+    floor = {"tv": one.metrics.get("floor_tv"), "kl": one.metrics.get("floor_kl")}
+    return {
+        "title": one.title,
+        "question": one.question,
+        "target": key,
         "method": recipe.method,
-        "methods": methods,
         "knobs": values.settings_value(recipe.start_knobs()),
         "planned": [
             {"iteration": at, "knobs": dict(recipe.values_at(at))} for at in sorted(_changed_at(recipe.to_dict()))
@@ -87,7 +145,7 @@ def lab(target: Target, metrics: Mapping[str, Any], recipe: Recipe, other: Recip
         "recipe": recipe.to_dict(),
         "floor": floor if floor["tv"] is not None else None,
         "compare": other.method if other else "",
-        "colours": {"light": colours(False), "dark": colours(True)},
+        "compared": other and values.settings_value(other.start_knobs()),
     }
 
 
@@ -95,23 +153,35 @@ def _changed_at(recipe: Mapping[str, Any]) -> set[int]:
     return {int(at) for at, _ in recipe.get("changes", [])}
 
 
-def methods_value(target: Target) -> dict[str, Any]:
-    """The methods that run on a target in a page: title, settings, and their values."""
-    found = {}
-    for name in values.METHODS:
-        method = METHODS[name]
-        if not values.why_not_live(target, name) and not method.missing_in(target):
-            knobs = method.fitted(method.Knobs(), target)
-            specs = [spec for spec in knobs.specs().values() if spec.kind in SLIDERS]
-            found[name] = {
-                "title": method.short_title or method.title,
-                "settings": [spec_value(spec, knobs) for spec in specs],
-                "knobs": values.settings_value(knobs),
-            }
-    return found
+def target_value(target: Target) -> dict[str, Any]:
+    """A target with its pictures, the options of its simulated data, and the settings that methods have on it."""
+    value = values.target_value(target)
+    simulated = () if value["own_data"] else DATA_OPTIONS.get(target.name, ())
+    possible = [METHODS[name] for name in values.METHODS if not METHODS[name].missing_in(target)]
+    return {
+        **value,
+        "simulated": [spec_value(spec) for name, spec in target.options.specs().items() if name in simulated],
+        "knobs": {one.name: values.settings_value(one.fitted(one.Knobs(), target)) for one in possible},
+        "square": values.array(square(target.view_box) if target.dim > 1 else target.view_box),
+        "stage": stage(target, bool(simulated)),
+        "traces": traces(target) if target.planar else {},
+    }
 
 
-def spec_value(spec: KnobSpec, knobs: Knobs | None = None) -> dict[str, Any]:
+def method_value(name: str) -> dict[str, Any]:
+    """A method: title, settings, and how its dots are called and drawn."""
+    method = METHODS[name]
+    specs = [spec_value(spec) for spec in method.Knobs().specs().values() if spec.kind in SLIDERS]
+    return {
+        "title": method.short_title or method.title,
+        "settings": specs,
+        "dots": SCENES["posterior"].words(method)["particles"],
+        "largest": LARGEST[method.family],
+        "heat": method.family != "particles",
+    }
+
+
+def spec_value(spec: KnobSpec) -> dict[str, Any]:
     """A declaration for the page: what a slider needs to be built."""
     low, high = spec.soft_bounds or spec.bounds or (0, 1)
     by = spec.default_by and [spec.default_by[0], dict(spec.default_by[1])]
@@ -123,11 +193,72 @@ def spec_value(spec: KnobSpec, knobs: Knobs | None = None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def colours(dark: bool) -> dict[str, Any]:
-    """The colours of a theme by their roles."""
-    theme = style.DARK if dark else style.LIGHT
-    entrants = style.ENTRANTS_DARK if dark else style.ENTRANTS_LIGHT
-    return {
-        "text": theme.text, "muted": theme.muted, "grid": theme.grid, "dots": theme.dots,
-        "truth": theme.layers["exact"], "entrants": [theme.layers["approximate"], entrants[2]],
-    }  # fmt: skip
+def drawing() -> dict[str, Any]:
+    """The numbers that pictures of a frame are made with."""
+    names = ("MAX_DRAWN", "INK", "GOLDEN", "OPACITY_DOTS", "OPACITY_POWER", "MASSES", "OUTLINE", "WIDE", "HIGH")
+    return {name: getattr(columns, name) for name in (*names, "SIDE", "BRIGHTEN")}
+
+
+def stage(target: Target, handles: bool) -> dict[str, Any]:
+    """The picture of a frame without what moves: axes, marks, prior, legend; above two dimensions the exact one too."""
+    layers = {"prior", "particles"} | ({"exact", "approximate"} if target.planar else set())
+    found = columns.StageColumns(prior=prior_lines(target, (0, 1)[: target.dim]), areas=_no_areas(), image=NO_IMAGE)
+    if not target.planar and target.reference() is not None:
+        layers.add("exact")
+        found = found._replace(exact=reference_lines(target, (0, 1))[0], areas=reference_areas(target, (0, 1)))
+    picture = stage_picture(SCENES["posterior"], target, None, (0, 1), found, layers=[*layers])
+    marks, legend = dict(picture.marks), dict(picture.legend)
+    tips = {words: form for words, form in marks["particles"].hover.items() if "log_density" not in form}
+    marks["particles"] = marks["particles"]._replace(hover=tips)
+    if handles:
+        look = {"marker": "square", "size": 13, "hollow": True}
+        marks["handles"] = Mark("signs", "text", {"x": [], "y": []}, look)
+        legend["handles"] = "true parameters (drag)"
+    return picture_json(picture._replace(marks=marks, legend=legend, equal=target.dim > 1), _rounded)
+
+
+def _no_areas() -> Mapping[str, np.ndarray]:
+    """Areas that a frame fills: one outline without a point."""
+    return dict.fromkeys(("x", "y", "level"), np.array([np.nan], np.float32))
+
+
+def _rounded(key: str, name: str, numbers: Any, axis: Axis | None) -> list[float | None]:
+    return [float(f"{x:.5g}") if np.isfinite(x) else None for x in np.asarray(numbers, float).ravel()]
+
+
+TRACES = {"tv": ("tv", "tv", "floor_tv"), "kl": ("kl", "kl_forward", "floor_kl")}  # group, metric, floor
+LEAST_KL = 0.003  # nats, at the foot of the axis
+
+
+def traces(target: Target) -> dict[str, Any]:
+    """The pictures of TV and forward KL without their lines: a line and a floor whose columns the page fills."""
+    clock = trace_columns.CLOCK_OF["data" if target.data is not None else "evaluations"]
+    return {name: _trace(clock, *parts) for name, parts in TRACES.items()}
+
+
+def _trace(clock: str, key: str, metric: str, floor: str) -> dict[str, Any]:
+    whole = trace_columns.GROUPS[key]
+    label = METRIC_LABELS.get(metric, whole.axis_label)
+    group = whole._replace(metrics={metric: whole.metrics[metric]}, floors={floor: metric})
+    history = {name: np.array([0.0, 1.0]) for name in (*trace_columns.CLOCKS, metric)}
+    y = Axis(label, *(group.ends or (LEAST_KL, group.ceiling)), group.log)
+    x = Axis(trace_columns.CLOCKS[clock], 0.0, 1.0)
+    made = trace_columns.traces_picture(history, group, clock, (x, y), {floor: 0.5})
+    named = (clock, "iteration", metric)
+    tips = {words: form for words, form in made.marks[metric].hover.items() if any(name in form for name in named)}
+    marks = {"floor": made.marks["floor"], "line": made.marks[metric]._replace(hover=tips)}
+    legend = {"line": group.metrics[metric].title, "floor": trace_columns.INDEPENDENT_DRAWS}
+    return {**picture_json(made._replace(marks=marks, legend=legend), _rounded), "clock": clock, "metric": metric}
+
+
+METRIC_LABELS = {"kl_forward": "forward KL (nats)"}
+
+
+def watched(names: Iterable[str]) -> bool:
+    """Whether a page has values of all these names of an expression: metrics, clocks, settings, options."""
+    settings = {name for method in values.METHODS for name in METHODS[method].Knobs().specs()}
+    options = {name for names in DATA_OPTIONS.values() for name in names}
+    return set(names) <= {*VALUES, *settings, *options}
+
+
+VALUES = ("tv", "kl_forward", "floor_tv", "floor_kl", "ess", "ess_fraction", "iteration", "visited")

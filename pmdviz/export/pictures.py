@@ -8,10 +8,8 @@ import numpy as np
 
 from pmdviz.export.films import Film, Scene
 from pmdviz.export.options import RaceLook, shown_group, traced
-from pmdviz.methods import METHODS
-from pmdviz.pictures import Mark, Picture
-from pmdviz.scenes.columns import OPACITY_DOTS
-from pmdviz.scenes.race import CLOCK_OF, DOT_SCALE, MAX_DOT, SMALLEST_DOT, Columns, RaceScene, spans, tile_words
+from pmdviz.pictures import Picture
+from pmdviz.scenes.race import CLOCK_OF, Columns, RaceScene, spans
 from pmdviz.scenes.race import traces_picture as race_traces
 from pmdviz.scenes.stage import stage_picture
 from pmdviz.scenes.trace_columns import (
@@ -23,8 +21,6 @@ from pmdviz.scenes.trace_columns import (
     traces_picture,
     usual_clock,
 )
-
-TILE_LINE_PX = 1.6
 
 
 def stage_of(film: Film, scene: Scene) -> Picture:
@@ -47,34 +43,6 @@ def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
     made = traces_picture(scene.history, group, clock, axes, film.floors, scene.marks, expected)
     signs = made.marks["marks"]._replace(hover={}, ids="")  # their words again in every frame would be most of a file
     return made._replace(marks={**made.marks, "marks": signs})
-
-
-def tiles_of(look: RaceLook, scene: RaceScene) -> list[Picture]:
-    """The stage of each entrant without numbers: approximation and particles in its colour, the exact one neutral."""
-    return [_tile(look, scene, k) for k in range(len(scene.tiles))]
-
-
-def _tile(look: RaceLook, scene: RaceScene, k: int) -> Picture:
-    tile, target = scene.tiles[k], scene.recipe.target
-    method, shown = (
-        METHODS[scene.recipe.entrants[k].method],
-        [name for name in look.layers if name in tile_words(scene.scene)],
-    )
-    made = stage_picture(scene.scene, target, method, scene.pair, tile.columns, tile.note, shown)
-    marks = {key: _of_entrant(mark, k, scene.scene.shows_theta) for key, mark in made.marks.items()}
-    x, y = (axis._replace(label="", numbered=False) for axis in (made.x, made.y))
-    return made._replace(x=x, y=y, marks=marks, legend={})
-
-
-def _of_entrant(mark: Mark, k: int, with_particles: bool) -> Mark:
-    own = {"exact": "floor", "approximate": f"entrant-{k}", **({"particles": f"entrant-{k}"} if with_particles else {})}
-    columns, look = mark.columns, mark.look
-    if mark.role == "particles":
-        sizes = np.clip(np.asarray(columns["size"]) * DOT_SCALE, SMALLEST_DOT, MAX_DOT)
-        columns, look = {**columns, "size": sizes.astype(np.float32)}, {"drawn": OPACITY_DOTS}
-    elif mark.kind == "line":
-        look = {**look, "width": TILE_LINE_PX}
-    return mark._replace(role=own.get(mark.role, mark.role), columns=columns, look=look)
 
 
 def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScene, scene: RaceScene) -> Picture:

@@ -16,7 +16,7 @@ import numpy as np
 from pmdviz.export.films import Film, RaceFilm, Scene
 from pmdviz.export.live import live_page
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
-from pmdviz.export.pictures import race_traces_of, stage_of, tiles_of, traces_of
+from pmdviz.export.pictures import race_traces_of, stage_of, traces_of
 from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
@@ -24,7 +24,8 @@ from pmdviz.render.canvas import canvas_script, changes, picture_json
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.inside import Inside, inside
-from pmdviz.scenes.race import RaceScene, tiles_legend
+from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes.tiles import tile_picture, tile_words
 from pmdviz.views.figures import inside_script, inside_stylesheet
 
 # A film as numbers for a page: columns as 16-bit numbers in one run, each array stored once.
@@ -290,7 +291,7 @@ class RacePage(Player):
 
     def pictures(self, scene: RaceScene) -> list[Picture]:
         """The tiles, and the traces if they are wanted."""
-        tiles = tiles_of(self.look, scene)
+        tiles = [tile_picture(scene, k, self.look.layers) for k in range(len(scene.tiles))]
         if self.look.traces == NO_TRACES:
             return tiles
         traces = race_traces_of(self.look, self.film.histories, self.scenes[-1], scene)
@@ -309,6 +310,6 @@ class RacePage(Player):
     def legend(self) -> list[tuple[str, str, str]]:
         """The layers of the tiles."""
         scene = self.scenes[0].scene
-        colours, words = dict(style.tile_layers(self.look.dark, 0, scene.shows_theta)), tiles_legend(scene)
+        colours, words = dict(style.tile_layers(self.look.dark, 0, scene.shows_theta)), tile_words(scene)
         colours["paths"] = colours[style.PATH_COLOURS[0]]
         return [(words[name], colours[name], LINES[name]) for name in self.look.layers if name in words]

@@ -3,6 +3,7 @@
 import numpy as np
 
 Array = np.ndarray
+Rng = np.random.Generator
 
 
 def plain(values: Array, dtype: type = np.float64) -> Array:

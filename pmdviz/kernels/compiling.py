@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
     group: str
     words: str
-    make: Callable[[], object]
+    make: partial
 
 
 def compiled_modules() -> tuple[ModuleType, ...]:
@@ -128,7 +128,7 @@ class Compiler:
         self._asked: list[str] = []  # groups, the first to be compiled first
         self._ready: set[str] = set()  # words of calls
         self._begun: dict[str, float] = {}  # call under way -> when it began
-        self._players: WeakSet[object] = WeakSet()
+        self._players: WeakSet[Hashable] = WeakSet()
         self.is_cold = self._has_begun = self._rest = False
         self.seconds: dict[str, float] = {}  # wall seconds of the calls that were compiled on this machine
 
@@ -175,7 +175,7 @@ class Compiler:
             work = {call.words: self._seconds(call) for call in [*self._left(ahead), *left]}
             return max(max(self._seconds(call) for call in left), sum(work.values()) / self._lanes)
 
-    def somebody_plays(self, page: object, on: bool) -> None:
+    def somebody_plays(self, page: Hashable, on: bool) -> None:
         """Whether a page plays. Meanwhile only requested kernels are compiled."""
         with self._change:
             (self._players.add if on else self._players.discard)(page)

@@ -99,7 +99,7 @@ def set_threads(number: int | None) -> None:
     _chosen = None if number is None else _checked(number)
 
 
-def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block: int, cost: float) -> None:
+def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: int, cost: float) -> None:
     """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small.
 
     Raises Cancelled between two blocks where the watch of the calling thread says so.
@@ -129,7 +129,7 @@ def _may_be_helped() -> bool:
     return allowed is None or allowed()
 
 
-def _drain(work: Callable[[int, int], object], blocks: deque, num_rows: int, watch: CancelToken | None) -> None:
+def _drain(work: Callable[[int, int], None], blocks: deque, num_rows: int, watch: CancelToken | None) -> None:
     while True:
         try:
             block = blocks.popleft()  # atomic: two threads never get the same block

@@ -72,7 +72,7 @@ def volatility_pull(points: Array, first: int, y: Array, out: Array) -> None:
     _by_rows(lambda a, b: _pull(points[a:b], first, squares, out[a:b]), points)
 
 
-def _by_rows(work: Callable[[int, int], object], points: Array) -> None:
+def _by_rows(work: Callable[[int, int], None], points: Array) -> None:
     run_blocks(work, len(points), ROWS_PER_BLOCK, float(points.size))
 
 

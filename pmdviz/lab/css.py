@@ -30,8 +30,8 @@ OPENERS, TOAST = _lab("openers"), _lab("toast")
 SHEET, VERDICT, GALLERY = _lab("sheet"), _lab("verdict"), _widget("gallery")
 IN_TRANSPORT = _lab("status", "in_transport") + TERM
 CELL = _lab("cell")
-STATUS, NOTEBOOK = _lab("status") + TERM, _lab("notebook", "cell")
-RACE = static("race.css", "race")
+STATUS = _lab("status") + TERM
+RACE = static("pages.css", "race")
 MAKE = static("lists.js", "make")  # before a script that makes elements
 
 

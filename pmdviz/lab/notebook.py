@@ -247,9 +247,7 @@ class InNotebook:
         return self._layout()
 
     def _layout(self) -> Any:
-        beside = pn.Column(self.controls, margin=0, css_classes=["pmdviz-beside"])
-        page = pn.Column(self.view, self.foot, margin=0, sizing_mode="stretch_width")
-        return pn.Row(beside, page, stylesheets=[css.NOTEBOOK], sizing_mode="stretch_width", margin=0)
+        return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
 
     def _serve(self, doc: Document) -> None:
         self.start(doc)

@@ -157,7 +157,7 @@ COMPRESSION = 6
 VERSION = f"{bokeh.__version__}+{panel.__version__}"
 SHEET = re.compile(r'"https://cdn\.holoviz\.org/panel/[^/"]+/dist/([^"?]+\.css)[^"]*"')
 IN_A_CELL = {  # what of our own style sheets is meant for a window of its own
-    "@media (max-width: 900px)": "@container (max-width: 720px)",  # 1,050 less the controls, see notebook.css
+    "@media (max-width: 900px)": "@container (max-width: 720px)",
     "@media (min-width: 901px) and (max-height: 760px)": "@container (min-width: 721px)",
     "@media (max-width: 1150px)": "@container (max-width: 1150px)",
     "100vw": "100cqw",

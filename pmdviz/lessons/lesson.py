@@ -364,6 +364,10 @@ class Lesson:
         How long it takes.
     position : int
         In the list of lessons.
+    topic : str
+        Heading of the lesson's group in the list.
+    sketch : str
+        Its thumbnail: an SVG path in a box of 96 by 40.
     """
 
     name: str
@@ -374,6 +378,8 @@ class Lesson:
     terms: tuple[str, ...] = ()
     minutes: Whole = 10
     position: Whole = 1000
+    topic: Text = "More lessons"
+    sketch: Text = ""
 
     @property
     def is_challenge(self) -> bool:

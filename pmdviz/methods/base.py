@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -13,6 +14,7 @@ from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, documented
 from pmdviz.methods.grammar import COLUMNS, Grammar
 from pmdviz.methods.step import BatchKnobs, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
@@ -38,7 +40,8 @@ class Method(Generic[State, Own]):
     The docstring of a method is its card (`knobs.documented`): the title as its first line, then a line for each name
     in CARD, for each column of `grammar.COLUMNS` in which the method does something, and for each term of its `update`.
 
-    Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
+    Subclasses give `init`, `batch_size`, `step`, and `density` or `densities`; the `Knobs` of a class `Some` are the
+    class `SomeKnobs` of its file. `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
     the state is: weighted particles (which have an ESS and a floor of independent draws), the draws of a chain, the
     parameters of a density, or weighted particles with the parameters of a density each (structured).
@@ -77,6 +80,8 @@ class Method(Generic[State, Own]):
         """Enter a method that has a name; its docstring says title, `about`, `formula`, `what_moves` and `source`."""
         if not cls.name:
             return
+        if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Knobs"):
+            cls.Knobs = own
         if "title" not in cls.__dict__:
             cls.title = (cls.__doc__ or "").partition("\n")[0].removesuffix(".")
         card = documented(cls)
@@ -120,7 +125,7 @@ class Method(Generic[State, Own]):
         """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
         return usual_rows(target)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: Own) -> State:
+    def init(self, rng: Rng, target: Target, knobs: Own) -> State:
         """The state at iteration 0."""
         raise NotImplementedError
 
@@ -132,9 +137,7 @@ class Method(Generic[State, Own]):
         """How the next step's rows are drawn: `epochs`, `replacement`, or `whole` (all rows in their order)."""
         return getattr(knobs, "batches", "epochs" if hasattr(knobs, "batch_size") else "whole")
 
-    def step(
-        self, rng: np.random.Generator, state: State, target: Target, batch: np.ndarray, knobs: Own
-    ) -> tuple[State, StepInfo]:
+    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: Own) -> tuple[State, StepInfo]:
         """One iteration."""
         raise NotImplementedError
 
@@ -143,14 +146,7 @@ class Method(Generic[State, Own]):
         return 1
 
     def step_many(
-        self,
-        rng: np.random.Generator,
-        state: State,
-        target: Target,
-        batches: np.ndarray,
-        count: int,
-        knobs: Own,
-        rows: int,
+        self, rng: Rng, state: State, target: Target, batches: Array, count: int, knobs: Own, rows: int
     ) -> StepBlock[State] | None:
         """The next `count` steps, with the bits that `step` would give one by one.
 
@@ -179,11 +175,11 @@ class Method(Generic[State, Own]):
         """Of a method that fits a mixture of Gaussians, the mixture: a picture shows each of them."""
         raise NotImplementedError
 
-    def chains(self, state: State, knobs: Own) -> np.ndarray:
+    def chains(self, state: State, knobs: Own) -> Array:
         """Of a method whose family is chains, the judged draws of each, (C, n, d)."""
         raise NotImplementedError
 
-    def trails(self, state: State, count: int) -> list[np.ndarray]:
+    def trails(self, state: State, count: int) -> list[Array]:
         """Of a method whose family is chains, the last `count` draws of each, (n, d), the newest last."""
         raise NotImplementedError
 
@@ -191,7 +187,7 @@ class Method(Generic[State, Own]):
         """What the terms of a step add up to; None where it has none."""
         return (info.update or self.update) if info is not None and info.terms else None
 
-    def points(self, state: State) -> np.ndarray:
+    def points(self, state: State) -> Array:
         """What the rows of a step's terms belong to, where they are after the step, (n, d).
 
         The particles; of chains the newest draw of each, of a density what the step moves, such as its mean.
@@ -266,8 +262,8 @@ one_blas_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
 def checked_log_likelihood(
-    target: Target, theta: np.ndarray, batch: np.ndarray, supported: np.ndarray | None = None, may_vanish: bool = False
-) -> np.ndarray:
+    target: Target, theta: Array, batch: Array, supported: Array | None = None, may_vanish: bool = False
+) -> Array:
     """`target.log_likelihood(theta, batch)`, asked only where `supported` (m,) and -inf elsewhere.
 
     A likelihood need not be defined outside the prior's support, where kernel noise may put a particle. Raises
@@ -290,9 +286,7 @@ def checked_log_likelihood(
     raise TargetError(words, at, rows)
 
 
-def checked_log_density(
-    target: Target, theta: np.ndarray, batch: np.ndarray, power: float, may_vanish: bool = False
-) -> np.ndarray:
+def checked_log_density(target: Target, theta: Array, batch: Array, power: float, may_vanish: bool = False) -> Array:
     """log prior + power times log likelihood of the batch, (m,); the latter asked for in the prior's support alone.
 
     Raises TargetError as `checked_log_prior` and `checked_log_likelihood` do.
@@ -301,7 +295,7 @@ def checked_log_density(
     return log_prior + power * checked_log_likelihood(target, theta, batch, log_prior > -np.inf, may_vanish)
 
 
-def checked_gradient(target: Target, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
     """`target.grad_log_joint(theta, batch)`, (m, d) -> (m, d). Raises TargetError where it is not finite."""
     values = target.grad_log_joint(theta, batch)
     bad = ~np.isfinite(values).all(axis=1)
@@ -314,19 +308,19 @@ def checked_gradient(target: Target, theta: np.ndarray, batch: np.ndarray) -> np
     raise TargetError(words, at, rows)
 
 
-def rows_in_words(batch: np.ndarray) -> str:
+def rows_in_words(batch: Array) -> str:
     """Which rows were visited, for an error's sentence."""
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
 
 
-def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+def read_only(*arrays: Array) -> tuple[Array, ...]:
     """The arrays, from now on closed to writing: a state never changes."""
     for array in arrays:
         array.flags.writeable = False
     return arrays
 
 
-def checked_log_prior(target: Target, theta: np.ndarray) -> np.ndarray:
+def checked_log_prior(target: Target, theta: Array) -> Array:
     """`target.log_prior(theta)`; raises TargetError for NaN or +inf. -inf is allowed: outside the prior's support."""
     values = target.log_prior(theta)
     bad = np.isnan(values) | (values == np.inf)
@@ -336,5 +330,5 @@ def checked_log_prior(target: Target, theta: np.ndarray) -> np.ndarray:
     return values
 
 
-def _words(theta: np.ndarray) -> str:
+def _words(theta: Array) -> str:
     return "(" + ", ".join(f"{v:.6g}" for v in theta[:6]) + (", …)" if len(theta) > 6 else ")")

@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.density import Points
 from pmdviz.errors import TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only, rows_in_words
@@ -44,12 +45,12 @@ class StraightThroughKnobs(MethodKnobs):
 class StraightThroughState(NamedTuple):
     """Real points, the states nearest to them, each one's rows, and the optimiser's memory."""
 
-    particles: np.ndarray  # (m, d) states
-    log_weights: np.ndarray  # (m,) equal, logsumexp 0
-    latent: np.ndarray  # (m, d) real, between the lowest value and the highest
-    rows: np.ndarray  # (m, N) the numbers of the rows that each learns from, one for each time
-    first: np.ndarray  # (m, d)
-    second: np.ndarray  # (m, d)
+    particles: Array  # (m, d) states
+    log_weights: Array  # (m,) equal, logsumexp 0
+    latent: Array  # (m, d) real, between the lowest value and the highest
+    rows: Array  # (m, N) the numbers of the rows that each learns from, one for each time
+    first: Array  # (m, d)
+    second: Array  # (m, d)
     iteration: int
 
 
@@ -76,7 +77,6 @@ class StraightThrough(BatchMethod):
 
     name = "straight_through" if find_spec("sklearn") else ""  # with the digits goes its only target
     requires = frozenset({"discrete", "relaxation"})
-    Knobs = StraightThroughKnobs
     scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
     budget_words = f"{STEPS} steps of every point"
     update = move_update(
@@ -104,7 +104,7 @@ class StraightThrough(BatchMethod):
         """The points draw their own."""
         return "whole"
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: StraightThroughKnobs) -> StraightThroughState:
+    def init(self, rng: Rng, target: Target, knobs: StraightThroughKnobs) -> StraightThroughState:
         """Uniform between the lowest value and the highest."""
         m, n = knobs.num_particles, target.num_data
         low, high = _ends(target)
@@ -115,12 +115,7 @@ class StraightThrough(BatchMethod):
         return StraightThroughState(*read_only(*arrays), 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: StraightThroughState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: StraightThroughKnobs,
+        self, rng: Rng, state: StraightThroughState, target: Target, batch: Array, knobs: StraightThroughKnobs
     ) -> tuple[StraightThroughState, StepInfo]:
         """One step of Adam for every point, along the gradient of a batch of its own."""
         t, size = state.iteration + 1, min(knobs.batch_size, target.num_data)
@@ -143,7 +138,7 @@ class StraightThrough(BatchMethod):
             Cost(m * size, 0, m * size), words, scalars=scalars, terms=terms, numbers={"ε": eps}
         )
 
-    def points(self, state: StraightThroughState) -> np.ndarray:
+    def points(self, state: StraightThroughState) -> Array:
         """The real points, (m, d)."""
         return state.latent
 
@@ -160,7 +155,7 @@ class StraightThrough(BatchMethod):
         return "points on their way to modes: their spread says how they were trained, not how sure the posterior is"
 
 
-def nearest(latent: np.ndarray, space: Discrete) -> np.ndarray:
+def nearest(latent: Array, space: Discrete) -> Array:
     """The value nearest to each entry (m, d), of two as near the higher one."""
     values = np.sort(np.array(space.values))
     return values[np.searchsorted(0.5 * (values[1:] + values[:-1]), latent, side="right")]
@@ -170,7 +165,7 @@ def _ends(target: Target) -> tuple[float, float]:
     return min(target.space.values), max(target.space.values)
 
 
-def _gradient(target: Target, state: np.ndarray, batch: np.ndarray) -> np.ndarray:
+def _gradient(target: Target, state: Array, batch: Array) -> Array:
     """Of one state (1, d), as (1, d). Raises TargetError where it is not finite."""
     values = target.grad_straight_through(state, batch)
     if np.isfinite(values).all():

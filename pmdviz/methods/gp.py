@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
@@ -35,11 +36,11 @@ class SubsetGPKnobs(MethodKnobs):
 class SubsetGPState(NamedTuple):
     """The subset as inducing inputs, and the exact posterior there: the fields of `Conditionals`, of one particle."""
 
-    particles: np.ndarray  # (1, p)
-    constants: np.ndarray
-    natural: np.ndarray
-    partitions: np.ndarray
-    prior_partitions: np.ndarray
+    particles: Array  # (1, p)
+    constants: Array
+    natural: Array
+    partitions: Array
+    prior_partitions: Array
     iteration: int
     seen: int  # rows of the subset so far
 
@@ -68,11 +69,10 @@ class SubsetGP(Method):
     name = "subset_gp"
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
-    Knobs = SubsetGPKnobs
     noun = "Gaussian"
     budget_words = "the subset"
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: SubsetGPKnobs) -> SubsetGPState:
+    def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> SubsetGPState:
         """No data: the prior."""
         none = target.extended(None, target.data_rows[:0])
         return SubsetGPState(*read_only(*none), 0, 0)
@@ -91,7 +91,7 @@ class SubsetGP(Method):
         return "the subset is full" if full else ""
 
     def step(
-        self, rng: np.random.Generator, state: SubsetGPState, target: Target, batch: np.ndarray, knobs: SubsetGPKnobs
+        self, rng: Rng, state: SubsetGPState, target: Target, batch: Array, knobs: SubsetGPKnobs
     ) -> tuple[SubsetGPState, StepInfo]:
         """Bayes' rule for the batch."""
         wider = target.extended(state.conditionals, batch)
@@ -124,11 +124,11 @@ class SVIGPKnobs(BatchKnobs):
 class SVIGPState(NamedTuple):
     """q(u) on one set of inducing inputs: the fields of `Conditionals`, of one particle."""
 
-    particles: np.ndarray  # (1, p)
-    constants: np.ndarray
-    natural: np.ndarray
-    partitions: np.ndarray
-    prior_partitions: np.ndarray
+    particles: Array  # (1, p)
+    constants: Array
+    natural: Array
+    partitions: Array
+    prior_partitions: Array
     iteration: int
 
     @property
@@ -158,17 +158,16 @@ class SVIGP(BatchMethod):
     name = "svi_gp"
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
-    Knobs = SVIGPKnobs
     noun = "Gaussian"
     scalars = (STEP_SIZE,)
     update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: SVIGPKnobs) -> SVIGPState:
+    def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> SVIGPState:
         """Inducing inputs among the data, and the prior there."""
         return SVIGPState(*read_only(*target.conditionals(rng, 1)), 0)
 
     def step(
-        self, rng: np.random.Generator, state: SVIGPState, target: Target, batch: np.ndarray, knobs: SVIGPKnobs
+        self, rng: Rng, state: SVIGPState, target: Target, batch: Array, knobs: SVIGPKnobs
     ) -> tuple[SVIGPState, StepInfo]:
         """One natural-gradient step."""
         t = state.iteration + 1
@@ -184,7 +183,7 @@ class SVIGP(BatchMethod):
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
         )
 
-    def points(self, state: SVIGPState) -> np.ndarray:
+    def points(self, state: SVIGPState) -> Array:
         """m, in whitened coordinates, (1, number of inducing inputs)."""
         return spread_of(state, state.natural[0, :, -1])[None]
 
@@ -193,13 +192,13 @@ class SVIGP(BatchMethod):
         return target.conditional_density(state.conditionals, np.zeros(1))
 
 
-def spread_of(state: SVIGPState, linear: np.ndarray) -> np.ndarray:
+def spread_of(state: SVIGPState, linear: Array) -> Array:
     """P^-1 h for the state's precision P and some h, (M,) each."""
     lower = np.tril(state.natural[0, :, :-1])
     return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
 
 
-def terms_of(before: SVIGPState, after: SVIGPState, rho: float) -> dict[str, np.ndarray]:
+def terms_of(before: SVIGPState, after: SVIGPState, rho: float) -> dict[str, Array]:
     """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
     old = spread_of(before, before.natural[0, :, -1])
     return mean_terms(spread_of(after, after.natural[0, :, -1]) - old, -rho * spread_of(after, old))

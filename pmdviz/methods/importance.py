@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
 from pmdviz.densities.product import MANY, DiagonalDensity
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.components import component_shares, weighted_sums
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
@@ -19,8 +20,10 @@ from pmdviz.methods.particles import (
     SmoothedMethod,
     SmoothingKnobs,
     equal_log_weights,
+    ess_words,
     normalised,
     prior_draws,
+    weight_scalars,
     weight_terms,
     weight_update,
 )
@@ -61,7 +64,6 @@ class Importance(OnePass):
 
     name = "importance"
     goal = "count most"
-    Knobs = ImportanceKnobs
     scalars = WEIGHTED
 
 
@@ -72,19 +74,19 @@ NARROWEST, WIDEST = np.log(1e-3), 1.5  # of log sds, in the prior's
 HALVINGS = 50  # of the interval that holds the power of the weights
 TRACE = 1e-6  # of the prior's sd: no component is narrower, whatever the particles
 
-Moments = tuple[np.ndarray, np.ndarray]  # Adam's, (K, 2 d + 1) each
+Moments = tuple[Array, Array]  # Adam's, (K, 2 d + 1) each
 
 
 class Proposal(NamedTuple):
     """q(theta) = (1 - delta) sum_k a_k N(theta | mu_k, diag(s_k)^2) + delta p(theta), p the prior, or the q0."""
 
-    log_shares: np.ndarray  # (K,) log a_k, logsumexp 0; -inf of a component that is gone
-    means: np.ndarray  # (K, d)
-    sds: np.ndarray  # (K, d)
+    log_shares: Array  # (K,) log a_k, logsumexp 0; -inf of a component that is gone
+    means: Array  # (K, d)
+    sds: Array  # (K, d)
     defensive: float  # delta in [0, 1)
 
     @property
-    def alive(self) -> np.ndarray:
+    def alive(self) -> Array:
         """Which components have a share, (K,)."""
         return self.log_shares > -np.inf
 
@@ -93,7 +95,7 @@ class Proposal(NamedTuple):
         rows = self.alive
         return self._replace(log_shares=self.log_shares[rows], means=self.means[rows], sds=self.sds[rows])
 
-    def sample(self, rng: np.random.Generator, target: Target, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, target: Target, n: int) -> Array:
         """n draws (n, d), each from q: of every component as many as its share says, the remainders at random."""
         shares = np.append((1 - self.defensive) * np.exp(self.log_shares), self.defensive)
         chosen = systematic(shares / shares.sum(), n, rng.random())
@@ -104,7 +106,7 @@ class Proposal(NamedTuple):
             draws[~own] = target.sample_prior(rng, int((~own).sum()))
         return draws
 
-    def at(self, points: np.ndarray, log_prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def at(self, points: Array, log_prior: Array) -> tuple[Array, Array]:
         """log q (n,), in nats, and each component's share in it (n, K), at points (n, d) of known log prior (n,)."""
         rest = np.log(self.defensive) + log_prior if self.defensive > 0 else np.full(len(points), -np.inf)
         log_shares = np.log1p(-self.defensive) + self.log_shares
@@ -118,7 +120,7 @@ class Proposal(NamedTuple):
         return GaussianMixture(own.means, normalise(own.log_shares), own.sds[:, :, None] * np.eye(d))
 
 
-def power_of_weights(log_weights: np.ndarray, wanted: float) -> float:
+def power_of_weights(log_weights: Array, wanted: float) -> float:
     """The largest power in [0, 1] with which weights w^power have an ESS of `wanted`; 0 where none has.
 
     The tempered weights of Koblents and Miguez 2015, the power being found by bisection.
@@ -133,18 +135,13 @@ def power_of_weights(log_weights: np.ndarray, wanted: float) -> float:
     return low
 
 
-def tempered(log_weights: np.ndarray, power: float) -> np.ndarray:
+def tempered(log_weights: Array, power: float) -> Array:
     """log of w^power (m,), logsumexp 0; what has no weight gets none."""
     return normalise(np.where(log_weights > -np.inf, power * np.maximum(log_weights, -1e300), -np.inf))
 
 
 def m_pmc(
-    proposal: Proposal,
-    particles: np.ndarray,
-    log_weights: np.ndarray,
-    shares: np.ndarray,
-    knobs: AdaptiveISKnobs,
-    unit: np.ndarray,
+    proposal: Proposal, particles: Array, log_weights: Array, shares: Array, knobs: AdaptiveISKnobs, unit: Array
 ) -> tuple[Proposal, float]:
     """One weighted step of EM (Cappe et al. 2008, Eq. 12-14), and the power of the weights that it used.
 
@@ -170,7 +167,7 @@ def m_pmc(
 
 
 def chi2(
-    proposal: Proposal, moments: Moments, t: int, gradient: np.ndarray, learning_rate: float, unit: np.ndarray
+    proposal: Proposal, moments: Moments, t: int, gradient: Array, learning_rate: float, unit: Array
 ) -> tuple[Proposal, Moments]:
     """One step of Adam down the gradient (K, 2 d + 1) of log chi^2; means and sds in units (d,) of the prior's sd."""
     direction, *moments = optimisers.adam(gradient, *moments, t)
@@ -183,13 +180,8 @@ def chi2(
 
 
 def chi2_gradient(
-    proposal: Proposal,
-    particles: np.ndarray,
-    log_weights: np.ndarray,
-    shares: np.ndarray,
-    clamp: float,
-    unit: np.ndarray,
-) -> np.ndarray:
+    proposal: Proposal, particles: Array, log_weights: Array, shares: Array, clamp: float, unit: Array
+) -> Array:
     """Gradient (K, 2 d + 1) of log E_q w^2 in log a_k (before they are normalised), mu_k / unit, log s_k.
 
         -(1/m) sum_i c_i grad log q(x_i),   c_i = w_i^2 / mean_j w_j^2 - 1
@@ -204,7 +196,7 @@ def chi2_gradient(
     return -np.concatenate([in_shares[:, None], in_means, in_log_sds], axis=1)
 
 
-def coefficients(log_weights: np.ndarray, clamp: float) -> np.ndarray:
+def coefficients(log_weights: Array, clamp: float) -> Array:
     """c (m,) of log weights (m,); log w^2 is at most its median plus `clamp` nats, 0 for no such limit."""
     logs = 2 * log_weights
     if clamp > 0:
@@ -260,13 +252,13 @@ class AdaptiveISKnobs(SmoothingKnobs):
 class AdaptiveISState(NamedTuple):
     """The last draws with their weights, and the proposal that they led to: the next draws are from it."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) logsumexp 0
-    log_shares: np.ndarray  # (M,) of the components, logsumexp 0; -inf of those that are gone
-    means: np.ndarray  # (M, d)
-    sds: np.ndarray  # (M, d)
-    first: np.ndarray  # (M, 2 d + 1) Adam's mean of the gradients in log shares, means and log sds
-    second: np.ndarray  # (M, 2 d + 1) and of their squares
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) logsumexp 0
+    log_shares: Array  # (M,) of the components, logsumexp 0; -inf of those that are gone
+    means: Array  # (M, d)
+    sds: Array  # (M, d)
+    first: Array  # (M, 2 d + 1) Adam's mean of the gradients in log shares, means and log sds
+    second: Array  # (M, 2 d + 1) and of their squares
     power: float  # of the weights, in the last adaptation
     log_evidence: float  # log of the last draws' mean weight, nats; NaN before there is one
     iteration: int
@@ -298,7 +290,6 @@ class AdaptiveIS(SmoothedMethod):
 
     name = "adaptive_is"
     goal = "count most"
-    Knobs = AdaptiveISKnobs
     varies_less = "draws shared out among the components vary less"
     kernel_groups = ("components",)
     estimates_log_z = True
@@ -321,7 +312,7 @@ class AdaptiveIS(SmoothedMethod):
         more = min(DEFAULT_BUDGET, STEPS_OF_FEW_DATA * target.num_data)
         return max(more, STEPS[knobs.adaptation] * target.num_data)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: AdaptiveISKnobs) -> AdaptiveISState:
+    def init(self, rng: Rng, target: Target, knobs: AdaptiveISKnobs) -> AdaptiveISState:
         """m draws from the prior; components as wide as it around draws of their own."""
         m, M = knobs.num_particles, knobs.num_components
         particles, _ = prior_draws(rng, target, m)
@@ -332,12 +323,7 @@ class AdaptiveIS(SmoothedMethod):
         return AdaptiveISState(*parts, 1.0, np.nan, 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: AdaptiveISState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: AdaptiveISKnobs,
+        self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs
     ) -> tuple[AdaptiveISState, StepInfo]:
         """Draws from the proposal, their weights, and the next proposal."""
         ess, alive = effective_sample_size(state.log_weights), state.log_shares > -np.inf
@@ -357,11 +343,10 @@ class AdaptiveIS(SmoothedMethod):
             iteration=state.iteration + 1,
         )
         state = _adapted(state, alive, proposal, shares, target, knobs)
-        read_only(*(part for part in state if isinstance(part, np.ndarray)))
-        asked, zeros = int(supported.sum()), int((log_weights == -np.inf).sum())
+        read_only(*(part for part in state if isinstance(part, Array)))
+        asked = int(supported.sum())
         scalars = {
-            "ess_before": ess,
-            "zero_weight": zeros,
+            **weight_scalars(ess, log_weights),
             "components": float(np.exp(-(np.exp(state.log_shares[alive]) * _finite(state.log_shares[alive])).sum())),
             **({"power": state.power} if knobs.adaptation == "m_pmc" else {"step_size": knobs.learning_rate}),
         }
@@ -402,12 +387,12 @@ def _proposal(state: AdaptiveISState, knobs: AdaptiveISKnobs) -> Proposal:
     return Proposal(state.log_shares, state.means, state.sds, knobs.defensive)
 
 
-def _finite(logs: np.ndarray) -> np.ndarray:
+def _finite(logs: Array) -> Array:
     return np.where(logs > -np.inf, logs, 0.0)
 
 
 def _adapted(
-    state: AdaptiveISState, alive: np.ndarray, old: Proposal, shares: np.ndarray, target: Target, knobs: AdaptiveISKnobs
+    state: AdaptiveISState, alive: Array, old: Proposal, shares: Array, target: Target, knobs: AdaptiveISKnobs
 ) -> AdaptiveISState:
     """The state with the proposal after its draws; `old` and `shares` are of the components that are `alive`."""
     unit = np.asarray(target.scale, float)
@@ -425,8 +410,7 @@ def _adapted(
 
 
 def _words(state: AdaptiveISState, components: float) -> str:
-    m, ess = len(state.particles), effective_sample_size(state.log_weights)
-    parts = [f"{m:,} new draws", f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})", f"log Z {state.log_evidence:.2f}"]
+    parts = [f"{len(state.particles):,} new draws", ess_words(state.log_weights), f"log Z {state.log_evidence:.2f}"]
     parts += [f"{components:.1f} of {len(state.means)} components effective"]
     parts += [f"weights to the power {state.power:.2g}"] if state.power < 1 else []
     return " · ".join(parts)

@@ -11,6 +11,7 @@ import numpy as np
 from pmdviz.densities.product import ProductDensity
 from pmdviz.errors import TargetError
 from pmdviz.kernels.blocks import langevin_step
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, checked_log_density, read_only, rows_in_words
@@ -21,6 +22,7 @@ from pmdviz.methods.particles import (
     SmoothingKnobs,
     check_reach,
     equal_log_weights,
+    resized,
     smoothed,
     smoothed_along,
 )
@@ -56,7 +58,7 @@ class PMFVBKnobs(SmoothingKnobs):
         Langevin dynamics of every particle.
     """
 
-    num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000))
+    num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000), acts="copies")
     num_others = Whole(10, (1, 10_000), (1, 100), "Averaged over", "particles", log=True)
     step_size = Real(0.01, "(0, 1_000_000]", (1e-4, 1), "Langevin step h", "θ²", log=True, basic=True)
     kappa = optimisers.STEP_DECAY.at(0.0)
@@ -92,11 +94,11 @@ class PMFVBKnobs(SmoothingKnobs):
 class PMFVBState(NamedTuple):
     """Particles, whose rows pair the blocks at random, and the parameters of blocks in closed form."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) equal, logsumexp 0
-    closed: Mapping[str, np.ndarray]  # by the block's name
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) equal, logsumexp 0
+    closed: Mapping[str, Array]  # by the block's name
     iteration: int
-    bounds: np.ndarray  # (k,) lower bounds of the last WINDOW steps, one in BOUND_EVERY
+    bounds: Array  # (k,) lower bounds of the last WINDOW steps, one in BOUND_EVERY
     best: float  # the highest mean of a whole window so far
     best_at: int  # its iteration
 
@@ -128,7 +130,6 @@ class PMFVB(Method):
 
     name = "pmfvb"
     requires = frozenset({"reals", "gradient", "blocks"})
-    Knobs = PMFVBKnobs
     kernel_groups = ("langevin_blocks",)
     scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 
@@ -151,7 +152,7 @@ class PMFVB(Method):
         averaged = knobs.work_on(target).gradients // knobs.num_particles
         return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
+    def init(self, rng: Rng, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
         """m points that the target begins with, as a rule from its prior; closed blocks by draws of their first q."""
         particles = target.first_particles(rng, knobs.num_particles)
         closed = {}
@@ -163,9 +164,10 @@ class PMFVB(Method):
         return PMFVBState(*read_only(particles, weights), _kept(closed), 0, *read_only(bounds), -np.inf, 0)
 
     def step(
-        self, rng: np.random.Generator, state: PMFVBState, target: Target, batch: np.ndarray, knobs: PMFVBKnobs
+        self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs
     ) -> tuple[PMFVBState, StepInfo]:
         """All blocks once, each given what the ones before it have come to."""
+        state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
         h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
         averaged, pulls = 0, []
@@ -187,12 +189,13 @@ class PMFVB(Method):
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
-        words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
+        words = f"{resize}h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
         return state, StepInfo(
             Cost(len(batch), evaluated * bounded, evaluated * averaged),
             words,
             scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
             terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
+            parents=rows,
             numbers={"h": h},
         )
 
@@ -222,9 +225,7 @@ def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
     return (Block("all", tuple(range(target.dim))),)
 
 
-def move(
-    particles: np.ndarray, columns: slice | list[int], gradient: np.ndarray, normals: np.ndarray, steps: np.ndarray
-) -> None:
+def move(particles: Array, columns: slice | list[int], gradient: Array, normals: Array, steps: Array) -> None:
     """x += h/2 gradient + sqrt(h) normals in a block's columns, in place."""
     if isinstance(columns, slice):
         langevin_step(particles, columns.start, gradient, normals, steps)
@@ -233,8 +234,8 @@ def move(
 
 
 def terms_of(
-    before: PMFVBState, particles: np.ndarray, pulls: Sequence[tuple[slice | list[int], np.ndarray, np.ndarray]]
-) -> dict[str, np.ndarray]:
+    before: PMFVBState, particles: Array, pulls: Sequence[tuple[slice | list[int], Array, Array]]
+) -> dict[str, Array]:
     """By how much each particle was moved by the gradients, by noise, and where its block was redrawn, (m, d) each."""
     drift, noise, redrawn = np.zeros((3, *particles.shape))
     redrawn += particles - before.particles
@@ -245,23 +246,19 @@ def terms_of(
     return {"drift": drift, "noise": noise} | ({"redrawn": redrawn} if redrawn.any() else {})
 
 
-def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> float:
+def lower_bound(target: Target, particles: Array, batch: Array) -> float:
     """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, as log m is no entropy."""
     return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
 
 
-def others_of(
-    rng: np.random.Generator, particles: np.ndarray, block: Block, blocks: Sequence[Block], knobs: PMFVBKnobs
-) -> np.ndarray:
+def others_of(rng: Rng, particles: Array, block: Block, blocks: Sequence[Block], knobs: PMFVBKnobs) -> Array:
     """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no other block has any."""
     if all(other.closed for other in blocks if other is not block):
         return particles[:1]
     return particles[rng.choice(len(particles), min(knobs.num_others, len(particles)), replace=False)]
 
 
-def recorded(
-    state: PMFVBState, particles: np.ndarray, closed: Mapping[str, np.ndarray], bound: float | None
-) -> PMFVBState:
+def recorded(state: PMFVBState, particles: Array, closed: Mapping[str, Array], bound: float | None) -> PMFVBState:
     """The next state, with the lower bound, where it is known, among the last ones and their highest mean so far."""
     t, bounds, best, best_at = state.iteration + 1, state.bounds, state.best, state.best_at
     if bound is not None:
@@ -272,7 +269,7 @@ def recorded(
     return PMFVBState(particles, state.log_weights, _kept(closed), t, bounds, best, best_at)
 
 
-def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarray:
+def checked(gradient: Array, target: Target, batch: Array) -> Array:
     """The gradient (m, k) of a block. Raises TargetError where it is not finite."""
     if np.isfinite(gradient.sum()):  # no array of their size where all is well
         return gradient
@@ -283,7 +280,7 @@ def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarr
     raise TargetError(words, None, rows_in_words(batch))
 
 
-def _kept(closed: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+def _kept(closed: Mapping[str, Array]) -> Mapping[str, Array]:
     """Parameters that do not change any more."""
     names = list(closed)
     return MappingProxyType(dict(zip(names, read_only(*(closed[name] for name in names)), strict=True)))
@@ -317,7 +314,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         1 nothing is left to the mean particle, and each is an unadjusted Langevin chain.
     """
 
-    num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500))
+    num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500), acts="copies")
     batch_size = BATCH_SIZE.at(100)
     start = Choice(
         "common",
@@ -353,11 +350,11 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
 class PMFVBNNState(NamedTuple):
     """Particles of the weights with a draw of s2 each, the factors q(tau) and q(s2), and the drift's memories."""
 
-    particles: np.ndarray  # (M, d)
-    log_weights: np.ndarray  # (M,) equal, logsumexp 0
-    scale_rates: np.ndarray  # (d_w,) of q(tau_j), inverse gamma
-    first: np.ndarray  # (d_w,) m, running mean of the gradients
-    second: np.ndarray  # (d_w,) v, running spread of them over the particles
+    particles: Array  # (M, d)
+    log_weights: Array  # (M,) equal, logsumexp 0
+    scale_rates: Array  # (d_w,) of q(tau_j), inverse gamma
+    first: Array  # (d_w,) m, running mean of the gradients
+    second: Array  # (d_w,) v, running spread of them over the particles
     misfit: float  # running sum of squares over all N rows
     iteration: int
     score: float  # of the mean particle on validation rows, nats a row; NaN before it is known
@@ -394,7 +391,6 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
 
     name = "pmfvb_nn"
     requires = frozenset({"reals", "latent_scales"})
-    Knobs = PMFVBNNKnobs
     scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats a row"))
     budget_words = f"{NET_STEPS:,} steps"
     update = move_update(
@@ -411,7 +407,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         """Three thousand steps."""
         return NET_STEPS * min(knobs.batch_size, target.num_data)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBNNKnobs) -> PMFVBNNState:
+    def init(self, rng: Rng, target: Target, knobs: PMFVBNNKnobs) -> PMFVBNNState:
         """A little noise around one common draw, or a draw each; s2 as if nothing were explained, that is 1."""
         m, d = knobs.num_particles, target.num_weights
         if knobs.start == "common":
@@ -423,9 +419,10 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         return PMFVBNNState(*read_only(*arrays), misfit, 0, np.nan, target.flat_score, np.inf, 0)
 
     def step(
-        self, rng: np.random.Generator, state: PMFVBNNState, target: Target, batch: np.ndarray, knobs: PMFVBNNKnobs
+        self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs
     ) -> tuple[PMFVBNNState, StepInfo]:
         """A block of every particle; then the moments, and the factors in closed form."""
+        state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
         weights, ridge = state.particles[:, : target.num_weights], ridge_of(state, target)
         chosen = blocks(rng, weights, knobs.block_share)
@@ -450,7 +447,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))
         numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}
         info = _info(h, len(batch), len(moved), chosen.shape[1], after)
-        return after, info._replace(terms=terms, numbers=numbers)
+        return after, info._replace(words=resize + info.words, parents=rows, terms=terms, numbers=numbers)
 
     def ended(self, state: PMFVBNNState, knobs: PMFVBNNKnobs, target: Target) -> str:
         """That the validation score has stalled, where that is to end a run."""
@@ -469,13 +466,8 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
 
 
 def net_terms(
-    before: np.ndarray,
-    after: np.ndarray,
-    chosen: np.ndarray,
-    h: float,
-    slopes: Mapping[str, np.ndarray],
-    noise: np.ndarray,
-) -> dict[str, np.ndarray]:
+    before: Array, after: Array, chosen: Array, h: float, slopes: Mapping[str, Array], noise: Array
+) -> dict[str, Array]:
     """What moved each particle (M, d): the slopes (M, d_w) and the noise (M, k) in its block, and what was redrawn."""
     own = {name: 0.5 * h * np.take_along_axis(slope, chosen, axis=1) for name, slope in slopes.items()}
     terms = {}
@@ -488,14 +480,14 @@ def net_terms(
     return terms | ({"redrawn": redrawn} if redrawn.any() else {})
 
 
-def blocks(rng: np.random.Generator, weights: np.ndarray, share: float) -> np.ndarray:
+def blocks(rng: Rng, weights: Array, share: float) -> Array:
     """Numbers of a random share of the weights (M, d_w) for every particle, without repetition, (M, k)."""
     m, d = weights.shape
     count = min(max(1, round(share * d)), d)
     return np.argpartition(rng.random((m, d)), count - 1, axis=1)[:, :count]
 
 
-def moments(state: PMFVBNNState, gradients: np.ndarray, knobs: PMFVBNNKnobs) -> tuple[np.ndarray, np.ndarray]:
+def moments(state: PMFVBNNState, gradients: Array, knobs: PMFVBNNKnobs) -> tuple[Array, Array]:
     """The drift's memories (d_w,) after gradients (M, d_w): of their mean, and of their spread over the particles.
 
     A single particle has no spread; its squared gradient stands for that, as in Adam.
@@ -508,12 +500,12 @@ def moments(state: PMFVBNNState, gradients: np.ndarray, knobs: PMFVBNNKnobs) -> 
     return first, knobs.square_memory * state.second + (1 - knobs.square_memory) * spread
 
 
-def rates_of(weights: np.ndarray, target: Target) -> np.ndarray:
+def rates_of(weights: Array, target: Target) -> Array:
     """beta_0 + <w_j^2> / 2, the rates (d_w,) of q(tau_j)."""
     return target.scale_prior.rate + 0.5 * (weights**2).mean(axis=0)
 
 
-def ridge_of(state: PMFVBNNState, target: Target) -> np.ndarray:
+def ridge_of(state: PMFVBNNState, target: Target) -> Array:
     """E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)."""
     return (target.scale_prior.shape + 0.5) / state.scale_rates
 
@@ -532,7 +524,7 @@ def noise_precision(misfit: float, target: Target) -> float:
     return shape / rate
 
 
-def noise_draws(rng: np.random.Generator, misfit: float, target: Target, n: int) -> np.ndarray:
+def noise_draws(rng: Rng, misfit: float, target: Target, n: int) -> Array:
     """n draws (n,) of q(s2); 1 where there is no noise."""
     if target.noise_prior is None:
         return np.ones(n)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.mcmc import REACH, Chain, appended, position, started
@@ -43,11 +44,11 @@ class NUTSKnobs(LeapfrogKnobs):
 class NUTSState(NamedTuple):
     """The draws so far, and what is known at the last of them."""
 
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
+    older: Array  # (n, d)
+    newer: Array  # (k, d)
     iteration: int
     log_joint: float | None  # nats; None until the first step has visited the data
-    gradient: np.ndarray | None  # (d,) of log_joint
+    gradient: Array | None  # (d,) of log_joint
     tuning: Tuning
 
 
@@ -76,7 +77,6 @@ class NUTS(Chain):
 
     name = "nuts"
     requires = frozenset({"reals", "gradient"})
-    Knobs = NUTSKnobs
     scalars = (
         STEP_SIZE,
         Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree"),
@@ -92,12 +92,12 @@ class NUTS(Chain):
         """A gradient, and a density unless it comes in the same pass, for each leapfrog step of a usual tree."""
         return min(USUAL_STEPS, knobs.longest) * (1 + (not knobs.one_pass)) * target.num_data
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: NUTSKnobs) -> NUTSState:
+    def start(self, rng: Rng, target: Target, knobs: NUTSKnobs) -> NUTSState:
         """A draw from the prior."""
         return NUTSState(*started(rng, target), 0, None, None, Tuning())
 
     def move(
-        self, rng: np.random.Generator, state: NUTSState, target: Target, batch: np.ndarray, knobs: NUTSKnobs
+        self, rng: Rng, state: NUTSState, target: Target, batch: Array, knobs: NUTSKnobs
     ) -> tuple[NUTSState, StepInfo]:
         """A tree from a fresh momentum, and the point that is drawn from it."""
         at, momentum = _known(state, target, batch), rng.standard_normal(target.dim)
@@ -129,10 +129,10 @@ class NUTS(Chain):
 class Point(NamedTuple):
     """A point of a trajectory, with what is known there."""
 
-    theta: np.ndarray  # (d,)
-    momentum: np.ndarray  # (d,)
+    theta: Array  # (d,)
+    momentum: Array  # (d,)
     log_joint: float  # nats
-    gradient: np.ndarray  # (d,) of log_joint
+    gradient: Array  # (d,) of log_joint
     steps: int = 0  # leapfrog steps from the start, below 0 backward in time
 
     @property
@@ -157,8 +157,8 @@ class Tree(NamedTuple):
     last: Point
     drawn: Point  # one of them
     log_weight: float  # log of the sum of exp(-ΔH) over them, ΔH from the start
-    momentum: np.ndarray  # (d,) sum over them
-    thetas: tuple[np.ndarray, ...]  # where they are, for a picture
+    momentum: Array  # (d,) sum over them
+    thetas: tuple[Array, ...]  # where they are, for a picture
     asked: Asked
     ended: str = ""  # "turned" or "diverged": it is not to be continued
 
@@ -167,7 +167,7 @@ class Motion(NamedTuple):
     """Leapfrog steps of log_joint - |p|²/2 on data, in prior sds."""
 
     target: Target
-    data: np.ndarray
+    data: Array
     time_step: float
 
     def leap(self, at: Point, way: int) -> tuple[Point, int, int]:
@@ -187,7 +187,7 @@ class Motion(NamedTuple):
         return Point(theta, momentum + 0.5 * step * unit * gradient, log_joint, gradient, at.steps + way), 1, values
 
 
-def doubled(rng: np.random.Generator, motion: Motion, start: Point, knobs: NUTSKnobs) -> tuple[Tree, Tree | None, int]:
+def doubled(rng: Rng, motion: Motion, start: Point, knobs: NUTSKnobs) -> tuple[Tree, Tree | None, int]:
     """The tree from a start, the half that was discarded at its end or None, and how often it was doubled."""
     tree = _leaf(start, 0.0, Asked())
     for depth in range(knobs.max_depth):
@@ -202,7 +202,7 @@ def doubled(rng: np.random.Generator, motion: Motion, start: Point, knobs: NUTSK
     return tree, None, knobs.max_depth
 
 
-def grown(rng: np.random.Generator, motion: Motion, tree: Tree, way: int, depth: int, start: float) -> Tree:
+def grown(rng: Rng, motion: Motion, tree: Tree, way: int, depth: int, start: float) -> Tree:
     """2^depth leapfrog steps on from the end of a tree that lies that `way`; `start` is the energy at the start."""
     if depth == 0:
         point, gradients, values = motion.leap(tree.last if way > 0 else tree.first, way)
@@ -255,7 +255,7 @@ def _sum(one: Asked, other: Asked) -> Asked:
     return Asked(*(a + b for a, b in zip(one, other, strict=True)))
 
 
-def _known(state: NUTSState, target: Target, data: np.ndarray) -> Point:
+def _known(state: NUTSState, target: Target, data: Array) -> Point:
     """The point where the chain is, without a momentum."""
     theta, nothing = position(state), np.zeros(target.dim)
     if state.gradient is not None and state.log_joint is not None:
@@ -264,7 +264,7 @@ def _known(state: NUTSState, target: Target, data: np.ndarray) -> Point:
     return Point(theta, nothing, max(log_joint, SMALLEST), checked_gradient(target, theta[None], data)[0])
 
 
-def _paths(tree: Tree, discarded: Tree | None) -> dict[str, np.ndarray]:
+def _paths(tree: Tree, discarded: Tree | None) -> dict[str, Array]:
     """The leapfrog steps between the points, (n, 2, d), of the tree and of what was discarded."""
     found = {"kept": tree, "discarded": discarded}
     lines = {name: np.array(one.thetas) for name, one in found.items() if one is not None and len(one.thetas) > 1}

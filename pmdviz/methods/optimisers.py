@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Real
 from pmdviz.methods.step import ComputedTerms, Term, Update
 from pmdviz.targets import Target
@@ -51,9 +52,7 @@ def step_size(t: int, eta: float, kappa: float) -> float:
     return eta / float(t) ** kappa
 
 
-def adam(
-    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def adam(gradient: Array, first: Array, second: Array, t: int) -> tuple[Array, Array, Array]:
     """Direction, mean and mean square of the gradients so far (Kingma and Ba 2015, Algorithm 1), t from 1.
 
     A direction is about 1 in every coordinate whatever the gradient's size.
@@ -66,17 +65,13 @@ def adam(
     return direction, first, second
 
 
-def adagrad(
-    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def adagrad(gradient: Array, first: Array, second: Array, t: int) -> tuple[Array, Array, Array]:
     """Direction by the sum of all squared gradients (Duchi, Hazan, Singer 2011); `first` is left as it is."""
     second = second + gradient**2
     return gradient / (np.sqrt(second) + SMALLEST), first, second
 
 
-def plain(
-    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def plain(gradient: Array, first: Array, second: Array, t: int) -> tuple[Array, Array, Array]:
     """The gradient itself (Robbins, Monro 1951); the memories are left as they are."""
     return gradient, first, second
 
@@ -87,22 +82,22 @@ OPTIMISERS = {"adam": adam, "adagrad": adagrad, "plain": plain}
 class Parts(NamedTuple):
     """A direction as `pace` times the gradient of its step, and what earlier ones add: each of the gradient's shape."""
 
-    pace: np.ndarray
-    past: np.ndarray
+    pace: Array
+    past: Array
 
 
-def adam_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+def adam_parts(first: Array, second: Array, t: int) -> Parts:
     """Of the direction of `adam` in step t, by `first` before the step and `second` after it."""
     divisor = (1 - FIRST**t) * (np.sqrt(second / (1 - SECOND**t)) + SMALLEST)
     return Parts((1 - FIRST) / divisor, FIRST * first / divisor)
 
 
-def adagrad_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+def adagrad_parts(first: Array, second: Array, t: int) -> Parts:
     """Of that of `adagrad`, which adds nothing of earlier gradients."""
     return Parts(1 / (np.sqrt(second) + SMALLEST), np.zeros(first.shape))
 
 
-def plain_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+def plain_parts(first: Array, second: Array, t: int) -> Parts:
     """Of the gradient itself."""
     return Parts(np.ones(first.shape), np.zeros(first.shape))
 
@@ -143,10 +138,10 @@ def flow_update(
 
 def paced(
     optimiser: str,
-    memory: tuple[np.ndarray, np.ndarray, int],
-    step: np.ndarray | float,
-    unit: np.ndarray | float,
-    forces: Callable[[], Mapping[str, np.ndarray]],
+    memory: tuple[Array, Array, int],
+    step: Array | float,
+    unit: Array | float,
+    forces: Callable[[], Mapping[str, Array]],
 ) -> ComputedTerms:
     """The share of each force in a move by step times direction, and that of the memory where there is one.
 
@@ -154,7 +149,7 @@ def paced(
     was what the optimiser got.
     """
 
-    def compute() -> dict[str, np.ndarray]:
+    def compute() -> dict[str, Array]:
         pace, past = PARTS[optimiser](*memory)
         terms = {name: step * pace * (unit * force) for name, force in forces().items()}
         return terms | ({"momentum": step * past} if past.any() else {})
@@ -162,7 +157,7 @@ def paced(
     return ComputedTerms(compute)
 
 
-def clipped(parts: Mapping[str, np.ndarray], free: np.ndarray, after: np.ndarray) -> ComputedTerms:
+def clipped(parts: Mapping[str, Array], free: Array, after: Array) -> ComputedTerms:
     """The parts of a move that was to end at `free` (m, d), and what clipping made of it where it ends elsewhere."""
     return ComputedTerms(lambda: {**parts} | ({"clip": after - free} if (after != free).any() else {}))
 
@@ -188,9 +183,7 @@ def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: st
     )
 
 
-def natural_terms(
-    move: np.ndarray, step: float, cholesky: np.ndarray, theta: np.ndarray, target: Target
-) -> dict[str, np.ndarray]:
+def natural_terms(move: Array, step: float, cholesky: Array, theta: Array, target: Target) -> dict[str, Array]:
     """Of a natural step: S' times the gradient, S' = L L' of the new factor L (d, d), or of its diagonal (d,).
 
     `move` (d,) is that of the mean, theta (n, d) the draws of q that the gradient is a mean over.
@@ -200,12 +193,12 @@ def natural_terms(
     return mean_terms(move, step * spread)
 
 
-def paced_terms(move: np.ndarray, slope: np.ndarray, theta: np.ndarray, target: Target) -> dict[str, np.ndarray]:
+def paced_terms(move: Array, slope: Array, theta: Array, target: Target) -> dict[str, Array]:
     """Of a step that takes each number of the gradient `slope` (d,) at a pace of its own: the move over the slope."""
     pace = np.divide(move, slope, out=np.zeros_like(move), where=slope != 0)
     return mean_terms(move, pace * target.grad_log_prior(theta).mean(axis=0))
 
 
-def mean_terms(move: np.ndarray, prior: np.ndarray) -> dict[str, np.ndarray]:
+def mean_terms(move: Array, prior: Array) -> dict[str, Array]:
     """A move (d,) as what the `prior` (d,) does of it and what the batch does, (1, d) each."""
     return {"prior": prior[None], "likelihood": (move - prior)[None]}

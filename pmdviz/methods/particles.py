@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import KernelDensity, normalise, weighted_sum
+from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise, weighted_sum
 from pmdviz.densities.product import MANY, DiagonalDensity, diagonal_density, few_density
 from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import Method, checked_log_prior, rows_in_words
+from pmdviz.methods.base import Method, checked_log_prior, read_only, rows_in_words
 from pmdviz.methods.step import MethodKnobs, Term, Update
 from pmdviz.targets import Target
 
 DRAWS = {"balanced": 16, "independent": 1}  # candidates for each draw
 MAX_NUMBERS = 4_000_000  # coordinates of all candidates, 32 MB: beyond it each draw has fewer
 
-RESAMPLERS: dict[str, Callable[[np.random.Generator, np.ndarray, int], np.ndarray]] = {
+RESAMPLERS: dict[str, Callable[[Rng, Array, int], Array]] = {
     "systematic": lambda rng, weights, n: systematic(weights, n, rng.random()),
     "stratified": lambda rng, weights, n: stratified(weights, rng.random(n)),
     "residual": lambda rng, weights, n: residual(weights, rng.random(n)),
@@ -35,7 +36,7 @@ def candidates_each(draws: str, n: int, dim: int) -> int:
     return max(1, min(DRAWS[draws], MAX_NUMBERS // (n * dim)))
 
 
-def from_prior(rng: np.random.Generator, target: Target, n: int, draws: str) -> np.ndarray:
+def from_prior(rng: Rng, target: Target, n: int, draws: str) -> Array:
     """n draws (n, d) from the target's prior; cells are as wide as the prior's sd makes them."""
     each = candidates_each(draws, n, target.dim)
     candidates = target.sample_prior(rng, each * n)
@@ -45,19 +46,15 @@ def from_prior(rng: np.random.Generator, target: Target, n: int, draws: str) -> 
 
 
 def from_density(
-    rng: np.random.Generator,
-    density: KernelDensity | ShapedDensity,
-    n: int,
-    draws: str = "balanced",
-    resampler: str = "systematic",
-) -> np.ndarray:
+    rng: Rng, density: KernelDensity | ShapedDensity, n: int, draws: str = "balanced", resampler: str = "systematic"
+) -> Array:
     """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise."""
     return children(rng, density, n, draws, resampler)[0]
 
 
 def children(
-    rng: np.random.Generator, density: KernelDensity | ShapedDensity, n: int, draws: str, resampler: str
-) -> tuple[np.ndarray, np.ndarray]:
+    rng: Rng, density: KernelDensity | ShapedDensity, n: int, draws: str, resampler: str
+) -> tuple[Array, Array]:
     """The draws of `from_density`, and for each the row (n,) of its parent.
 
     Cells are made in the units of the kernel, in which the density is smooth.
@@ -81,8 +78,37 @@ REACH = 1e6  # prior sds; a particle beyond that has diverged
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
-NUM_PARTICLES = Whole(1, (1, 100_000), (100, 50_000), "Particles m", log=True, basic=True, acts="restart")
+NUM_PARTICLES = Whole(1, (1, 100_000), (5, 50_000), "Particles m", log=True, basic=True, acts="restart")
 ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of m")
+
+
+def resized(
+    rng: np.random.Generator,
+    state: Any,
+    m: int,
+    target: Target,
+    others: tuple[str, ...] = (),
+    density: Callable[[], KernelDensity | ShapedDensity | DiagonalDensity] | None = None,
+) -> tuple[Any, str, np.ndarray | None]:
+    """`state` with m particles of equal weight: a random subset of the old ones, or all of them and copies.
+
+    Also what was done in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
+    name further arrays of the state with a row for each particle. Copies are moved by the noise of their kernel in
+    `density()`, unless that takes them out of the prior's support; without a density they are not moved.
+    """
+    old = len(state.particles)
+    if m == old:
+        return state, "", None
+    order = np.argsort(rng.random(old), kind="stable")
+    rows = np.sort(order[:m]) if m < old else np.concatenate([np.arange(old), np.resize(order, m - old)])
+    parts = {name: getattr(state, name)[rows] for name in ("particles", *others)}
+    if m > old and density is not None:
+        moved = density().displaced(rows[old:], rng.standard_normal((m - old, target.dim)))
+        inside = checked_log_prior(target, moved) > -np.inf
+        parts["particles"][old:][inside] = moved[inside]
+    parts["log_weights"] = equal_log_weights(m)
+    words = f"particles {old:,} → {m:,}, {'a random subset' if m < old else 'with copies'} · "
+    return state._replace(**dict(zip(parts, read_only(*parts.values()), strict=True))), words, rows
 
 
 def ess_below(ess: float, threshold: float, m: int) -> bool:
@@ -90,7 +116,7 @@ def ess_below(ess: float, threshold: float, m: int) -> bool:
     return ess < threshold * m * (1 - ROUNDING)
 
 
-def equal_log_weights(m: int) -> np.ndarray:
+def equal_log_weights(m: int) -> Array:
     """-log m for each of m particles, (m,)."""
     return np.full(m, -np.log(m))
 
@@ -104,7 +130,7 @@ def fewest_for_a_shape(d: int) -> float:
     return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
 
 
-def descended(fewest: float, at: int, particles: np.ndarray) -> str:
+def descended(fewest: float, at: int, particles: Array) -> str:
     """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough."""
     m, d = particles.shape
     if m < d + 2 or fewest >= fewest_for_a_shape(d):
@@ -115,20 +141,18 @@ def descended(fewest: float, at: int, particles: np.ndarray) -> str:
     )
 
 
-def covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def covariance(particles: Array, weights: Array, scale: Array) -> Array:
     """Weighted covariance (d, d) of particles (m, d), with a little added that makes few or coincident ones solid."""
     centred = particles - weighted_sum(weights, particles)
     return np.einsum("m,mi,mj->ij", weights, centred, centred) + covariance_floor(particles, weights, scale)
 
 
-def covariance_floor(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def covariance_floor(particles: Array, weights: Array, scale: Array) -> Array:
     """Diagonal (d, d) that makes a covariance of the particles invertible: 1e-8 of their variance, and a trace more."""
     return np.diag((SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale) ** 2)
 
 
-def prior_draws(
-    rng: np.random.Generator, target: Target, m: int, spread: str = "independent"
-) -> tuple[np.ndarray, np.ndarray]:
+def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -> tuple[Array, Array]:
     """m draws (m, d) from the prior and their log prior (m,). Raises TargetError where a draw has none.
 
     `spread` is a name of DRAWS.
@@ -151,14 +175,25 @@ def tempered_update(about: str) -> Update:
     return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
 
 
-def weight_terms(log_weights: np.ndarray, **parts: np.ndarray) -> dict[str, np.ndarray]:
+def weight_terms(log_weights: Array, **parts: Array) -> dict[str, Array]:
     """The parts (m,) of an update with its normaliser besides: together they are the new `log_weights` (m,)."""
     total = sum(parts.values())
     best = int(np.argmax(log_weights))
     return {**parts, "normaliser": np.full(len(log_weights), log_weights[best] - total[best])}
 
 
-def normalised(log_weights: np.ndarray, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
+def weight_scalars(ess: float, log_weights: Array) -> dict[str, float]:
+    """The numbers of WEIGHTED: the ESS before the step, and how many particles have weight 0 after it."""
+    return {"ess_before": ess, "zero_weight": int((log_weights == -np.inf).sum())}
+
+
+def ess_words(log_weights: Array) -> str:
+    """The effective sample size of normalised log-weights (m,), and how many of them are 0, for a step's line."""
+    m, ess, zeros = len(log_weights), effective_sample_size(log_weights), int((log_weights == -np.inf).sum())
+    return f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})" + (f" · {zeros:,} particles have weight 0" if zeros else "")
+
+
+def normalised(log_weights: Array, particles: Array, batch: Array) -> Array:
     """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
     if log_weights.max() == -np.inf:
         at, rows = particles[0], rows_in_words(batch)
@@ -166,7 +201,7 @@ def normalised(log_weights: np.ndarray, particles: np.ndarray, batch: np.ndarray
     return normalise(log_weights)
 
 
-def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarray) -> None:
+def check_reach(particles: Array, target: Target, h: float, batch: Array) -> None:
     """Raise TargetError where a particle (m, k), of the first k coordinates, is NaN or a million prior sds away."""
     scale = target.scale[: particles.shape[1]]
     if max(-particles.min(), particles.max()) <= REACH * scale.min():  # without an array of their size
@@ -196,7 +231,8 @@ class SmoothingKnobs(MethodKnobs):
         Shape of all particles, or of each mode: their covariance, scaled by c m^(-1/(d+2β)). Automatic: one kernel
         shape for each cluster, which leaves mean and covariance unchanged; leave-one-out picks the width.
     bandwidth: Width of the smoothing kernel that turns the particles into the density q; its unit follows the rule.
-        Automatic: a kernel is at most 0.95 as wide as its cluster, and from about 2 on nothing changes.
+        Automatic: up to 0.95 of its cluster's width a kernel leaves mean and covariance as they are; a wider one smears
+        the cluster.
     smoothness: Assumed smoothness of the posterior: h shrinks like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper
         assumes 1.
     """
@@ -215,12 +251,7 @@ class SmoothingKnobs(MethodKnobs):
         default_by=("bandwidth_rule", WIDTHS),
     )
     smoothness = Real(
-        USUAL,
-        (0, 1000),
-        (0, 6),
-        "Smoothness β",
-        acts="at once",
-        only_if=("bandwidth_rule", ("local", "covariance")),
+        USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=("bandwidth_rule", ("local", "covariance"))
     )
 
 
@@ -230,8 +261,8 @@ BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
 class Weighted(Protocol):
     """A state with weighted particles."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,)
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,)
 
 
 class SmoothedMethod(Method):
@@ -248,7 +279,7 @@ class SmoothedMethod(Method):
 
 
 def smoothed(
-    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray, each: int = 1
+    particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array, each: int = 1
 ) -> KernelDensity | ShapedDensity | DiagonalDensity:
     """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
 
@@ -278,7 +309,7 @@ def smoothed(
     return KernelDensity(particles, log_weights, cholesky, m < d + 2 and not given)
 
 
-def _round(particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray) -> DiagonalDensity:
+def _round(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:
     """Round kernels of the width that the rule `isotropic` or `median` gives."""
     (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"
     unit = 1.0 if given else typical_distance(particles, np.exp(log_weights), scale)
@@ -287,9 +318,7 @@ def _round(particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs
     )
 
 
-def smoothed_along(
-    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray
-) -> DiagonalDensity:
+def smoothed_along(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:
     """The same for many coordinates: a kernel without a shape, as wide along each as that coordinate asks for.
 
     Round kernels stay what they are. The factor of all others is that of m^(-1/5) sds of each coordinate.

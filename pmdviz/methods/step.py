@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Never, TypeVar
 
-import numpy as np
-
 from pmdviz.cached import cached_property
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Choice, Knobs, Whole
 
 if TYPE_CHECKING:
@@ -98,22 +97,22 @@ def _frozen(values: dict[str, Value]) -> Mapping[str, Value]:
 copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # runs hold such
 
 
-def no_paths() -> dict[str, np.ndarray]:
+def no_paths() -> dict[str, Array]:
     """Of a step that has none."""
     return {}
 
 
-class ComputedTerms(Mapping[str, np.ndarray]):
+class ComputedTerms(Mapping[str, Array]):
     """Terms that are computed when one of them is asked for, which at most steps nobody does."""
 
-    def __init__(self, compute: Callable[[], Mapping[str, np.ndarray]]) -> None:
+    def __init__(self, compute: Callable[[], Mapping[str, Array]]) -> None:
         self._compute = compute
 
     @cached_property
-    def _known(self) -> Mapping[str, np.ndarray]:
+    def _known(self) -> Mapping[str, Array]:
         return self._compute()
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Array:
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -122,7 +121,7 @@ class ComputedTerms(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._known)
 
-    def __reduce__(self) -> tuple[type[dict], tuple[dict[str, np.ndarray]]]:
+    def __reduce__(self) -> tuple[type[dict], tuple[dict[str, Array]]]:
         return dict, (dict(self._known),)  # computed now: what computes them cannot be sent
 
     def __bool__(self) -> bool:
@@ -138,12 +137,12 @@ class StepInfo(NamedTuple):
     events: tuple[Event, ...] = ()
     scalars: Mapping[str, float] = NOTHING  # by names of the method's `scalars`; one left out is not known
     # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
-    terms: Mapping[str, np.ndarray] = NOTHING
+    terms: Mapping[str, Array] = NOTHING
     # Computed when they are drawn: by the names of the method's `paths`, each (n, 2, d), from and to.
-    paths: Callable[[], Mapping[str, np.ndarray]] = no_paths
+    paths: Callable[[], Mapping[str, Array]] = no_paths
     # Where particles were redrawn: for each, the row of the one before the step that it was drawn from. None where
     # they were not, or where that is not known.
-    parents: np.ndarray | None = None
+    parents: Array | None = None
     numbers: Mapping[str, float] = NOTHING  # symbols in the formulas of the update -> their values now
     update: Update | None = None  # what its terms add up to where that is not the method's usual `update`
 

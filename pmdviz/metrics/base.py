@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
+from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.targets import Target
 
@@ -28,7 +27,7 @@ STEP = 150_000  # nanoseconds of a method's step besides those of its data, by c
 class Ancestry(Protocol):
     """Which particles of iteration 0 those of a frame descend from."""
 
-    def number_alive(self, log_weights: np.ndarray) -> int:
+    def number_alive(self, log_weights: Array) -> int:
         """How many of them have descendants with any weight."""
 
 
@@ -56,7 +55,7 @@ class Measurable(Protocol):
         """q."""
 
     @property
-    def particles(self) -> np.ndarray:
+    def particles(self) -> Array:
         """(m, d), of a chain its judged draws."""
 
     @property
@@ -80,7 +79,7 @@ class Measurable(Protocol):
         """The target's `Reference`, asked only where it has one."""
 
     @property
-    def draws(self) -> np.ndarray:
+    def draws(self) -> Array:
         """(1000, d) of q."""
 
     @property
@@ -88,7 +87,7 @@ class Measurable(Protocol):
         """Which particles of iteration 0 those of now descend from, `number_alive` of them; None where unknown."""
 
     @property
-    def chains(self) -> np.ndarray:
+    def chains(self) -> Array:
         """The judged draws of each chain, (C, n, d), asked only of chains."""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
+from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.metrics.base import DASHED, DOTTED, Measurable, has_reference, has_weights, metric, on_axis
 from pmdviz.streams import stream
@@ -96,7 +97,7 @@ def num_draws(target: Target, most: int = DRAWS) -> int:
     return int(min(most, MOST_ROWS / (1.5 * target.num_data)))
 
 
-def _of_weights(density: Density, points: np.ndarray, log_weights: np.ndarray, around_modes: bool) -> Shift:
+def _of_weights(density: Density, points: Array, log_weights: Array, around_modes: bool) -> Shift:
     weights = np.exp(log_weights)
     mean = weighted_sum(weights, points)
     sd = np.maximum(spread(points, weights), 1e-150)
@@ -129,7 +130,7 @@ def _moved(frame: Measurable) -> float | None:
 # How much weights are to be trusted: the effective sample size, and the Pareto shape of the largest ones.
 
 
-def _log_weights(frame: Measurable) -> np.ndarray:
+def _log_weights(frame: Measurable) -> Array:
     """Of the particles, also where another density than theirs is the better q."""
     return next(iter(frame.densities.values())).log_weights
 
@@ -171,7 +172,7 @@ def _khat(frame: Measurable) -> float | None:
 
 
 def worst(
-    frame: Measurable, diagnostic: Callable[[np.ndarray], float | None], of: Callable[[list[float]], float]
+    frame: Measurable, diagnostic: Callable[[Array], float | None], of: Callable[[list[float]], float]
 ) -> float | None:
     """The worst (`of`: max or min) of what a diagnostic says of each coordinate; None where it has none of one."""
     found = [diagnostic(coordinate) for coordinate in np.moveaxis(frame.chains, 2, 0)]
@@ -221,7 +222,7 @@ def _theta_1(frame: Measurable) -> float:
     return float(frame.method.points(frame.state)[0, 0])
 
 
-def autocorrelation(chains: np.ndarray, lag: int) -> float | None:
+def autocorrelation(chains: Array, lag: int) -> float | None:
     """Correlation of draws `lag` apart, (C, n) -> the mean autocovariance over the mean variance of the chains.
 
     None with fewer than two draws more than the lag, or where no chain has moved.

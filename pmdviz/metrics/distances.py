@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from pmdviz.kernels.chains import uniforms_of
+from pmdviz.kernels.checks import Array
 from pmdviz.metrics.base import DASHED, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -50,18 +51,18 @@ def once(target: Target, what: str | int, make: Callable[[], Made]) -> Made:
     return found
 
 
-def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:
+def reference_draws(target: Target, n: int = NUM_DRAWS) -> Array:
     """The n draws (n, d) of the target's reference that every frame is compared with."""
     return once(target, n, lambda: target.reference().sample(stream("draws of the reference"), n))
 
 
-def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def squared_distances(x: Array, y: Array) -> Array:
     """|x_i - y_j|^2, (n, d) and (m, d) -> (n, m)."""
     cross = np.einsum("id,jd->ij", x, y)  # not BLAS, whose last bits depend on its number of threads
     return np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * cross, 0.0)
 
 
-def sliced_wasserstein(x: np.ndarray, y: np.ndarray) -> float:
+def sliced_wasserstein(x: Array, y: Array) -> float:
     """Mean over 64 fixed directions of the W1 distance of the projections of as many draws x and y, (n, d) each."""
     directions = stream("directions").standard_normal((x.shape[1], DIRECTIONS))
     directions /= np.linalg.norm(directions, axis=0)
@@ -78,7 +79,7 @@ def marginal_tv(density: Density, target: Target) -> float:
     return float(found.max())
 
 
-def _of_values(density: Density, target: Target) -> np.ndarray:
+def _of_values(density: Density, target: Target) -> Array:
     draws, distance = reference_draws(target, BIN_DRAWS), 0.0
     for value in target.space.values:
         mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
@@ -86,13 +87,13 @@ def _of_values(density: Density, target: Target) -> np.ndarray:
     return 0.5 * distance
 
 
-def _edges(target: Target) -> np.ndarray:
+def _edges(target: Target) -> Array:
     """Of the bins, (BINS - 1, d)."""
     draws = target.reference().sample(stream("bins"), BIN_DRAWS)
     return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
 
 
-def _of_bins(density: Density, target: Target) -> np.ndarray:
+def _of_bins(density: Density, target: Target) -> Array:
     edges = once(target, "edges", lambda: _edges(target))
     sds = density.kernel_sds  # (m, d) of each kernel along each coordinate
     below = np.empty(edges.shape)
@@ -103,7 +104,7 @@ def _of_bins(density: Density, target: Target) -> np.ndarray:
     return 0.5 * np.abs(mass - 1 / BINS).sum(axis=0)
 
 
-def units_of(frame: Measurable) -> np.ndarray:
+def units_of(frame: Measurable) -> Array:
     """The reference's sds, (d,)."""
     return np.sqrt(np.diag(frame.reference.cov))
 
@@ -135,7 +136,7 @@ class Spread(NamedTuple):
     within: float  # sum of the kernel over all their pairs
 
 
-def spread(y: np.ndarray) -> Spread:
+def spread(y: Array) -> Spread:
     """Of draws y (m, d)."""
     squared = squared_distances(y, y)
     pairs = squared[np.triu_indices(len(y), 1)]
@@ -143,7 +144,7 @@ def spread(y: np.ndarray) -> Spread:
     return Spread(scale, float(np.exp(-squared / scale).sum()))
 
 
-def mmd(x: np.ndarray, y: np.ndarray, known: Spread | None = None) -> float:
+def mmd(x: Array, y: Array, known: Spread | None = None) -> float:
     """Maximum mean discrepancy of draws x, y (n, d): kernel exp(-|a - b|^2 / (2 s^2)), s the median distance in y.
 
     Where more than half of the draws are the same state s is the mean distance; all the same: the kernel is 1 or 0.
@@ -155,7 +156,7 @@ def mmd(x: np.ndarray, y: np.ndarray, known: Spread | None = None) -> float:
     return _discrepancy(float(xx.sum()), yy, xy)
 
 
-def hamming_mmd(x: np.ndarray, y: np.ndarray, values: Sequence[float], within: float | None = None) -> float:
+def hamming_mmd(x: Array, y: Array, values: Sequence[float], within: float | None = None) -> float:
     """That of draws of discrete states: kernel exp(-H(a, b)), H the share of coordinates in which a and b differ.
 
     Source: Yang et al. 2018. `within` is the sum of the kernel over all pairs of y.
@@ -165,7 +166,7 @@ def hamming_mmd(x: np.ndarray, y: np.ndarray, values: Sequence[float], within: f
     return _discrepancy(float(xx.sum()), yy, xy)
 
 
-def differing(x: np.ndarray, y: np.ndarray, values: Sequence[float]) -> np.ndarray:
+def differing(x: Array, y: Array, values: Sequence[float]) -> Array:
     """The share of the d coordinates in which x_i and y_j differ, (n, d) and (m, d) -> (n, m)."""
     ours, theirs = (_packed(draws, values) for draws in (x, y))
     bits = np.zeros((len(x), len(y)), np.int64)
@@ -174,14 +175,14 @@ def differing(x: np.ndarray, y: np.ndarray, values: Sequence[float]) -> np.ndarr
     return bits / (2 * x.shape[1])  # two bits for each: of the value that one has, and of the other's
 
 
-def _packed(draws: np.ndarray, values: Sequence[float]) -> np.ndarray:
+def _packed(draws: Array, values: Sequence[float]) -> Array:
     """One bit for each coordinate and value, in words (n, ceil(d K / 64))."""
     bits = (draws[:, :, None] == np.array(values)).reshape(len(draws), -1)
     padded = np.pad(bits, ((0, 0), (0, -bits.shape[1] % WORD)))
     return np.packbits(padded, axis=1).view(np.uint64)
 
 
-def _discrepancy(xx: float, yy: float, xy: np.ndarray) -> float:
+def _discrepancy(xx: float, yy: float, xy: Array) -> float:
     """From the sums of the kernel over all pairs within x and within y, and its values (n, m) between them."""
     n, m = xy.shape
     squared = (xx - n) / (n * (n - 1)) + (yy - m) / (m * (m - 1)) - 2 * xy.mean()
@@ -206,17 +207,17 @@ def _mmd(frame: Measurable) -> float:
 # Means, sds and covariances against the reference's; total variation of weighted states.
 
 
-def mean_error(mean: np.ndarray, reference: Reference) -> float:
+def mean_error(mean: Array, reference: Reference) -> float:
     """max_k |E_q theta_k - E_p theta_k| / sd_p(theta_k)."""
     return float((np.abs(mean - reference.mean) / np.sqrt(np.diag(reference.cov))).max())
 
 
-def sd_ratios(cov: np.ndarray, reference: Reference) -> np.ndarray:
+def sd_ratios(cov: Array, reference: Reference) -> Array:
     """sd_q(theta_k) / sd_p(theta_k), (d,)."""
     return np.sqrt(np.diag(cov) / np.diag(reference.cov))
 
 
-def kl_of_moments(mean: np.ndarray, cov: np.ndarray, reference: Reference) -> float | None:
+def kl_of_moments(mean: Array, cov: Array, reference: Reference) -> float | None:
     """KL(N(E_p, Cov_p) || N(E_q, Cov_q)) in nats; None where Cov_q has no inverse."""
     try:
         factor, exact = np.linalg.cholesky(cov), np.linalg.cholesky(reference.cov)
@@ -277,7 +278,7 @@ def _kl_moments(frame: Measurable) -> float | None:
 FEW = 512  # states: of more, most are never drawn, and TV is near 1 for exact draws too
 
 
-def total_variation_of_states(space_numbers: np.ndarray, weights: np.ndarray, probabilities: np.ndarray) -> float:
+def total_variation_of_states(space_numbers: Array, weights: Array, probabilities: Array) -> float:
     """0.5 sum over all states of |q - p|, for points (m,) by the numbers of their states with weights (m,) of sum 1.
 
     Only the states that were visited are looked at: the others add their probability.

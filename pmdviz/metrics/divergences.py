@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis, planar
 from pmdviz.targets.exact import Box, Exact
@@ -31,25 +32,25 @@ NEAR = 1.0  # sds from an edge up to which a kernel's own noise meets what lies 
 REACH = 8.5  # sds: what a kernel has beyond does not count, here as on grids
 
 
-def quasi_draws(density: Density) -> tuple[np.ndarray, np.ndarray]:
+def quasi_draws(density: Density) -> tuple[Array, Array]:
     """NUM_POINTS points (n, d) of equal weight that stand for q, and their parents (n,)."""
     parents = systematic(density.weights, NUM_POINTS, 0.5)
     return _placed(density, parents, _noise(density.particles.shape[1])), parents
 
 
-def _placed(density: Density, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+def _placed(density: Density, parents: Array, noise: Array) -> Array:
     return density.centres[parents] + np.einsum("nij,nj->ni", density.choleskys[parents], noise)
 
 
 @cache
-def _noise(d: int) -> np.ndarray:
+def _noise(d: int) -> Array:
     """Standard normal noise (NUM_POINTS, d), evenly spread in every stretch of it."""
     noise = spread_normals(NUM_POINTS, np.array(STEPS[d]))
     noise.flags.writeable = False
     return noise
 
 
-def spread_normals(n: int, steps: np.ndarray) -> np.ndarray:
+def spread_normals(n: int, steps: Array) -> Array:
     """The first n terms (n, d) of the sequence of the steps 1/g, ..., 1/g^d (d,), as points of N(0, I)."""
     return np.vectorize(NormalDist().inv_cdf)((0.5 + np.arange(1, n + 1)[:, None] * steps) % 1.0)
 
@@ -95,7 +96,7 @@ def reverse_outside(density: Density, exact: Exact, grids: list[Grid]) -> float:
     return float((counts[kept] / edges[kept] * log_ratio).sum() * shares.sum() / NUM_BEYOND)
 
 
-def _beyond(directions: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _beyond(directions: Array, gaps: Array) -> tuple[Array, Array]:
     """Normal noise (n, d) beyond `gaps` (n,) along unit `directions` (n, d), and what each counts for (n,).
 
     Along its direction noise is drawn as sqrt(gap^2 - 2 log u), which has the density t exp((gap^2 - t^2) / 2) beyond
@@ -111,7 +112,7 @@ def _beyond(directions: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.nd
     return noise + directions * np.where(far, pushed - along, 0.0)[:, None], counts
 
 
-def _outside(points: np.ndarray, grids: list[Grid]) -> np.ndarray:
+def _outside(points: Array, grids: list[Grid]) -> Array:
     return ~np.any([grid.holds(points) for grid in grids], axis=0)
 
 
@@ -119,7 +120,7 @@ NEGLIGIBLE = 1e-8  # share of the peak below which a cell does not count in an e
 LOST = 1e-4  # share of the posterior that may lie outside the view box before the grid is made larger
 UNDERFLOW = 1e-12  # share of a kernel's peak below which the cut kernels of `on_grid` no longer give log q
 
-Cells = tuple[np.ndarray, np.ndarray, float]  # centres (n, d), log p (n,), volume of one
+Cells = tuple[Array, Array, float]  # centres (n, d), log p (n,), volume of one
 
 NAMES = ("tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside")
 KEPT_EXPS = 3  # of the last grids
@@ -136,9 +137,9 @@ class DensitiesOnGrid:
     """
 
     grid: Grid
-    p: np.ndarray | None
-    log_p: np.ndarray | None
-    q: np.ndarray
+    p: Array | None
+    log_p: Array | None
+    q: Array
     density: Density
     resolved: bool
 
@@ -172,7 +173,7 @@ def _on(grid: Grid, density: Density, exact: Exact | None, resolved: bool) -> De
     return DensitiesOnGrid(grid, p, log_p, density.on_grid(grid), density, resolved)
 
 
-def _exp(exact: Exact, log_p: np.ndarray) -> np.ndarray:
+def _exp(exact: Exact, log_p: Array) -> Array:
     """p on a grid, read-only: the same array while log p is, which it is from frame to frame."""
     kept = _exps.get(exact, ())
     found = next((p for values, p in kept if values is log_p), None)
@@ -183,7 +184,7 @@ def _exp(exact: Exact, log_p: np.ndarray) -> np.ndarray:
     return found
 
 
-_exps: WeakKeyDictionary[Exact, tuple[tuple[np.ndarray, np.ndarray], ...]] = WeakKeyDictionary()
+_exps: WeakKeyDictionary[Exact, tuple[tuple[Array, Array], ...]] = WeakKeyDictionary()
 
 
 def _holding(view_box: Box, exact: Exact) -> Box:
@@ -211,7 +212,7 @@ def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, b
     return Grid(view_box if resolves_exact else exact.box, largest_side(dim)), False
 
 
-def _extent(box: Box) -> np.ndarray:
+def _extent(box: Box) -> Array:
     return np.array([high - low for low, high in box])
 
 
@@ -300,7 +301,7 @@ def _cells_outside(exact: Exact, drawn: Grid) -> Cells | None:
     return (grid.points[counts], log_p[counts], grid.cell_volume) if counts.any() else None
 
 
-def _expected(points: np.ndarray, log_p: np.ndarray, cell_volume: float, density: Density) -> tuple[float, float]:
+def _expected(points: Array, log_p: Array, cell_volume: float, density: Density) -> tuple[float, float]:
     p, log_q = np.exp(log_p), density.log_density(points)
     return -float((p * log_q).sum()) * cell_volume, -float((p * log_p).sum()) * cell_volume
 
@@ -340,7 +341,7 @@ def _sums(pic: DensitiesOnGrid, peak_p: float, peak_q: float) -> tuple[float, ..
     )
 
 
-def _log_q(pic: DensitiesOnGrid, counts: np.ndarray) -> np.ndarray:
+def _log_q(pic: DensitiesOnGrid, counts: Array) -> Array:
     """log q in the cells that count, in log space where the cut kernels do not reach."""
     q = pic.q[counts]
     faint = q < UNDERFLOW * pic.density.kernel_peak

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pmdviz.densities.product import ProductDensity
+from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
@@ -68,7 +69,7 @@ COINCIDENT = 1e-13  # squared distance in sds: rounding alone
 EULER = 0.5772156649015329
 
 
-def knn_entropy(points: np.ndarray, k: int = NEIGHBOUR) -> float:
+def knn_entropy(points: Array, k: int = NEIGHBOUR) -> float:
     """psi(n) - psi(k) + log V_d + d mean_i log r_i of points (n, d), in nats; NaN where k + 1 of them coincide.
 
     r_i is the distance of point i to its k-th nearest neighbour in units of the coordinates' sds, whose logs are added,

@@ -15,6 +15,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, side_for
+from pmdviz.kernels.checks import Array
 from pmdviz.targets import Target
 from pmdviz.targets.exact import Exact
 from pmdviz.targets.mass import NATS_BOXED
@@ -33,10 +34,10 @@ _lock = threading.Lock()
 class Modes:
     """Peaks (k, d) by their first coordinate, the exact mass (k,) of each basin, and the cells that belong to it."""
 
-    peaks: np.ndarray
-    masses: np.ndarray
+    peaks: Array
+    masses: Array
     grids: tuple[Grid, ...]
-    labels: tuple[np.ndarray, ...]  # one a grid: the mode of each cell, or NOWHERE
+    labels: tuple[Array, ...]  # one a grid: the mode of each cell, or NOWHERE
 
     def masses_of(self, density: Density) -> list[float]:
         """The mass of `density` in each basin; their sum is at most 1. Kernels narrower than a cell are widened."""
@@ -67,7 +68,7 @@ def _found(target: Target) -> Modes | None:
     values = [exact.on_grid(grid) for grid in grids]
     least = max(float(log_p.max()) for log_p in values) - NATS_BOXED
     basins = [watershed(log_p, least) for log_p in values]
-    peaks: list[np.ndarray] = []
+    peaks: list[Array] = []
     masses: list[float] = []
     labels = [np.full(grid.shape, NOWHERE) for grid in grids]
     for place, (grid, log_p, basin) in enumerate(zip(grids, values, basins, strict=True)):
@@ -81,7 +82,7 @@ def _found(target: Target) -> Modes | None:
     return _in_order(np.array(peaks), np.array(masses), grids, labels)
 
 
-def _in_order(peaks: np.ndarray, masses: np.ndarray, grids: tuple[Grid, ...], labels: list[np.ndarray]) -> Modes:
+def _in_order(peaks: Array, masses: Array, grids: tuple[Grid, ...], labels: list[Array]) -> Modes:
     order = np.lexsort(peaks.T[::-1])
     place = np.append(np.argsort(order), NOWHERE)  # the last one stands for NOWHERE, which is -1
     return Modes(peaks[order], masses[order] / max(1.0, masses.sum()), grids, tuple(place[one] for one in labels))
@@ -98,7 +99,7 @@ def _resolved(density: Density, grid: Grid) -> Density:
     return density if density.narrowest(grid.extent) >= limit else density.widened(limit, grid.extent)
 
 
-def watershed(log_p: np.ndarray, least: float) -> np.ndarray:
+def watershed(log_p: Array, least: float) -> Array:
     """The basin of each cell of a grid in one or two dimensions, numbered by the height of their peaks.
 
     Cells at or below `least` are NOWHERE. Cells are taken from the highest down; each joins the basin of its highest

@@ -19,6 +19,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import Density, KernelDensity
 from pmdviz.densities.shaped import chosen_shape, shaped_density
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.resampling import thinned
 from pmdviz.metrics.divergences import measure, picture
@@ -59,7 +60,7 @@ def remember(target: Target, num_particles: int, rule: str, each: int, found: Fl
 def floor(
     target: Target,
     num_particles: int | None,
-    progress: Callable[[int], object] = lambda sets: None,
+    progress: Callable[[int], None] = lambda sets: None,
     rule: str = "local",
     each: int = 1,
 ) -> Floor | None:
@@ -78,13 +79,18 @@ def floor(
 
 
 def _computed(
-    target: Target, num_particles: int, progress: Callable[[int], object], rule: str, each: int
+    target: Target, num_particles: int, progress: Callable[[int], None], rule: str, each: int
 ) -> Floor | None:
-    sets, done = [_drawn(target, num_particles, k, rule, each) for k in range(NUM_SETS)], count(1)
+    sets, done = dict[int, Callable[[float], Density]](), count(1)
     table = TABLES[rule]
 
+    def draw(start: int, stop: int) -> None:
+        sets.update((k, _drawn(target, num_particles, k, rule, each)) for k in range(start, stop))
+
+    run_blocks(draw, NUM_SETS, 1, SETS_COST)
+
     @cache
-    def values(place: int) -> np.ndarray:
+    def values(place: int) -> Array:
         found = np.empty((NUM_SETS, 2))
 
         def judge(start: int, stop: int) -> None:
@@ -100,7 +106,7 @@ def _computed(
     return None if best_tv is None or best_kl is None else Floor(*best_tv, *best_kl)
 
 
-def _lowest(table: Sequence[float], values: Callable[[int], np.ndarray]) -> tuple[float, float, float] | None:
+def _lowest(table: Sequence[float], values: Callable[[int], Array]) -> tuple[float, float, float] | None:
     """Mean, standard error and factor where the mean is lowest, by steps downhill; None where there is a NaN.
 
     The sets of draws are the same for every factor, so that the mean is a smooth function of it with one valley.

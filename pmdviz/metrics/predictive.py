@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmdviz.densities.density import Points
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method
 from pmdviz.methods.mcmc import Chain, ChainKnobs, scored_draws, states_of
@@ -25,16 +26,16 @@ from pmdviz.targets import Target
 
 MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
 MOST_SUMS, AT_ONCE = 512, 32  # sums that are kept; draws that are asked in one call
-Average = Callable[[np.ndarray], np.ndarray]
+Average = Callable[[Array], Array]
 
 
 class Sums(NamedTuple):
     """What scores need of draws: sums over them, an entry for each held-out row."""
 
     count: int
-    mean: np.ndarray  # (rows,) sum of E(y | x, theta)
-    peak: np.ndarray  # (rows,) largest log p(y | x, theta)
-    density: np.ndarray  # (rows,) sum of exp(log p(y | x, theta) - peak)
+    mean: Array  # (rows,) sum of E(y | x, theta)
+    peak: Array  # (rows,) largest log p(y | x, theta)
+    density: Array  # (rows,) sum of exp(log p(y | x, theta) - peak)
 
 
 _sums: OrderedDict[tuple, Sums] = OrderedDict()
@@ -42,7 +43,7 @@ _of_frame: WeakKeyDictionary[Measurable, Sums] = WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-def points_of(frame: Measurable) -> tuple[np.ndarray, Average]:
+def points_of(frame: Measurable) -> tuple[Array, Average]:
     """Points (n, d) that stand for q, and what averages over them values (n, ...) -> (...).
 
     Of few weighted points these themselves, without the noise of draws; each may be a whole net. Of a target that is
@@ -60,7 +61,7 @@ def points_of(frame: Measurable) -> tuple[np.ndarray, Average]:
     return frame.draws, lambda values: values.mean(axis=0)
 
 
-def _weighted(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, Average]:
+def _weighted(points: Array, weights: Array) -> tuple[Array, Average]:
     """Those (n, d) that have any weight: one without, however well it predicts, is no scale for the others."""
     alive = weights > 0
     weights = weights[alive]
@@ -93,7 +94,7 @@ def sums_of(frame: Measurable) -> Sums | None:
     return _of_frame.setdefault(frame, reduce(_joined, blocks))
 
 
-def _block(target: Target, draws: np.ndarray) -> Sums:
+def _block(target: Target, draws: Array) -> Sums:
     """The sums over 2^k draws: of each half on its own, then of both."""
     found = _known(target, draws)
     if found is not None:
@@ -113,11 +114,11 @@ def _block(target: Target, draws: np.ndarray) -> Sums:
     return _keep(target, draws, each[0])
 
 
-def _key(target: Target, draws: np.ndarray) -> tuple:
+def _key(target: Target, draws: Array) -> tuple:
     return target.key, hashlib.blake2b(draws, digest_size=16).digest()
 
 
-def _known(target: Target, draws: np.ndarray) -> Sums | None:
+def _known(target: Target, draws: Array) -> Sums | None:
     key = _key(target, draws)
     with _lock:
         if key in _sums:
@@ -125,7 +126,7 @@ def _known(target: Target, draws: np.ndarray) -> Sums | None:
         return _sums.get(key)
 
 
-def _keep(target: Target, draws: np.ndarray, made: Sums) -> Sums:
+def _keep(target: Target, draws: Array, made: Sums) -> Sums:
     with _lock:
         _sums[_key(target, draws)] = made
         while len(_sums) > MOST_SUMS:
@@ -293,7 +294,7 @@ MOST = 16  # sets of topics of an approximation that are asked: the heaviest, or
 NEGLIGIBLE = 1e-9  # a weight
 
 
-def chosen_topics(frame: Measurable) -> tuple[np.ndarray, np.ndarray]:
+def chosen_topics(frame: Measurable) -> tuple[Array, Array]:
     """Sets of topics (n, W, K) of the approximation, and their weights (n,), sum 1; 16 at most."""
     points, weights = frame.density.particles, frame.density.weights
     spread = np.linspace(0, len(weights) - 1, min(MOST, len(weights))).astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.densities.density import variances
+from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.methods.stein.gf_svgd import GFSVGD, log_ratios
 from pmdviz.metrics.base import DASHED, Measurable, metric, on_axis
@@ -16,7 +17,7 @@ POINTS = 500  # of q
 MOST_ROWS = 2000  # whose gradient is taken at each
 
 
-def stein_matrix(x: np.ndarray, score: np.ndarray, other: np.ndarray | None = None) -> np.ndarray:
+def stein_matrix(x: Array, score: Array, other: Array | None = None) -> Array:
     """k_p (n, n) of points x (n, d) with `score` (n, d) = grad log p there, kernel k = (1 + |x - y|^2)^(-1/2).
 
     k s.s' + s.grad' k + s'.grad k + tr grad grad' k, of mean 0 under p in either argument (Gorham & Mackey 2017).
@@ -32,13 +33,13 @@ def stein_matrix(x: np.ndarray, score: np.ndarray, other: np.ndarray | None = No
     return first + second + third
 
 
-def _pulled(x: np.ndarray, score: np.ndarray) -> np.ndarray:
+def _pulled(x: Array, score: Array) -> Array:
     """s_i . (x_i - x_j), (n, n)."""
     along = np.einsum("id,jd->ij", score, x)
     return np.diag(along)[:, None] - along
 
 
-def squared_ksd(x: np.ndarray, score: np.ndarray, other: np.ndarray | None = None) -> tuple[float, float]:
+def squared_ksd(x: Array, score: Array, other: Array | None = None) -> tuple[float, float]:
     """The mean of k_p(x_i, x_j) over i != j (a U-statistic, unbiased), and its noise, both in the units of x.
 
     The noise is its standard deviation for draws of p itself, sqrt(2 / (n (n - 1)) E k_p^2) (Liu, Lee, Jordan 2016,

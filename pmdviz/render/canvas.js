@@ -268,9 +268,10 @@ function paint_ground(pen, picture, theme) {
   ink.restore()
 }
 
-// Numbers of an axis in the part of it that is seen: the picture's own, or round ones where the reader has moved it.
+// Numbers of an axis in the part of it that is seen: the picture's own; round ones where it has none, or the reader has moved it.
 function numbers_of(axis, own) {
-  if (!own || axis.log || !axis.ticks.length) return axis.ticks.map((value, k) => [value, axis.words[k]])
+  if (!axis.ticks) own ??= [axis.low, axis.high]
+  else if (!own || axis.log || !axis.ticks.length) return axis.ticks.map((value, k) => [value, axis.words[k]])
   const [low, high] = own, power = 10 ** Math.floor(Math.log10((high - low) / 6))
   const step = [0.5, 1, 2, 5, 10].map((share) => share * power).reduce((a, b) => Math.abs(6 - (high - low) / a) <= Math.abs(6 - (high - low) / b) ? a : b)
   const first = Math.ceil(low / step - 1e-9), n = Math.floor(high / step + 1e-9) - first + 1

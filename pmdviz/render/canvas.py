@@ -45,6 +45,22 @@ def _palette(dark: bool) -> dict[str, Any]:
     return {**own, "roles": dict(style.colours(dark))}
 
 
+def css_variables() -> str:
+    """Rules that give a page the colours of both themes as variables: the reader's theme, or one that is chosen."""
+    light, dark = (_variables(style.theme(dark)) for dark in (False, True))
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark} }} }}\n"
+        f':root[data-theme="light"] {{ color-scheme: light; {light} }}\n'
+        f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}\n'
+    )
+
+
+def _variables(theme: style.Theme) -> str:
+    own = {"paper": theme.paper, "text": theme.text, "muted": theme.muted, "grid": theme.grid}
+    return " ".join(f"--{name.replace('_', '-')}: {value};" for name, value in {**own, **theme.layers}.items())
+
+
 Column = Callable[[str, Any, Axis | None], Any]  # name, values, and their axis -> JSON
 Keyed = Callable[[str, str, Any, Axis | None], Any]  # the same of the mark with a key
 

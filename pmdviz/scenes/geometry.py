@@ -353,7 +353,7 @@ def kl_picture(geometry: Geometry) -> Picture:
     marks["infinite"] = Mark(
         "signs", PATHS["gradient"], {"x": at_edge, "y": np.full(len(at_edge), TOP)}, {"marker": "triangle"}
     )
-    legend = {"mirror": "mirror", "gradient": "gradient", "bound": "bound", "infinite": "∞"}
+    legend = {"mirror": "mirror", "gradient": "gradient", "bound": "bound", "infinite": "infinite"}
     about = "Chart: forward KL of both paths step by step, and the bound"
     axes = Axis("step t", 0.0, float(MOST_STEPS)), Axis("KL(p‖q), nats", *KL_SPAN, log=True)
     return Picture(*axes, marks, legend, about=about)
@@ -408,7 +408,7 @@ def gradient_words(geometry: Geometry) -> str:
     last, been = geometry.gradient_kl[-1], geometry.been_zero
     here = "infinite, as q is 0 at a state that p allows" if np.isinf(last) else f"{number(last)} nats"
     ways = {0: "no state has", 1: "1 of 3 states has"}
-    cut = f" The density is cut to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""
+    cut = f" The gradient step sets the density to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""
     return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 on the way.{cut}"
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.experiments.race.entrants import titles
 from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in
 from pmdviz.experiments.race.runs import row
 from pmdviz.metrics import Metric
 from pmdviz.pictures import Axis, Mark, Picture, nice
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import EMPTY_PATHS, Image, Ranges, StageColumns, Tiling, joined, placed
-from pmdviz.scenes.stage import USUAL_WORDS, Pair, Scene, SceneChoice
+from pmdviz.scenes.columns import StageColumns
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, UNKNOWN, column, extremes, value_range
 from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, duration, number
@@ -32,76 +33,15 @@ CLOCKS = {
 }
 MAX_POINTS = 600  # of a trace
 DOTS = 4_000  # of all tiles together
-DOT_SCALE, MAX_DOT, SMALLEST_DOT = 0.55, 9.0, 1.2  # of the stage's dots; px
 BAND_POINTS, QUANTILES = 60, (0.1, 0.5, 0.9)
 
 Columns = Mapping[str, np.ndarray]
-Place = tuple[Ranges, tuple[float, float]]  # of a tile: the ranges of its own axes, and its corner
 
 
 def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
     """What a tile shows of `frame` in a race of so many entrants."""
     drawn = scene.columns(frame, pair, max(100, DOTS // entrants))
     return drawn._replace(image=None) if scene.image_of else drawn
-
-
-def tile_words(scene: Scene) -> dict[str, str]:
-    """The layers of a scene that tiles show, and what they are called: the usual ones by short names."""
-    short = {name: name if words == USUAL_WORDS.get(name) else words for name, words in scene.words().items()}
-    return {name: words for name, words in short.items() if name != "prior"}
-
-
-def places(scene: Scene, pair: Pair, target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
-    """Where each tile's own axes begin and end, and where it lies."""
-    return [(scene.ranges(target, pair, tile.top), tiling.corner(k)) for k, tile in enumerate(tiles)]
-
-
-def tile_lines(lines: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
-    """One layer's lines of all tiles as one line with gaps."""
-    moved = [placed(line["x"], line["y"], *place) for line, place in zip(lines, at, strict=True)]
-    return joined({"x": x, "y": y} for x, y in moved)
-
-
-def tile_points(points: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
-    """Dots of one size of all tiles; those outside of their tile are left out."""
-    nothing = np.empty(0, np.float32)
-    moved = [placed(one["x"], one["y"], *place) for one, place in zip(points, at, strict=True)]
-    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
-    return {"x": x[np.isfinite(x)], "y": y[np.isfinite(x)]}
-
-
-def tile_paths(paths: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
-    """The paths of all tiles; what leaves its tile is left out."""
-    moved = []
-    for one, place in zip(paths, at, strict=True):
-        ends = [placed(one[x], one[y], *place) for x, y in (("x0", "y0"), ("x1", "y1"))]
-        inside = np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
-        moved.append([column[inside] for column in (*ends[0], *ends[1], one["alpha"], one["kind"])])
-    return {name: np.concatenate([EMPTY_PATHS[name], *(one[k] for one in moved)]) for k, name in enumerate(EMPTY_PATHS)}
-
-
-def tile_images(images: Sequence[Image | None], at: Sequence[Place]) -> dict[str, list[Any]]:
-    """The images of all tiles, a row each: cells, lower left corner, width and height."""
-    rows: dict[str, list[Any]] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
-    for image, (((x0, x1), (y0, y1)), (left, bottom)) in zip(images, at, strict=True):
-        if image is not None:
-            (a, b), (c, d) = image.x, image.y
-            rows["image"].append(image.values)
-            rows["x"].append(left + (a - x0) / (x1 - x0))
-            rows["y"].append(bottom + (c - y0) / (y1 - y0))
-            rows["dw"].append((b - a) / (x1 - x0))
-            rows["dh"].append((d - c) / (y1 - y0))
-    return rows
-
-
-def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
-    """The dots of all tiles; those outside of their tile are left out."""
-    nothing = np.empty(0, np.float32)
-    moved = [placed(one["x"], one["y"], *place) for one, place in zip(dots, at, strict=True)]
-    sizes = [np.clip(one["size"] * DOT_SCALE, SMALLEST_DOT, MAX_DOT) for one in dots]
-    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
-    inside = np.isfinite(x)
-    return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
 
 
 def span(metric: Metric, values: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -206,7 +146,6 @@ def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.
 
 ANY_SCENE = SceneChoice()
 MAX_ROWS = 4_000  # of a trace, which is more than a film has frames
-IN_WORDS = {"exact": "exact posterior", "approximate": "approximation"}
 SLOW_S = 0.5  # a step that takes longer is spoken of
 
 
@@ -371,7 +310,7 @@ class Standing:
             self._drawn = self.frame, drawn, columns
         return Tile(
             label=self._row["method"],
-            title=self._race.recipe.entrants[self._k].title,
+            title=titles(self._race.recipe.entrants)[self._k],
             full_title=self._race.recipe.entrants[self._k].full_title,
             iteration=self.frame.iteration,
             row=self._row,
@@ -382,11 +321,6 @@ class Standing:
             metric=self._race.recipe.shown[0],
             unit=self._race.recipe.budget_unit,
         )
-
-
-def tiles_legend(scene: Scene) -> dict[str, str]:
-    """What the layers of the tiles are called, layer -> words; samples have the colour of the first method."""
-    return {name: IN_WORDS.get(said, said) for name, said in tile_words(scene).items()}
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:

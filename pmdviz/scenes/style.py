@@ -63,6 +63,7 @@ ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#5D3A9B", "#C9850
 ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#B79CF0", "#E69F00", "#A6D8F5", "#C49A6C")
 ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
 ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
+MOST_ENTRANTS = len(ENTRANTS_LIGHT)  # that can be told apart
 LINE_WIDTH = 2.0
 TEXT_PX, PRESENTER_PX = 13, 19
 # px; 64 + 36 = 48 + 52: a square outside is a square inside. The top holds a legend of two lines; borders that change

@@ -7,8 +7,8 @@
     return made.call(this, events)
   }
 }
-// The page's frame, once it is there: the system's theme or the one that was chosen last, and no drawer in a narrow window.
-const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
+// The page's frame, once it is there: the system's theme or the one that was chosen last.
+const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.dark_theme !== undefined)
 if (page) {
   const KEY = "pmdviz-theme", system = matchMedia("(prefers-color-scheme: dark)")
   const kept = () => { try { return localStorage.getItem(KEY) } catch { return null } }
@@ -24,5 +24,4 @@ if (page) {
   system.addEventListener("change", put)
   if (!new URLSearchParams(location.search).has("theme")) put()
   tell()
-  if (window.innerWidth < 900) page.data.sidebar_open = false
 }

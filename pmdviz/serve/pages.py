@@ -45,14 +45,13 @@ from pmdviz.serve import handlers, server_internals
 from pmdviz.serve.server_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
-# The room for a lesson: a column left of the pages, above them in a narrow window; the controls make place for it.
+# The room for a lesson: a column left of the pages, above them in a narrow window.
 
 OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"
-ASIDE = '<p class="pmdviz-lesson-aside">A lesson is open: the settings of its step stand beside the picture.</p>'
 
 
 class LessonBeside:
-    """What stands in the middle of the page, `view`, and in its drawer, `controls`."""
+    """What is in the middle of the page: `view`."""
 
     def __init__(self, tabs: Tabs) -> None:
         self._tabs, self._open, self._large = tabs, False, False
@@ -61,8 +60,6 @@ class LessonBeside:
         self.view = pn.Column(
             self._room, tabs.view, stylesheets=[css.PART, css.static("lessons.css", "lesson_beside")], **look
         )
-        self._aside = pn.pane.HTML(ASIDE, stylesheets=[css.TEXT], css_classes=[css.HIDDEN], margin=12)
-        self.controls = pn.Column(self._aside, tabs.controls, stylesheets=[css.PART], **look)
         tabs.bar.param.watch(handed(lambda event: self._dress()), "active")
 
     def take(self, card: Any) -> None:
@@ -85,8 +82,6 @@ class LessonBeside:
         classes = [OPEN, *([LARGE] if self._large else [])] if seen else []
         if self.view.css_classes != classes:
             self.view.css_classes = classes
-            self._aside.css_classes = [] if self._open else [css.HIDDEN]
-            self._tabs.controls.css_classes = [css.HIDDEN] if self._open else []
 
 
 # The docs site beside the app: a folder that `pmdviz docs` has built, served as it lies there.
@@ -173,11 +168,6 @@ PAGE_CSS = """
 @media (max-height: 760px) { :root { --pmdviz-foot: 56px; } }
 @media (max-width: 600px) { :root { --pmdviz-foot: 104px; } }
 """
-# The drawer of a phone: of the page's own colour, so that labels have no patches, and without room for a bar above it.
-DRAWER_CSS = """
-.MuiDrawer-paper.sidebar { background-image: none !important; }
-.MuiDrawer-modal .MuiToolbar-root { display: none !important; }
-"""
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -195,10 +185,8 @@ LOOK = {  # what the design's page has for nobody: a bar that never moves, empty
     },
     "& div.MuiToolbar-root": {"minHeight": "48px !important", "height": "48px"},
 }
-NO_DRAWER = {"& .MuiAppBar-root .MuiIconButton-edgeStart": {"display": "none"}}
-WITHOUT_DRAWER = ("lab", "lessons", "methods")  # pages
-# For an iframe and for a lecture hall: neither bar nor drawer, nor the room that the bar takes.
-BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Drawer", "Toolbar")}
+# For an iframe and for a lecture hall: neither the bar nor the room that it takes.
+BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolbar")}
 
 
 # Pages whose components send messages are imported with the server: of a class that a session defines Panel gives the
@@ -289,15 +277,10 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         title="pmdviz",
         site_url="#",  # the run stays: the page is the only one of its site
         main=[beside.view],
-        sidebar=[beside.controls],
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), of_the_lab],
-        sidebar_width=320,
-        sidebar_open=False,  # the lab has none
-        sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it
         sx={**LOOK, **(BARE if link.embed else {})},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
-        stylesheets=[DRAWER_CSS],
         meta_name="pmdviz",
         template=TEMPLATE,
     )
@@ -308,14 +291,11 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
     if page.dark_theme:  # by ?theme=dark: nothing changes, so nobody is told
         tabs.set_theme(dark=True)
-    roomy, large = not link.embed and not is_phone(pn.state.headers), link.presenter
+    large = link.presenter
 
     def dress() -> None:
-        """Drawer and bars of the page that is seen."""
-        beside_it = tabs.active not in WITHOUT_DRAWER and not guide.is_open
-        bare = BARE if large or link.embed else {}
-        no_drawer = {} if beside_it else NO_DRAWER
-        page.param.update(sidebar_open=roomy and beside_it and not large, sx={**LOOK, **no_drawer, **bare})
+        """The bars of the page that is seen."""
+        page.sx = {**LOOK, **(BARE if large or link.embed else {})}
         of_the_lab.visible = tabs.active == "lab"
 
     def present(on: bool) -> None:

@@ -18,7 +18,7 @@ from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
-PARTS = ("foot", "controls", "view")  # of a page, in the order in which they are built: the pictures come last
+PARTS = ("foot", "view")  # of a page, in the order in which they are built: the pictures come last
 BUILDING, BROKEN = "Building the page …", "This page could not be built; the server's log says why."
 LINE = '<p class="pmdviz-building" role="status">{}</p>'
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
@@ -28,7 +28,6 @@ class Page(Protocol):
     """What a page of the app has."""
 
     view: Any  # what stands in the middle
-    controls: Any  # what stands in the drawer
     foot: Any  # what stands at the foot of the window: Play and its neighbours
     on_presenter: Callable[[bool], None]  # the page calls it with whether it is shown to a lecture hall
     on_note: Callable[[str], None]  # the page calls it with a few words that are seen from every page; "" for none
@@ -92,7 +91,7 @@ class Tabs:
         self.bar = TabBar(pages=[[name, kind.title] for name, kind in kinds.items()], active=first, margin=(0, 8))
         self.bar.visible = len(kinds) > 1
         look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        self.view, self.controls = (pn.Column(stylesheets=[css.PART], **look) for _ in range(2))
+        self.view = pn.Column(stylesheets=[css.PART], **look)
         self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **look)
         self._make_boxes(first)
         self._make(first)

@@ -103,6 +103,7 @@ class Target:
 
     name: str = ""
     title: str = ""
+    question: str = "Which method comes closest on the same budget?"  # that a race on it answers
     source: ClassVar[str] = ""  # where it comes from: a paper and its section
     about: ClassVar[str] = ""  # one sentence for a person: the model in words
     Options: ClassVar[type[Knobs]] = Knobs

@@ -74,6 +74,7 @@ class Mixture(GaussianPrior, Target):
     source: Dai, He, Dai, Song 2016, section 6
     """
 
+    question = "Two explanations fit equally well. Which method finds both?"
     name = "mixture"
     Options = MixtureOptions
     kernel_groups = ("mixture",)
@@ -173,6 +174,7 @@ class Gmm(InBlocks, WithoutData):
     source: Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions
     """
 
+    question = "From one start, which method finds all modes of the mixture?"
     name = "gmm"
     Options = GmmOptions
     kernel_groups = ("gaussian_mixture",)
@@ -244,6 +246,7 @@ class WarpedGmm(WithoutData):
     source: Han 2019 (thesis): the warp; its parameters are ours
     """
 
+    question = "Which method finds all three bent modes?"
     name = "warped_gmm"
     Options = WarpedGmmOptions
     kernel_groups = ("gaussian_mixture",)

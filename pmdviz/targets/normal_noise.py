@@ -71,6 +71,7 @@ class Banana(GaussianPrior, Target):
     source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
     """
 
+    question = "Which method follows the bent posterior to both of its tips?"
     name = "banana"
     Options = BananaOptions
     kernel_groups = ("banana",)
@@ -159,6 +160,7 @@ class Bimodal1D(GaussianPrior, Target):
     source: ours
     """
 
+    question = "θ and −θ explain the data equally well. Which method finds both?"
     name = "bimodal1d"
     Options = BimodalOptions
     kernel_groups = ("bimodal",)
@@ -242,6 +244,7 @@ class Gaussian(GaussianPrior, Target):
     source: Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook
     """
 
+    question = "The posterior is a Gaussian; which method comes closest to it first?"
     name = "gaussian"
     Options = GaussianOptions
     kernel_groups = ("gaussian",)

@@ -108,7 +108,7 @@ def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
     kinds = (NUMBERS, WORDS) if cells.words else (NUMBERS,)
     outcome = (len(columns) - 1 if cells.words else _usual_outcome(columns, form)) if form.outcome else None
     fitting = [k for k, column in enumerate(columns) if column.kind in kinds and k != outcome]
-    telling = [k for k in fitting if not _names_rows(columns[k]) and (form.as_given or len(columns[k].values) > 1)]
+    telling = [k for k in fitting if not names_rows(columns[k]) and (form.as_given or len(columns[k].values) > 1)]
     if outcome is not None:
         telling = [k for k in telling if not _gives_away(columns[k], columns[outcome])]
     found = telling if len(telling) >= form.least else fitting
@@ -149,8 +149,9 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
     rows = np.column_stack([values for _, values, _ in parts])
     if scale:
+        units = _units(names, rows, scales)
         rows = _scaled(rows, scales)
-        said.append("Scaled to mean 0 and sd 1.")
+        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {units}.")
     return Chosen(tuple(names), rows, tuple(said))
 
 
@@ -164,7 +165,8 @@ def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:
         )
 
 
-def _names_rows(column: Column) -> bool:
+def names_rows(column: Column) -> bool:
+    """Whether a column counts or names the rows."""
     return column.counts_rows or column.name.lower() in ROW_NAMES
 
 
@@ -179,7 +181,7 @@ def _gives_away(column: Column, outcome: Column) -> bool:
 def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
     """The last column that can be one, or the last of those with the name of one; ten digits are told by the last."""
     last = len(columns) - 1  # what counts the rows there may well be an outcome
-    free = [k for k, column in enumerate(columns) if not _names_rows(column) or (k == last and column.counts_rows)]
+    free = [k for k, column in enumerate(columns) if not names_rows(column) or (k == last and column.counts_rows)]
     if form.picks and free and columns[free[-1]].values == DIGITS:
         return free[-1]
     fitting = [k for k in free if _can_be(columns[k], form.outcome)]
@@ -235,6 +237,13 @@ def _outcome(column: Column, rows: np.ndarray, form: TableForm, said: list[str])
         meant = ", ".join(f"{shown(text, 24)} is {code}" for code, text in reversed([*enumerate(column.values[:8])]))
         said.append(f"In {name}, {meant}.")
     return (column.name,), codes, False
+
+
+def _units(names: Sequence[str], rows: np.ndarray, which: Sequence[bool]) -> str:
+    """What 0 and 1 of the scaled columns are in the units of the table, of the first few."""
+    scaled = [(name, column.mean(), column.std()) for name, column, on in zip(names, rows.T, which, strict=True) if on]
+    some = [f"{shown(name, 24)} {mean:.4g} and {mean + sd:.4g}" for name, mean, sd in scaled[:4]]
+    return ", ".join([*some, *(["..."] if len(scaled) > 4 else [])])
 
 
 def _scaled(rows: np.ndarray, which: Sequence[bool]) -> np.ndarray:

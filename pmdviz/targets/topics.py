@@ -197,6 +197,7 @@ class Topics(Target):
     source: Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004
     """
 
+    question = "Which method learns the topics with the fewest documents?"
     name = "topics"
     Options = TopicsOptions
     kernel_groups = ("topics",)

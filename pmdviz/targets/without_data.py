@@ -165,6 +165,7 @@ class Funnel(WithoutData):
     source: Neal 2003, section 8
     """
 
+    question = "The neck is narrow, the mouth is wide. Which method reaches both?"
     name = "funnel"
     Options = FunnelOptions
 

@@ -175,14 +175,16 @@ class PictureFigure:
         self._axes, x = (picture.x, y), picture.x
         self.middle.x = (x.low * x.high) ** 0.5 if x.log else (x.low + x.high) / 2
         self.corner.x = max(x.low, x.high)
+        f.xaxis.visible = f.xgrid.visible = not x.bare
         for axis, one, free in ((f.xaxis[0], picture.x, bool(self.zoom)), *self._y_axes(y)):
             self._set_ticks(axis, one, free)
 
     def _y_axes(self, y: Axis) -> list[tuple[Any, Axis, bool]]:
         """The axis on the left that is seen of the two there may be."""
-        for axis, grid in zip(self.figure.left, self.figure.ygrid, strict=True):
-            axis.visible = grid.visible = (axis.y_range_name == "default") == (y.log == self.log)
-        return [(axis, y, self.zoom == "both") for axis in self.figure.left if axis.visible]
+        own = [(axis.y_range_name == "default") == (y.log == self.log) for axis in self.figure.left]
+        for axis, grid, mine in zip(self.figure.left, self.figure.ygrid, own, strict=True):
+            axis.visible = grid.visible = mine and not y.bare
+        return [(axis, y, self.zoom == "both") for axis, mine in zip(self.figure.left, own, strict=True) if mine]
 
     def _set_range(self, name: str, span: Range1d, axis: Axis, free: bool) -> None:
         """The ends of an axis; those that a reader has zoomed to stay."""

@@ -47,6 +47,7 @@ def fold_legend(figure: Figure, legend: Legend, most: int = 28) -> None:
 
 
 DESCRIBE_JS = """
+const words = figure.tags[0] ?? ''
 const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
 if (picture) {
   picture.dataset.what = words
@@ -56,17 +57,9 @@ if (picture) {
 """
 
 
-def describe(figure: Figure, words: str) -> None:
-    """Have the browser tell those who cannot see the figure what it is: the Tab key stops there."""
-    figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
-
-
-DESCRIBE_BY_TAG_JS = "const words = figure.tags[0] ?? ''\n" + DESCRIBE_JS
-
-
 def describe_by_tag(figure: Figure) -> None:
-    """The same where the words change: they are the figure's first tag."""
-    tell = CustomJS(args={"figure": figure}, code=DESCRIBE_BY_TAG_JS)
+    """Have the browser tell those who cannot see the figure its first tag: the Tab key stops there."""
+    tell = CustomJS(args={"figure": figure}, code=DESCRIBE_JS)
     figure.js_on_change("inner_width", tell)
     figure.js_on_change("tags", tell)
 

@@ -30,9 +30,9 @@ def kernels() -> dict[str, str]:
     return {"module": module, "declared": json.dumps(json.loads(NAMES.read_text("utf-8"))["kernels"])}
 
 
-def script(*more: str) -> str:
-    """The page's script: the driver, and the parts that are named besides."""
-    return "\n".join((FOLDER / f"{name}.js").read_text("utf-8") for name in (*SCRIPTS, *more))
+def script(*names: str) -> str:
+    """Parts of the page's script as one text; by default those that step and measure."""
+    return "\n".join((FOLDER / f"{name}.js").read_text("utf-8") for name in names or SCRIPTS)
 
 
 def array(values: Any) -> Any:

@@ -29,7 +29,7 @@ def test_pages_have_addresses_and_the_run_stays(lab):
     lab.page.go_forward()
     seen(lab, "Theory", "?page=theory")
     lab.page.reload()
-    lab.page.get_by_text("Nothing has been measured yet.").wait_for(timeout=60_000)
+    lab.page.get_by_text("A stored sweep of 120 runs.").wait_for(timeout=60_000)
     seen(lab, "Theory", "?page=theory")
 
 

@@ -10,7 +10,7 @@ from pmdviz.export.options import Look
 
 pytestmark = pytest.mark.ci
 
-CARD = "File: film, page, picture, table"
+CARD = "Save a file: film, page, picture or data"
 FORMER_JS = "names => { window.former = names.map((name) => pmdviz.find(`#knob-${name}`)).filter(Boolean) }"
 
 
@@ -67,6 +67,7 @@ def test_a_film_a_page_and_a_recipe_of_the_run_and_a_refusal(open_lab, tmp_path)
     lab.type("width", "99")
     panel.page.locator("#knob-width-message", has_text="at least 160").wait_for()
     panel.kind("gif")
+    assert panel.page.get_by_role("radio", name="Film").is_checked()
     panel.set("frames", "5")
     panel.set("width", "320")
     panel.set("height", "180")

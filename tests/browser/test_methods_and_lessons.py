@@ -35,11 +35,14 @@ def test_menus_and_cells_run_a_method_and_show_that_part(open_lab):
     page.keyboard.type("Ens")
     page.get_by_text("1 of 36 methods.").wait_for()
     order = []
+    page.get_by_role("button", name="Show all").focus()
     for _ in range(10):
         page.keyboard.press("Tab")
         order.append(page.evaluate(FOCUSED).partition(": ")[0])
     method = "Straight-through estimation (bagged)"
-    assert order[5:] == ["Show all", f"Run {method}", *(f"{method}, {c}" for c in ("Propagate", "Move", "Adapt"))]
+    heads = ["Family", "Propagate", "Reweight", "Resample", "Move", "Adapt"]
+    cells = [f"{method}, {c}" for c in ("Propagate", "Move", "Adapt")]
+    assert order == [*heads, f"Run {method}", *cells]  # in the order of reading
     page.get_by_role("button", name="Show all").press("Enter")
     page.get_by_text("36 of 36 methods.").wait_for()
     page.get_by_role("button", name="Run Gibbs sampling").press("Enter")
@@ -71,11 +74,11 @@ def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(o
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["height"] >= 24, name
     begun = Progress.begin(FIRST).to_json()
     for text, says, button in (
-        (begun, f"step 1 of {len(FIRST.steps)}", "Go on"),
+        (begun, f"step 1 of {len(FIRST.steps)}", "Continue"),
         (json.dumps(json.loads(begun) | {"done": True}), "✓ done", "Again"),
         ("{", "", "Begin"),
         (json.dumps(json.loads(begun) | {"path": ["no such step"]}), "", "Begin"),
-        (json.dumps(json.loads(begun) | {"scores": {FIRST.steps[0].name: 71.4}}), "best score 71", "Go on"),
+        (json.dumps(json.loads(begun) | {"scores": {FIRST.steps[0].name: 71.4}}), "best score 71", "Continue"),
     ):
         lab.page.evaluate("(text) => localStorage.setItem(...text)", [f"pmdviz-lesson-{FIRST.name}", text])
         lab.page.evaluate("dispatchEvent(new StorageEvent('storage'))")  # as another tab of it would

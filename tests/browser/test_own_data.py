@@ -28,7 +28,7 @@ def test_from_a_csv_to_a_film_of_its_posterior(lab, tmp_path):
     lab.press("Play")
     lab.reach(2)
     lab.share()
-    page.get_by_text("File: film, page, picture, table").locator("visible=true").click()
+    page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
     page.get_by_role("button", name="Export", exact=True).click()
     page.locator(".pmdviz-export-status", has_text="pmdviz.gif is ready.").wait_for(timeout=120_000)
     with page.expect_download() as coming:

@@ -69,10 +69,18 @@ def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
     keyboard.press("Escape")
     said.wait_for(state="detached")
     lab.help("Tour")
-    for step in range(1, 5):
-        page.get_by_role("dialog", name="Tour").get_by_text(f"{step} of 4:").wait_for()
+    tour = page.get_by_role("dialog", name="Tour")
+    for step in range(1, 4):
+        tour.get_by_text(f"{step} of 3:").wait_for()
+        if step == 3:
+            page.get_by_role("button", name="Pause").click()
+            at = lab.at_rest("pmdviz.iteration()")
+            assert at >= 20  # Play was pressed
+            assert page.locator("#slider-bandwidth").input_value() == "200"  # its right end
+            tour.get_by_role("button", name="Do it for me").focus()
         keyboard.press("Enter")
-    page.get_by_role("dialog", name="Tour").wait_for(state="detached")
+    tour.wait_for(state="detached")
+    lab.wait(f"pmdviz.iteration() < {at}")  # the last step goes back
     page.goto(f"{page.url.partition('?')[0]}?lesson=one_step")
     keys.wait(lab, "t.lesson", 120)
     keyboard.press(" ")  # Play is closed

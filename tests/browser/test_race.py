@@ -52,7 +52,11 @@ def test_a_race_plays_and_pauses_and_its_table_sorts_both_ways(race):
     assert race.page.get_by_role("button", name="Continue").is_disabled()  # it is not over
     assert (np.abs(pixels(race) - before) > 40).mean() > 0.005
     assert iteration(race) == stood
+    bars = race.page.get_by_role("list", name="Ranking").get_by_role("listitem")
+    assert bars.count() == 6
+    race.page.get_by_text("All measurements").click()
     cells = column(race, "first")
+    assert [words.split()[-1] for words in bars.all_inner_texts()] == cells  # the table begins in the same order
     numbers = [float(text) for text in cells if text != "–"]  # a chain of three draws has no density, and no TV
     assert len(cells) == 6 and len(numbers) >= 4 and numbers == sorted(numbers) and "–" not in cells[: len(numbers)]
     head = race.page.locator(".scroller th.visited")
@@ -82,10 +86,12 @@ def test_tiles_are_square_and_entrants_change(race):
     page.get_by_text("Bands: PMD").wait_for(timeout=30_000)
     race.press("Cancel bands")
     page.get_by_role("button", name="Bands", exact=True).wait_for(timeout=30_000)
-    page.get_by_text("SGLD", exact=True).first.click()
+    page.get_by_role("button", name="Methods and settings").click()
+    methods = page.locator(".pmdviz-entrant")
+    methods.get_by_text("SGLD", exact=True).click()
     page.get_by_role("button", name="Remove", exact=True).click()
     race.wait("JSON.parse(pmdviz.model('race-acknowledge').shown).entrants.length === 5", 30)
-    page.get_by_text("One-pass SMC", exact=True).first.click()
+    methods.get_by_text("One-pass SMC", exact=True).click()
     box = page.locator("input#knob-num_particles:visible")
     box.fill("300")
     box.press("Enter")

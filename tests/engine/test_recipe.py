@@ -115,17 +115,6 @@ def check_its_python(recipe):
     assert columns(names["run"].history) == columns(session.history)
 
 
-def test_the_python_of_a_run_without_an_end_stops_where_the_run_stood():
-    session = Session(Recipe("gaussian", num_particles=20, batch_size=5, budget=None))
-    session.advance(13)
-    session.set(eta=1.0)
-    session.advance(4)
-    names = {}
-    exec(session.run.to_python(), names)
-    assert names["run"].final.iteration == 17
-    assert names["run"].particles.tobytes() == session.frame.particles.tobytes()
-
-
 def test_the_batch_fits_the_data_by_itself_but_never_against_what_was_given():
     assert Recipe("gaussian", target_options={"num_data": 7}).knobs["batch_size"] == 7
     assert Recipe("mixture", target_options={"num_data": 1}).knobs["batch_size"] == 1

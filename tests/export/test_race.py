@@ -11,14 +11,13 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
-from pmdviz.export.pictures import tiles_of
 from pmdviz.export.player import RacePage
 from pmdviz.export.writers import picture_of
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES
-from pmdviz.views.race_tiles import LAYERS, RaceTiles
+from pmdviz.scenes.tiles import tile_picture
+from pmdviz.views.race_tiles import RaceTiles
 from tests.export.conftest import KINDS
 from tests.export.unpacking import merged, opened
 from tests.support.tables import looped
@@ -118,40 +117,44 @@ def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands
 def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     """The same vertices, dots, sizes, colours, dashes and words: from the same functions."""
     page, scene = RaceTiles(), scenes[2]
-    page.arrange(Tiling.fitting(4, 1000))
     page.draw(scene)
-    page.say(scene.tiles)
     page.set_theme(dark=theme == "dark")
     tiles = picture_of(film(race, theme=theme), scene).tiles
     tiles.show(scene)
-    renderers = [*page.layers["exact"], *page.layers["approximate"][: len(scene.tiles)]]
-    for drawn, renderer in zip([tiles.exact, *tiles.approximate], renderers, strict=True):
-        x, y = drawn.get_data()
-        glyph, source = renderer.glyph, renderer.data_source.data
+    drawn = {key: layer.renderer for key, layer in page.drawn.items()}
+    lines = ["exact", *(f"{name}-{k}" for name in ("approximate", "sample") for k in range(4))]
+    for key in lines:
+        x, y = tiles.artists[key].get_data()
+        glyph, source = drawn[key].glyph, drawn[key].data_source.data
         np.testing.assert_array_equal(x, source["x"])
         np.testing.assert_array_equal(y, source["y"])
-        assert to_hex(drawn.get_color()).lower() == glyph.line_color.lower()
-        assert drawn.get_linewidth() == glyph.line_width and tuple(drawn._dash_pattern[1] or ()) == tuple(
-            glyph.line_dash
+        artist = tiles.artists[key]
+        assert to_hex(artist.get_color()).lower() == glyph.line_color.lower()
+        dashes = [] if glyph.line_dash == "solid" else [*glyph.line_dash]
+        assert artist.get_linewidth() == glyph.line_width and [*(artist._dash_pattern[1] or ())] == dashes
+    for k in range(4):
+        dots, source, glyph = (
+            tiles.artists[f"particles-{k}"],
+            drawn[f"particles-{k}"].data_source.data,
+            drawn[f"particles-{k}"].glyph,
         )
-    for dots, renderer in zip(tiles.dots, page.layers["particles"], strict=False):
-        source, glyph = renderer.data_source.data, renderer.glyph
         np.testing.assert_array_equal(dots.get_offsets(), np.column_stack([source["x"], source["y"]]))
         np.testing.assert_allclose(np.sqrt(dots.get_sizes()), source["size"], rtol=1e-6)
         assert to_hex(dots.get_facecolor()[0]).lower() == glyph.fill_color.lower()
         assert dots.get_facecolor()[0][3] == pytest.approx(glyph.fill_alpha)
     (x0, x1), (y0, y1) = page.tiling.ranges
     assert (tiles.axes.get_xlim(), tiles.axes.get_ylim()) == ((x0, x1), (y0, y1))
-    assert [text.get_text() for text in tiles.states] == page.words.data["state"]
-    assert [to_hex(sample.get_color()) for sample in tiles.samples] == [c.lower() for c in page.heads.data["colour"]]
-    assert [[*(sample._dash_pattern[1] or ())] for sample in tiles.samples] == page.heads.data["dash"]
-    order = {"particles": tiles.dots[0], "exact": tiles.exact, "approximate": tiles.approximate[0]}
-    order["paths"] = tiles.paths
+    assert words(tiles.artists["states"]) == [*drawn["states"].data_source.data["text"]]
     legend = tiles.axes.get_legend()
     exact = style.theme(theme == "dark").layers["floor"].lower()
-    assert [text.get_text() for text in legend.get_texts()][0] == "exact posterior"
-    assert to_hex(legend.legend_handles[0].get_color()) == to_hex(tiles.exact.get_color()) == exact
-    assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*LAYERS]
+    assert words(legend.get_texts())[0] == "exact posterior"
+    assert to_hex(legend.legend_handles[0].get_color()) == to_hex(tiles.artists["exact"].get_color()) == exact
+    order = ["particles-0", "exact", "approximate-0"]
+    assert sorted(order, key=lambda key: tiles.artists[key].get_zorder()) == order
+
+
+def words(texts):
+    return [text.get_text() for text in texts]
 
 
 @looped(
@@ -165,7 +168,8 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
     assert np.array_equal(picture.draw(scenes[2]), frames[2]) and len({frame.tobytes() for frame in frames}) == 4
     assert np.array_equal(picture_of(of, scenes[0]).draw(scenes[-1]), frames[-1])
     renderer, tiles = picture.canvas.renderer, picture.tiles
-    texts = [picture.title, *tiles.states, *tiles.axes.get_legend().get_texts(), *tiles.titles]
+    titles = tiles.artists["titles"]
+    texts = [picture.title, *tiles.artists["states"], *tiles.axes.get_legend().get_texts(), *titles]
     for box in (text.get_window_extent(renderer) for text in texts):
         assert (
             box.x0 >= -1
@@ -173,7 +177,7 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
             and box.x1 <= picture.figure.bbox.width
             and box.y1 <= picture.figure.bbox.height
         )
-    one, two, *_ = (text.get_window_extent(renderer) for text in tiles.titles)
+    one, two, *_ = (text.get_window_extent(renderer) for text in titles)
     assert one.x1 < two.x0 and (picture.traces is not None) == (
         options.get("traces") != "none" and "width" not in options
     )
@@ -183,7 +187,7 @@ def test_the_player_holds_every_frame_of_every_tile(race, scenes):
     made = film(race, clock="density_evaluations")
     page = RacePage(made, scenes)
     payload, frame = page.payload, page.payload["frames"][2]
-    drawn = tiles_of(made.look, scenes[2])
+    drawn = [tile_picture(scenes[2], k, made.look.layers) for k in range(4)]
     for k, (expected, tile) in enumerate(zip(drawn, scenes[2].tiles, strict=True)):
         picture = opened(payload, frame, k)
         assert payload["titles"][k] == tile.title and frame["states"][k] == tile.state

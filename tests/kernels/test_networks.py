@@ -42,13 +42,6 @@ def test_forward_is_the_formula(shape, hard):
 
 
 @looped("shape", SHAPES)
-def test_the_gradient_of_soft_units_is_that_of_the_likelihood(shape):
-    theta, rows = drawn(shape, hard=False)
-    slope = differences(lambda t: networks.net_log_likelihood(t, rows, shape, False), theta)
-    np.testing.assert_allclose(networks.net_gradient(theta, rows, shape, False), slope, atol=1e-7)
-
-
-@looped("shape", SHAPES)
 def test_a_hard_gradient_passes_through_signs_as_through_clipped_identities(shape):
     theta, rows = drawn(shape, hard=True)
     cut, labels = shape.inputs * shape.hidden, rows[:, -1].astype(int)

@@ -20,7 +20,7 @@ from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ExportTask
-from pmdviz.lab.panels.folds import RACE, RUN, ExportPanel
+from pmdviz.lab.panels.folds import CARDS, RACE, RUN, ExportPanel
 from tests.lab.threads import until
 
 
@@ -103,6 +103,9 @@ def test_the_form_shows_what_means_something_to_the_kind_of_file_and_takes_sizes
         assert set(panel.form.controls) == set(writer.options)
         assert panel.size.visible == ("width" in writer.options)
     panel = opened([])
+    for card in ("Data", "Picture", "no such", "Film"):
+        panel.cards._handle_msg({"card": card})
+        assert card == "no such" or (panel.cards.chosen == card and panel.kind.value == CARDS[card][0])
     panel.size.value = "1920x1080"
     panel.form.controls["frames"].receive({"value": "7"})
     assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}

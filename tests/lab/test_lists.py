@@ -3,7 +3,7 @@
 import pytest
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.lab.pages.lists import LessonsPage, MethodsPage, Opening, opening
+from pmdviz.lab.pages.lists import CHALLENGES, LessonsPage, MethodsPage, Opening, opening
 from pmdviz.lessons.reading import LESSONS, read_lesson
 from pmdviz.methods import METHODS
 from pmdviz.methods.grammar import COLUMNS
@@ -23,7 +23,7 @@ def page():
 def test_the_table_has_every_method_once_and_a_press_on_a_cell_opens_the_lab(page):
     rows = [row for _, methods in page.table.families for row in methods]
     assert sorted(name for name, _, _ in rows) == sorted(METHODS)
-    assert [name for name, _, _ in page.table.columns] == [*COLUMNS]
+    assert [column[0] for column in page.table.columns] == [*COLUMNS]
     cells = {name: cells for name, _, cells in rows}
     assert cells["pmd"][2] == [["kernel density"], "when the ESS falls below τ\N{NO-BREAK SPACE}m"]
     assert cells["pmd"][3] == [[], ""] and cells["hmc"][3] == [["HMC"], ""]
@@ -101,15 +101,14 @@ def made(name, more=""):
 
 def test_it_lists_what_there_is_in_its_order_and_challenges_apart():
     score = "goal: tv < 0.5\nsolution: {0: {num_particles: 900}}\ncontrols: [num_particles]\nscore: 1 / tv"
-    lessons = {name: made(name) for name in ("b", "a")} | {"c": made("c", score)}
+    lessons = {"b": made("b"), "c": made("c", score), "a": made("a")}
     page = LessonsPage(lessons)
-    assert [row[0] for row in page.list.lessons] == ["b", "a"]
-    assert page.list.challenges == [["c", "Of c", "Why c?", 7, ["one", "two"]]]
-    assert "Challenges" in page.controls[0].object and "Challenges" not in LessonsPage({}).controls[0].object
+    assert [row[0] for row in page.list.lessons] == ["b", "a", "c", "practice"]
+    assert page.list.lessons[2] == ["c", "Of c", "Why c?", 7, ["one", "two"], CHALLENGES, ""]
     page = LessonsPage()
-    assert sorted(row[0] for row in [*page.list.lessons, *page.list.challenges]) == sorted(LESSONS)
+    assert sorted(row[0] for row in page.list.lessons) == sorted([*LESSONS, "practice"])
+    assert all(sketch for *_, sketch in page.list.lessons)  # every card has its own thumbnail
     page = LessonsPage({})
-    assert page.list.lessons == page.list.challenges == []
     page.look(False)
     page.look(True)
     assert page.list.looks == 1
@@ -128,7 +127,7 @@ def test_a_press_on_practice_opens_cases_that_nobody_has_seen():
     page, opened = LessonsPage({}), []
     page.on_open = lambda name, what: opened.append(what)
     for _ in range(2):
-        page.list._handle_msg({"practice": True})
+        page.list._handle_msg({"lesson": "practice"})
     assert all(one.name.startswith("practice-") for one in opened) and opened[0].name != opened[1].name
     page.list._handle_msg({"lesson": opened[0].name})  # a link to the same cases
     assert opened[2].steps == opened[0].steps

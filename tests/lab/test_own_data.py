@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from pmdviz.targets.options import INPUT, LEAVE_OUT
+from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME
 from tests.lab.threads import playing_lab, until
 
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
@@ -85,6 +85,23 @@ async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_
         lab._act("undo")
         await until(lambda: not lab.last.frame.target.tables)
         np.testing.assert_array_equal(data_of(lab), before)
+
+
+TABLE = "age,dose,got better\n" + "\n".join(f"{30 + k},{k % 7},{'yes' if k % 3 else 'no'}" for k in range(40))
+
+
+async def test_a_table_with_a_yes_or_no_outcome_proposes_logistic_regression_and_one_press_takes_it():
+    async with played() as lab:
+        told = await brought(lab, "text", TABLE)
+        assert told["offer"] == "Use Logistic regression" and "got better, has two values" in told["proposal"]
+        lab.own.dialog._hear({"fit": True})
+        await until(lambda: not lab.own.dialog.view.busy)
+        told = lab.own.dialog.view.told
+        assert [column["role"] for column in told["columns"]] == [INPUT, INPUT, OUTCOME]
+        assert told["offer"] == "" and "'age' 49.5 and 61.04" in " ".join(told["said"])  # in the original units
+        lab.own.dialog._hear({"use": True})
+        await until(lambda: lab.last.recipe.target == "logistic" and lab.last.frame.target.tables)
+        assert lab.own.dialog.view.form["roles"] == [INPUT, OUTCOME, LEAVE_OUT]
 
 
 async def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clicks_count_while_they_are_switched_on():

@@ -73,7 +73,7 @@ async def test_an_entrant_is_turned_added_and_removed():
         page.setup._remove(page.setup.cards[0])
         await until(lambda: len(page._last.tiles) == 0)
         assert page._last.done and "No methods yet" in page.setup.said.object
-        assert page.screen.tiles.middle.data["text"] == ["No methods yet: choose one in the drawer and press Add"]
+        assert page.screen.tiles.middle.text == 'No methods yet: open "Methods and settings" and press Add'
 
 
 async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_entrant():

@@ -91,8 +91,12 @@ def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will
     costs = [Cost("Static SMC", m, 1000, 2, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]
     assert "1.00 ms (m = 1,000, N = 1,000, d = 2); ~ m<sup>1.00</sup>" in cost_table(costs)
     page = TheoryPage()
-    assert "Press Measure" in page.sweep_view.heads[0].text
-    assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
+    shown = page.sweep_view.views[0].sources["dots-0"].data["x"]
+    assert len(shown) == 120 and "stored sweep of 120 runs" in page.said.object
+    assert (
+        "Measured slope -0.35 ± 0.06 (all 120 points)" in page.found.object
+        and "not measured yet" in page.cost_words.object
+    )
     assert not page.recurrence_pane.visible
     page.set_theme(dark=True)
     page.look(False)

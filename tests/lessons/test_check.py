@@ -100,10 +100,7 @@ PLANTED |= {
         [("right: ess_fraction", "right: 0.45"), ("The text of the first step", "The share is 0.45")],
         IN_VIEW + "a text has 0.45",
     ),
-    "the right option in the text": (
-        [("The text of the first step", "Perhaps a few")],
-        IN_VIEW + "a text has 'A few'",
-    ),
+    "the right option in the text": ([("The text of the first step", "Perhaps a few")], IN_VIEW + "a text has 'A few'"),
     "a number to be read off the traces": (
         [("right: ess_fraction\n    tolerance: 0.1", "right: ess\n    tolerance: 0.1")],
         f"`after`: {IN_VIEW}'ess' is in the traces; hide: .traces.",

@@ -78,11 +78,9 @@ def test_a_step_is_the_formula(name, weighting):
     smooth = name == "tanh"
     log_ratio = (target.log_relaxed(soft) if smooth else 0.0) - target.log_joint(z)
     scores = -x + (target.grad_log_relaxed(soft) * (1 - soft**2) if smooth else 0.0)
-    w = {
-        "ratios": softmax(log_ratio),
-        "ranks": 1 / (log_ratio >= log_ratio[:, None]).sum(axis=1),
-        "none": np.ones(30),
-    }[weighting]
+    w = {"ratios": softmax(log_ratio), "ranks": 1 / (log_ratio >= log_ratio[:, None]).sum(axis=1), "none": np.ones(30)}[
+        weighting
+    ]
     w = w / w.sum()
     gaps = x[:, None] - x
     squares = (gaps**2).sum(axis=2)

@@ -8,8 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
-from tests.support.chains import all_draws
-from tests.support.engine import advanced, sized_targets
+from tests.support.engine import sized_targets
 from tests.support.tables import looped
 
 CONSTANT = {"b": 0.0, "g": 0.0}  # then ε is a
@@ -69,13 +68,6 @@ def test_a_step_of_adam_sgld_is_the_algorithm(name):
         np.testing.assert_allclose(state.newer[-1], expected, rtol=1e-12)
         np.testing.assert_allclose(state.mean, m, rtol=1e-12)
         np.testing.assert_allclose(state.mean_square, v, rtol=1e-12)
-
-
-@looped("method, given", [("adam_sgld", {"drift": 0.0}), ("psgld", {"memory": 1.0, "damping": 1.0})])
-def test_without_what_they_add_both_are_sgld(method, given):
-    plain, same = (all_draws(advanced(name, 200, a=0.01, batch_size=10, **more))
-                   for name, more in (("sgld", {}), (method, given)))  # fmt: skip
-    np.testing.assert_allclose(same, plain, rtol=1e-9)
 
 
 def test_a_step_that_is_too_large_is_an_error_in_words():

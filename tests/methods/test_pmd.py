@@ -99,22 +99,6 @@ def test_a_warm_start_ends_its_pass_at_the_posterior(num_data):
     assert "warm start" not in session.frame.info.words
 
 
-def test_one_step_with_rejuvenation_is_the_formula():
-    """log w = (1-γ)(-log m) + γ (log prior + (N/B) Σ log p(x|θ) - log q(θ)) at particles drawn from q."""
-    target = make_target("mixture", num_data=40)
-    values = {"num_particles": 60, "policy": "always", "schedule": "constant", "step_size": 0.3, **PLAIN}
-    knobs = PMD.Knobs.checked(values)
-    start = PMD.init(np.random.default_rng(0), target, knobs)
-    first, _ = PMD.step(np.random.default_rng(1), start, target, target.data[:8], knobs)
-    q = PMD.density(first, knobs, target)
-    state, info = PMD.step(np.random.default_rng(2), first, target, target.data[8:16], knobs)
-    assert info.rejuvenated == "at every step" and "new particles drawn" in info.words
-    theta = state.particles
-    assert np.array_equal(theta, from_density(np.random.default_rng(2), q, 60))
-    pull = target.log_prior(theta) + 40 / 8 * target.log_likelihood(theta, target.data[8:16]) - q.log_density(theta)
-    np.testing.assert_allclose(state.log_weights, normalise(0.7 * -np.log(60) + 0.3 * pull), rtol=1e-10)
-
-
 def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
     target = make_target("gaussian", dim=1)
     knobs = PMD.Knobs.checked(

@@ -87,14 +87,6 @@ def test_steps_on_batches_come_to_the_optimum_of_all_data():
     np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
 
 
-def test_it_is_structured_pmd_with_one_particle_and_dtc():
-    """A mirror step in natural parameters is a natural-gradient step."""
-    options, knobs = {"approximation": "dtc"}, {"batch_size": 20, "seed": 5}
-    svi = session_of("svi_gp", options=options, **knobs).advance(7)
-    pmd = session_of("structured_pmd", options=options, num_particles=1, **knobs).advance(7)
-    np.testing.assert_allclose(svi.state.natural, pmd.state.natural, rtol=1e-12, atol=1e-12)
-
-
 def test_a_subset_is_the_process_of_its_rows():
     """The rows that it holds, by the textbook's formula; the rest do not count."""
     session = session_of("subset_gp", options={"noise_variance": 0.1}, subset_size=25, batch_size=10)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.clusters import median_distance
-from pmdviz.kernels.stein_forces import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein import KERNELS, forces, kept_variance, squared_width
 from pmdviz.methods.stein.svgd import temperature, tempered_scores
@@ -17,16 +16,6 @@ from tests.support.tables import looped
 SVGD = METHODS["svgd"]
 LINE = {"dim": 1, "num_data": 20}  # posterior variance 1/6
 run = partial(advanced, "svgd", batch_size=20)  # all data a step: a deterministic flow
-
-
-def test_a_step_is_the_force_scaled_by_the_optimiser():
-    target, knobs = make_target("mixture", num_data=50), SVGD.Knobs.checked({"num_particles": 30, "batch_size": 10})
-    state, batch = SVGD.init(np.random.default_rng(0), target, knobs), target.data[:10]
-    after, info = SVGD.step(np.random.default_rng(1), state, target, batch, knobs)
-    h = squared_width(state.particles, knobs, target)
-    force = stein_force(state.particles, target.grad_log_joint(state.particles, batch), h)
-    np.testing.assert_allclose(after.particles - state.particles, info.step_size * np.sign(force), atol=1e-6)
-    assert info.gradient_evaluations == 300 and info.step_size == pytest.approx(10 / 101)
 
 
 @looped("rule", ["liu_wang", "thesis", "median", "local", "given"])

@@ -114,11 +114,7 @@ MIXTURE = make_target("mixture")
 @looped(
     "method, knobs, said",
     [
-        (
-            "pmd",
-            {},
-            "1,500 particles start at what is known before the data (prior) and should end where prior and",
-        ),
+        ("pmd", {}, "1,500 particles start at what is known before the data (prior) and should end where prior and"),
         ("pmd", {"num_particles": 1}, "One particle starts at what is known before the data"),
         ("gibbs", {}, "One point starts at what is known before the data"),
         ("sgld", {"num_chains": 4}, "4 points start at what is known before the data"),

@@ -13,7 +13,7 @@ class FakePage:
     """A page that notes what it is told."""
 
     def __init__(self, log, name):
-        self.view, self.controls, self.foot = pn.Column(name=name), pn.Column(), pn.Row(name=name)
+        self.view, self.foot = pn.Column(name=name), pn.Row(name=name)
         self.on_presenter = lambda on: None
         self.start = lambda doc: log.append((name, "start"))
         self.look = lambda on: log.append((name, "look", on))
@@ -60,7 +60,7 @@ async def visit(tabs, name):
 
 async def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
     assert list(tabs.built) == ["lab"] and log == [("lab", "start")]
-    assert len(tabs.view) == len(tabs.controls) == len(tabs.foot) == 1
+    assert len(tabs.view) == len(tabs.foot) == 1
     await visit(tabs, "race")
     assert log[1:] == [("lab", "look", False), ("race", "start")] and seen(tabs) == ["race"]
     first, log[:] = tabs.built["race"], []

@@ -207,6 +207,9 @@ def straight(recipe: Recipe, failure: str = "", **rest) -> dict:
     return digest(session)
 
 
+PASSED_ON = "sample_prior log_prior grad_log_prior conditionals extended conditional_density make_exact make_reference"
+
+
 class CountingTarget(Target):
     """Another target that counts what a method asks of it. It has no name: it enters no table.
 
@@ -219,6 +222,8 @@ class CountingTarget(Target):
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
         self.asked, self.at_hand = None, False
         self.declared, self.data = inner.declared, inner.data
+        for name in PASSED_ON.split():
+            setattr(self, name, getattr(inner, name))
 
     def build(self) -> None: ...
 
@@ -226,12 +231,6 @@ class CountingTarget(Target):
         self.rows += len(batch)
         self.calls.append(np.array(batch))
         return len(batch)
-
-    def sample_prior(self, rng, n):
-        return self.inner.sample_prior(rng, n)
-
-    def log_prior(self, theta):
-        return self.inner.log_prior(theta)
 
     def log_likelihood(self, theta, batch):
         rows = len(batch) if self.at_hand else self._counted(batch)
@@ -245,18 +244,6 @@ class CountingTarget(Target):
         self.gradient_pairs, self.at_hand = self.gradient_pairs + rows * len(own) * len(others), True
         return self.inner.block_gradient(block, own, others, closed)
 
-    def first_particles(self, rng, n):
-        return self.inner.first_particles(rng, n)
-
-    def closed_start(self, block):
-        return self.inner.closed_start(block)
-
-    def closed_form(self, block, particles, closed):
-        return self.inner.closed_form(block, particles, closed)
-
-    def closed_draws(self, block, parameters, rng, n):
-        return self.inner.closed_draws(block, parameters, rng, n)
-
     def grad_log_joint(self, theta, batch=None):
         self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(theta))
         return self.inner.grad_log_joint(theta, batch)
@@ -264,9 +251,6 @@ class CountingTarget(Target):
     def grad_straight_through(self, states, batch=None):
         self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(states))
         return self.inner.grad_straight_through(states, batch)
-
-    def grad_log_prior(self, theta):
-        return self.inner.grad_log_prior(theta)
 
     def weight_gradient(self, weights, batch, precision):
         if batch is not self.asked:  # twice of a batch in a step
@@ -289,9 +273,6 @@ class CountingTarget(Target):
         self.pairs += self._counted(data)
         return self.inner.gibbs_sweep(rng, theta, data)
 
-    def conditionals(self, rng, m):
-        return self.inner.conditionals(rng, m)
-
     def tilted(self, rng, given, batch, kept, power):
         self.pairs += self._counted(batch) * len(given.particles)
         return self.inner.tilted(rng, given, batch, kept, power)
@@ -300,15 +281,9 @@ class CountingTarget(Target):
         self.pairs += self._counted(batch) * len(given.particles)
         return self.inner.bounded(given, batch, kept, power)
 
-    def extended(self, given, rows):
-        return self.inner.extended(given, rows)
-
     def documents(self, batch, points=1):
         self.pairs += self._counted(batch) * points
         return self.inner.documents(batch, points)
-
-    def conditional_density(self, given, log_weights):
-        return self.inner.conditional_density(given, log_weights)
 
     def quadratic_bound(self, mean, cholesky, batch):
         self.pairs += self._counted(batch)
@@ -319,12 +294,6 @@ class CountingTarget(Target):
         if name == "inner":
             raise AttributeError(name)
         return getattr(self.inner, name)
-
-    def make_exact(self):
-        return self.inner.make_exact()
-
-    def make_reference(self):
-        return self.inner.make_reference()
 
 
 class NormalTarget:

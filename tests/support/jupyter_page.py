@@ -63,13 +63,7 @@ class Jupyter:
         self.url = f"http://127.0.0.1:{self.port}"
         home = folder / "home"
         home.mkdir(parents=True)
-        names = (
-            "JUPYTER_CONFIG_DIR",
-            "JUPYTER_DATA_DIR",
-            "JUPYTER_RUNTIME_DIR",
-            "IPYTHONDIR",
-            "JUPYTERLAB_SETTINGS_DIR",
-        )
+        names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR JUPYTERLAB_SETTINGS_DIR".split()
         own = {name: str(home / name.lower()) for name in names}
         own["JUPYTERLAB_WORKSPACES_DIR"] = str(home / "workspaces")
         self.log = folder / "jupyter.log"

@@ -36,18 +36,8 @@ ENCODED = (
 )
 ODD = (
     *(None, True, False, 0, -1, 2**70, 1e308, float("nan"), "", "a" * 3000, "\ud800", "<script>", "document_ready"),
-    *(
-        [],
-        {},
-        [[[[[[]]]]]],
-        [1, "a", None],
-        {"a": 1},
-        {"id": "x"},
-        {"id": 5},
-        {"type": "map"},
-        {"type": 3},
-        {"type": []},
-    ),
+    *([], {}, [[[[[[]]]]]], [1, "a", None], {"a": 1}),
+    *({"id": "x"}, {"id": 5}, {"type": "map"}, {"type": 3}, {"type": []}),
 )
 
 

@@ -128,11 +128,3 @@ def test_weights_of_one_s_own_are_divided_by_their_sum():
     np.testing.assert_allclose(target.probabilities, np.array([1, 1, 6, 1]) / 9)
     with pytest.raises(InputError, match="above 0 for at least two"):
         make_target("categorical", table="own", weight_1=0, weight_2=0, weight_3=0, weight_4=0)
-
-
-def test_a_sweep_is_a_draw():
-    target, rng = make_target("categorical"), np.random.default_rng(0)
-    draws = np.array([target.gibbs_sweep(rng, np.zeros(1), target.data_rows)[0] for _ in range(5_000)])
-    counts = np.array([(draws == value).sum() for value in target.space.values])
-    expected = 5_000 * target.probabilities
-    assert ((counts - expected) ** 2 / expected).sum() < 20  # 4 degrees of freedom

@@ -13,7 +13,6 @@ from sklearn.decomposition import PCA
 import pmdviz
 from pmdviz.data import files as data_files
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 
@@ -159,7 +158,7 @@ def test_what_is_too_large_packed_or_unpacked_is_refused(tmp_path, monkeypatch):
 # Logistic regression with several classes.
 
 
-def test_density_gradient_and_predictions_are_those_of_the_formula():
+def test_density_and_predictions_are_those_of_the_formula():
     rng = np.random.default_rng(0)
     target = make_target("softmax", num_data=30, num_classes=4, num_inputs=3)
     theta, rows = target.sample_prior(rng, 5), target.data
@@ -169,9 +168,6 @@ def test_density_gradient_and_predictions_are_those_of_the_formula():
     np.testing.assert_allclose(target.row_log_likelihood(theta, rows), each, rtol=1e-10)
     np.testing.assert_allclose(target.log_likelihood(theta, rows), each.sum(axis=1), rtol=1e-10)
     np.testing.assert_allclose(target.class_probabilities(theta, rows).sum(axis=2), 1.0)
-    ends = [target.log_joint(theta + sign * 1e-5 * row, rows[:7]) for row in np.eye(16) for sign in (1, -1)]
-    slopes = (np.array(ends[::2]) - np.array(ends[1::2])).T / 2e-5
-    np.testing.assert_allclose(target.grad_log_joint(theta, rows[:7]), slopes, rtol=1e-5, atol=1e-5)
     far = np.full((1, 16), 1e4)
     far[0, :4] = -1e4
     assert np.isfinite(target.class_probabilities(far, rows)).all()
@@ -195,22 +191,3 @@ def test_simulated_classes_have_their_probabilities():
     share = np.bincount(rows[:, -1].astype(int), minlength=3) / 40_000
     chances = np.exp([0.0, 1, -1]) / np.exp([0.0, 1, -1]).sum()
     assert (np.abs(share - chances) < 4 * np.sqrt(chances * (1 - chances) / 40_000)).all()
-
-
-@pytest.mark.parametrize("method", ["pmd", "svgd", "sgld", "hmc"])
-def test_methods_learn_it(method):
-    """Half of the way from a guess among three to what the true weights would get, or more."""
-    small = {"num_particles": 100} if method in ("pmd", "svgd") else {}
-    frame = Session(Recipe("softmax", method, seed=0, budget=None, **small), metrics_every=10**9).advance(60)
-    assert frame.metrics["accuracy"] > 0.6
-    assert frame.metrics["log_loss"] < 0.8
-
-
-@pytest.mark.ci
-def test_digits_are_told_apart():
-    target = make_target("softmax", data="digits", num_data=300)
-    assert target.dim == 650
-    options = {"data": "digits", "num_data": 300}
-    recipe = Recipe("softmax", "psgld", target_options=options, seed=0, budget=None, a=0.1, batch_size=50)
-    frame = Session(recipe, metrics_every=10**9).advance(100)
-    assert frame.metrics["accuracy"] > 0.8

@@ -66,7 +66,7 @@ SETTINGS |= {
         {"num_data": 30, "hidden": 3, "scale_shape": 5.0},  # weights with an sd
         {"num_data": 1, "scale_shape": 5.0, "hidden": 1, "layers": 2, "units": "tanh"},
         {"num_data": 20, "hidden": 2, "data": "simulated", "scale_shape": 8.0, "units": "tanh", "response": "binary"},
-    ],
+    ]
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 MADE = {}

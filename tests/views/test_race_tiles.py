@@ -7,8 +7,9 @@ from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
 from pmdviz.scenes.race import CLOCKS, Standing, band, line_columns, race_scene, span
+from pmdviz.scenes.tiles import cut
 from pmdviz.scenes.trace_columns import clock_end
-from pmdviz.views.race_tiles import RaceTiles, cut
+from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import RaceTraces
 from tests.support.tables import looped
 
@@ -50,19 +51,33 @@ def scene(*methods):
 def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothing():
     made = scene("pmd", "svi", "gibbs")
     view = RaceTiles()
-    view.arrange(Tiling(3, 3))
     view.draw(made)
+    assert view.tiling == Tiling(3, 3) and view.figure.styles["aspect-ratio"]
     drawn = [view.sources[f"particles-{k}"].data for k in range(3)]
     for k, dots in enumerate(drawn):
         assert (np.floor(dots["x"] / view.tiling.corner(1)[0]) == k).all()
         assert (dots["size"] <= 9).all() and (dots["size"] >= 1.2).all()
     assert 1_000 < len(drawn[0]["x"]) <= 1_333
-    exact = view.sources["exact"].data
+    exact, areas = view.sources["exact"].data, view.sources["areas"].data
+    assert np.isnan(exact["x"]).sum() >= 3 and len(areas["xs"]) == 3  # the regions of 50, 80 and 95 % of all tiles
     view.draw(made)
-    assert view.sources["exact"].data is exact
+    assert view.sources["exact"].data is exact and view.sources["areas"].data is areas
     assert np.array_equal(view.sources["particles-0"].data["x"], drawn[0]["x"])
     view.draw(made._replace(tiles=made.tiles[:1]))
     assert [len(view.sources[f"approximate-{k}"].data["x"]) > 0 for k in range(3)] == [True, False, False]
+
+
+def test_states_change_a_few_times_a_second_and_more_tiles_at_once():
+    made = scene("pmd", "svi")
+    view = RaceTiles()
+    view.draw(made)
+    said, later = view.sources["states"].data, made._replace(tiles=made.tiles[::-1])
+    view.draw(later, with_words=False)
+    assert view.sources["states"].data is said
+    view.draw(later)
+    assert [*view.sources["states"].data["text"]] == [*said["text"]][::-1]
+    view.draw(later._replace(tiles=made.tiles[:1]), with_words=False)
+    assert [*view.sources["titles"].data["text"]] == [made.tiles[0].title]
 
 
 @looped("dark", [False, True])
@@ -70,9 +85,10 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     view = RaceTiles()
     view.set_theme(dark)
     own, theme = style.entrant_colours(dark), style.theme(dark)
-    assert tuple(dots.glyph.fill_color for dots in view.layers["particles"]) == own
-    assert tuple(line.glyph.line_color for line in view.layers["approximate"]) == own
-    assert [line.glyph.line_color for line in view.layers["exact"]] == [theme.layers["floor"]]
+    drawn = {key: layer.renderer.glyph for key, layer in view.drawn.items()}
+    assert tuple(drawn[f"particles-{k}"].fill_color for k in range(len(own))) == own
+    assert tuple(drawn[f"approximate-{k}"].line_color for k in range(len(own))) == own
+    assert drawn["exact"].line_color == drawn["areas"].fill_color == theme.layers["floor"]
     grey = [colour for colour in own if len({colour[1:3], colour[3:5], colour[5:7]}) == 1]
     assert not grey and theme.layers["floor"] not in own
 

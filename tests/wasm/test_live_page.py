@@ -8,9 +8,13 @@ from playwright.sync_api import expect
 
 import pmdviz
 from pmdviz.errors import InputError
+from pmdviz.export.films import Film
+from pmdviz.export.options import Look
+from pmdviz.export.pictures import stage_of
+from tests.wasm.pages import LIMIT_MS, begun, played
+from tests.wasm.pages import opened as opened_file
 
 MOST_BYTES = 1_200_000
-LIMIT_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +29,8 @@ def file(made, tmp_path_factory):
 
 def opened(browser, file, fragment="", **more):
     """The page at its first frame, and what went wrong on it."""
-    page, trouble = browser.new_page(**more), []
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on(
-        "request",
-        lambda request: None if request.url.startswith(("file:", "blob:", "data:")) else trouble.append(request.url),
-    )
-    page.goto(f"file://{file}{fragment}")
-    expect(page.locator(".pmdviz-status")).to_contain_text("iteration 0", timeout=LIMIT_MS)
+    page, trouble = opened_file(browser, file, fragment, **more)
+    begun(page)
     return page, trouble
 
 
@@ -67,14 +65,52 @@ def test_the_page_plays_and_replays_the_exported_run(browser, file, made, size):
     page, trouble = opened(
         browser, file, "#<img src=x onerror=alert(1)>", viewport={"width": size[0], "height": size[1]}
     )
-    page.get_by_role("button", name="Play").click()
-    expect(page.locator(".pmdviz-status")).not_to_contain_text("iteration 0,", timeout=LIMIT_MS)
+    played(page)
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Restart").click()
     reached(page, 0)
     jump(page, 200)
     assert reached(page, 200) == pytest.approx(made.frames[-1].metrics["tv"], abs=6e-4)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not trouble
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("target", "method"), [("bimodal1d", "hmc"), ("banana", "mala"), ("formula", "svgd"), ("gmm", "importance")]
+)
+def test_the_stage_is_that_of_python(browser, tmp_path, target, method):
+    run = pmdviz.run(target=target, method=method, seed=0, budget=3_000, floor=False)
+    page, trouble = opened(browser, run.export(tmp_path / "lab.html", live=True))
+    jump(page, run.final.iteration)
+    reached(page, run.final.iteration)
+    seen = page.evaluate("document.querySelector('.stage').pmdviz.picture")
+    expected = stage_of(film := Film(run, Look.checked({}), all_floors=False), film.last_scene())
+    assert [seen[axis]["label"] for axis in "xy"] == [expected.x.label, expected.y.label]
+    for key in ("exact", "approximate", "particles", "areas"):
+        ours, theirs = seen["marks"][key], expected.marks[key]
+        assert ours["role"] == theirs.role
+        for axis in "xy":
+            mine = np.array(list(ours["columns"][axis]), float)
+            given = np.asarray(theirs.columns[axis], float)
+            for end in (np.nanmin, np.nanmax):
+                assert end(mine) == pytest.approx(end(given), abs=0.03 * np.ptp(given[np.isfinite(given)])), (key, axis)
+    assert not trouble
+    page.close()
+
+
+@pytest.mark.browser
+def test_a_dragged_mode_simulates_its_data_again(browser, file):
+    page, trouble = opened(browser, file)
+    x, y = page.evaluate("(({X, Y}) => [X(1), Y(-2)])(document.querySelector('.stage').pmdviz)")
+    box = page.locator(".stage").bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + x - 60, box["y"] + y - 30, steps=4)
+    page.mouse.up()
+    expect(page.locator("input[name=theta1]").locator("..").locator("output")).not_to_have_text(re.compile("^1 "))
+    assert page.evaluate("runs[0].frame.options.theta1") < 0.9
     assert not trouble
     page.close()
 

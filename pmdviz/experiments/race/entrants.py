@@ -71,6 +71,24 @@ class Entrant:
             raise InputError(f"entrant {self.label}: {error}", error.field, f"{self.label}: {error.on_page}") from error
 
 
+def titles(entrants: Sequence[Entrant]) -> list[str]:
+    """Names for tiles: of one method with a setting of its own in each entrant, only the settings that differ."""
+    first = entrants[0] if entrants else None
+    knobs = [_differing(one, entrants) for one in entrants]
+    alike = len(entrants) > 1 and all(one.method == first.method and not one.changes for one in entrants)
+    if not (alike and all(knobs)):
+        return [one.title for one in entrants]
+    specs = find_method(first.method).Knobs.specs()
+    ends = [one.label.removeprefix(one.text) for one in entrants]
+    named = [", ".join(setting_words(specs[name], value) for name, value in own.items()) for own in knobs]
+    return [words[:1].upper() + words[1:] + end for words, end in zip(named, ends, strict=True)]
+
+
+def _differing(one: Entrant, entrants: Sequence[Entrant]) -> dict[str, Any]:
+    """The knobs of an entrant that some other one has otherwise."""
+    return {name: value for name, value in one.knobs.items() if any(each.knobs.get(name) != value for each in entrants)}
+
+
 def split(text: str) -> list[str]:
     """The entrants of one text: a part with `=` and without a colon is a further knob of the entrant before it."""
     found: list[str] = []

@@ -28,9 +28,9 @@ from pmdviz.lab.controls.widgets import (
 )
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
+from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.custom import choice_of
-from pmdviz.views.race_tiles import MOST
 
 CLOCK_MENU = {"observations used": "data", "likelihood evaluations": "evaluations"}
 BUDGET_OF = {unit: f"Budget of each ({words})" for words, unit in CLOCK_MENU.items()}
@@ -166,8 +166,8 @@ class RaceSetup(ProblemControls):
         self._ask(entrants=self.recipe.with_entrants(methods).entrants, **parts)
 
     def _add(self) -> None:
-        if len(self.recipe.entrants) >= MOST:
-            set_words(self.said, spoken(f"At most {MOST} methods, so that their lines stay distinguishable."))
+        if len(self.recipe.entrants) >= MOST_ENTRANTS:
+            set_words(self.said, spoken(f"At most {MOST_ENTRANTS} methods, so that their lines stay distinguishable."))
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 

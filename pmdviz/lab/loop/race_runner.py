@@ -26,12 +26,11 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.task import Task, pool_for
-from pmdviz.scenes import style
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
 from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.style import MOST_ENTRANTS
 
-MOST = len(style.ENTRANTS_LIGHT)  # entrants whose colours differ
-KEPT_BYTES = MEMORY_CAP // MOST  # of an entrant's places to come back to
+KEPT_BYTES = MEMORY_CAP // MOST_ENTRANTS  # of an entrant's places to come back to
 ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
@@ -62,8 +61,8 @@ class RaceOfRunners(Race):
 
     def branch(self, k: int, values: Mapping[str, Any]) -> None:
         """One more entrant: entrant k from here on with other knobs. Raises InputError and changes nothing."""
-        if len(self.sessions) >= MOST:
-            raise InputError(f"a race on a page has at most {MOST} methods; remove one first")
+        if len(self.sessions) >= MOST_ENTRANTS:
+            raise InputError(f"a race on a page has at most {MOST_ENTRANTS} methods; remove one first")
         left, line = self.recipe.entrants[k], self.runners[k].past.line.branched()
         session, at = line.session, line.last
         wanted = session.knobs.replaced(**values)

@@ -11,7 +11,7 @@ import panel as pn
 
 from pmdviz.knobs import real_number
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import ASIDE, WIDE, KnobForm, PlaybackBar, text
+from pmdviz.lab.controls.widgets import WIDE, KnobForm, PlaybackBar, text
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
@@ -20,17 +20,15 @@ from pmdviz.scenes.geometry import MOST_STEPS, MOVED, Geometry, GeometryKnobs, s
 from pmdviz.scenes.words import typeset
 from pmdviz.views.geometry import DensityView, KLView, TriangleView
 
-# The Geometry page's words: the question above the pictures and the explanation beside them.
+# The question above the pictures and the captions below them.
 
-QUESTION = (
-    '<p class="pmdviz-question" role="heading" aria-level="2">Which path stays off the edge? Predict, then move γ.</p>'
-)
-HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div>'
+QUESTION = "<h2>Which path stays off the edge? Predict, then move γ.</h2>"
+HEADING = "<h3>{}</h3>"
 FORMULA = '<p class="pmdviz-formula">{}</p>'
 MIRROR, GRADIENT = "q_{t+1} ∝ q_t^{1−γ} p^γ", "q_{t+1} = projection of q_t − η log(q_t / p)"
 MULTIPLY = (
     "p is the posterior, q₀ the start: the prior. A mirror step takes the share 1 − γ of log q and the share γ of "
-    "log p: it forgets the share γ of what it knew. What was positive stays positive."
+    "log p: the share γ of the old log q is lost. What was positive stays positive."
 )
 ADD = (
     "A gradient step adds. Where it would go below 0 it is cut off, and the result is projected onto the triangle. "
@@ -55,15 +53,16 @@ MISCONCEPTIONS = (
 
 
 def explanation() -> str:
-    """What stands beside the pictures, as HTML."""
+    """The captions below the pictures, as HTML."""
     wrong = "".join(f"<li>{said} {answer}</li>" for said, answer in MISCONCEPTIONS)
     parts = [
-        (HEADING.format("Multiply"), FORMULA.format(typeset(MIRROR)), f"<p>{MULTIPLY}</p>"),
-        (HEADING.format("Or add"), FORMULA.format(typeset(GRADIENT)), f"<p>{ADD}</p>"),
-        (HEADING.format("The forward KL falls"), FORMULA.format(typeset(BOUND)), f"<p>{CONTRACTS}</p>"),
+        (HEADING.format("1. Multiply"), FORMULA.format(typeset(MIRROR)), f"<p>{MULTIPLY}</p>"),
+        (HEADING.format("2. Or add"), FORMULA.format(typeset(GRADIENT)), f"<p>{ADD}</p>"),
+        (HEADING.format("3. The forward KL falls"), FORMULA.format(typeset(BOUND)), f"<p>{CONTRACTS}</p>"),
         (HEADING.format("Often said, but wrong"), f"<ul>{wrong}</ul>"),
     ]
-    return "".join("".join(part) for part in parts)
+    sections = "".join(f"<section>{''.join(part)}</section>" for part in parts)
+    return f'<div class="captions">{sections}</div>'
 
 
 def found(geometry: Geometry) -> str:
@@ -98,12 +97,17 @@ class GeometryPage(Page):
         self._show()
 
     def _make_view(self) -> None:
-        words = {"stylesheets": [css.TEXT, css.static("theory.css", "geometry_words")]}
-        self.controls = pn.Column(text(explanation(), **words), **ASIDE)
+        words = {
+            "stylesheets": [
+                css.TEXT,
+                css.static("pages.css", "race_heading"),
+                css.static("pages.css", "geometry_words"),
+            ]
+        }
         self.form = KnobForm(
             self._turn,
             css_classes=["pmdviz-geometry-settings"],
-            stylesheets=[css.static("theory.css", "geometry_form")],
+            stylesheets=[css.static("pages.css", "geometry_form")],
         )
         self.form.rebuild(GeometryKnobs, self._usual)
         self.found = text(css_classes=["pmdviz-geometry-found"], **words)
@@ -112,7 +116,8 @@ class GeometryPage(Page):
             self.form,
             *(pn.pane.Bokeh(view.figure, **WIDE) for view in self.views.values()),
             self.found,
-            stylesheets=[css.static("theory.css", "geometry")],
+            text(explanation(), css_classes=["pmdviz-geometry-captions"], **words),
+            stylesheets=[css.static("pages.css", "geometry")],
             css_classes=["pmdviz-geometry"],
             **WIDE,
         )

@@ -14,6 +14,7 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import css
@@ -50,6 +51,11 @@ FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
 FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
 
 
+def _recipe_of(*given: Any, recipe: Recipe | None = None, link: Link = NO_LINK, **parts: Any) -> Recipe:
+    """The recipe that is given, that of a link, or one of the other parts."""
+    return recipe or link.recipe or Recipe(*given, **parts)
+
+
 class Lab(LivePage):
     """A live run with its controls; the last line of a notebook cell, or a page of the app.
 
@@ -68,6 +74,9 @@ class Lab(LivePage):
         What a link says: its recipe unless `recipe` is given, the iteration to go to, the controls to leave out.
     keyboard : bool
         Whether the page's keys belong to this lab (the app sets it).
+    static : bool
+        For a notebook: a page that runs the method in the browser, without a kernel. It keeps working in a saved
+        notebook and in HTML. Raises InputError where the method or the target cannot run in a page.
     **knobs
         Knobs of the method. Raises InputError for anything that cannot be used.
     """
@@ -75,6 +84,10 @@ class Lab(LivePage):
     _opening = False  # whether a link takes the place of what is shown
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
     keys |= {act: act for act in BRANCH_BUTTONS}
+
+    def __new__(cls, *given: Any, static: bool = False, **named: Any) -> Any:
+        """A lab; with `static` a page that needs no kernel."""
+        return StaticLab(_recipe_of(*given, **named)) if static else super().__new__(cls)
 
     def __init__(
         self,
@@ -87,18 +100,15 @@ class Lab(LivePage):
         budget: int | None | EllipsisType = ...,
         keyboard: bool = False,
         link: Link = NO_LINK,
+        static: bool = False,  # `__new__` gives another object where it is true
         **knobs: Any,
     ) -> None:
-        asked = (
-            recipe
-            or link.recipe
-            or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
-        )
+        parts = {"target_options": target_options, "seed": seed, "budget": budget, **knobs}
+        asked = _recipe_of(target, method, recipe=recipe, link=link, **parts)
         super().__init__()
         self.on_lesson: Callable[[Lesson], None] = lambda lesson: None  # another page hands it over
         self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
         self._recipe, self._link = limits.check(asked), link
-        self._nothing = pn.Column(margin=0)
         self.playback = PlaybackBar(
             self._act, lambda pace: self.commands.set_pace(pace), more=MORE | ({} if link.embed else LOW), low=LOW
         )
@@ -188,11 +198,6 @@ class Lab(LivePage):
         self.live.set(type(self._last.frame.knobs), name, value)
 
     # What others read
-
-    @property
-    def controls(self) -> Any:
-        """Nothing: its settings are in a sheet of its own."""
-        return self._nothing
 
     @property
     def session(self) -> Session:
@@ -325,7 +330,7 @@ class Lab(LivePage):
             self.screen.extra = snapshot.news
         self._last = snapshot
         self.screen.show(snapshot, self.live.playing, self.live.pause_s)
-        self.setup.show(snapshot)
+        self.setup.show(snapshot, self.live.playing)
         self.own.show(snapshot)
         frame = snapshot.frame
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)

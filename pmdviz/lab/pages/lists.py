@@ -12,7 +12,7 @@ import param
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import ASIDE, WIDE, Component, text
+from pmdviz.lab.controls.widgets import WIDE, Component, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.pages.page import Page
 from pmdviz.lessons.lesson import Lesson
@@ -24,16 +24,15 @@ from pmdviz.methods.grammar import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import marked
 
-HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div>'
-SENTENCE = '<div class="pmdviz-question" role="heading" aria-level="2">{}</div>'
+SENTENCE = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><p>{}</p>'
 
 
 class PlainPage(Page):
-    """A page with a sentence above a component and words (HTML) beside it; `name` is its class in style sheets."""
+    """A page with a heading and a sentence above a component; `name` is its class in style sheets."""
 
-    def __init__(self, sentence: str, component: Any, words: str, name: str) -> None:
-        self.controls = pn.Column(text(words), **ASIDE)
-        above = text(SENTENCE.format(html.escape(sentence)), margin=(10, 16, 0, 16))
+    def __init__(self, heading: str, sentence: str, component: Any, name: str) -> None:
+        words = SENTENCE.format(html.escape(heading), marked(html.escape(sentence)))
+        above = text(words, stylesheets=[css.TEXT, css.static("lessons.css", "above")])
         self.view = pn.Column(above, component, css_classes=[name], **WIDE)
         self.foot = pn.Row(margin=0)  # nothing plays here
 
@@ -50,27 +49,30 @@ class PlainPage(Page):
         """The page is closed."""
 
 
-def headed(title: str, *sentences: str) -> str:
-    """A heading with sentences below it, as HTML."""
-    return HEADING.format(html.escape(title)) + "".join(f"<p>{marked(html.escape(words))}</p>" for words in sentences)
+# Cards of the lessons by topic, of the tuning challenges and of the practice.
 
-
-# The lessons in the order of a course, and the tuning challenges; one is begun or gone on with.
-
-LESSONS_FIRST = "A lesson asks first: say what you expect, then see the run."
+LESSONS_FIRST = "Predict what a run will do, then watch it"
 HOW = (
-    "You decide when to reveal what happens. A wrong guess is as good a start as a right one.",
-    "The lab shows the steps, and leaving a lesson brings your own run back. How far you are is kept in this browser "
-    "alone.",
+    "A wrong prediction teaches as much as a right one. After a lesson your own run comes back. "
+    "Your progress is saved in this browser only."
 )
-CHALLENGES = "A challenge sets a goal and a budget. Your score compares the run with independent draws."
+CHALLENGES = "Challenges: reach a goal within a budget"
+PRACTICE = Lesson(
+    "practice",
+    "Keep or rerun?",
+    "Judge twelve runs as you would in practice: without the exact posterior, on new cases each time.",
+    "",
+    (),
+    minutes=30,
+    topic="Practice",
+    sketch="M10 22l10 12L40 6M58 8l26 26M84 8L58 34",
+)
 
 
 class LessonsList(Component):
-    """The list. How far somebody is the browser reads from what it keeps; the server is not told."""
+    """The cards. The browser reads from its own storage how far a person is; the server does not learn it."""
 
-    lessons = param.List(default=[], doc="Name, title, question, minutes and names of the steps of each.")
-    challenges = param.List(default=[], doc="The same of each tuning challenge.")
+    lessons = param.List(default=[], doc="Name, title, question, minutes, names of steps, topic and sketch of each.")
     format = param.Integer(default=FORMAT, doc="Of what the browser keeps.")
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
@@ -83,22 +85,16 @@ class LessonsPage(PlainPage):
 
     def __init__(self, lessons: Mapping[str, Lesson] = LESSONS) -> None:
         self._lessons = lessons
-        parts = {
-            part: [_lesson_row(each) for each in lessons.values() if each.is_challenge == challenge]
-            for part, challenge in {"lessons": False, "challenges": True}.items()
-        }
-        self.list = LessonsList(self._hear, **parts)
-        words = headed("Lessons", *HOW) + (headed("Challenges", CHALLENGES) if parts["challenges"] else "")
-        super().__init__(LESSONS_FIRST, self.list, words, "pmdviz-lessons")
+        ordered = sorted(lessons.values(), key=lambda each: each.is_challenge)
+        self.list = LessonsList(self._hear, lessons=[_lesson_row(each) for each in [*ordered, PRACTICE]])
+        super().__init__(LESSONS_FIRST, HOW, self.list, "pmdviz-lessons")
 
     def _hear(self, message: Mapping[str, Any]) -> None:
-        if message.get("practice") is True:
-            self.choose(f"practice-{secrets.randbelow(10**6)}")
-        else:
-            self.choose(message.get("lesson"))
+        name = message.get("lesson")
+        self.choose(f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name)
 
     def choose(self, name: Any) -> None:
-        """Open a lesson in the lab; a name that is none is what a browser made up."""
+        """Open a lesson in the lab; an unknown name is ignored."""
         if not isinstance(name, str) or self.on_open is None:
             return
         lesson = self._lessons.get(name) or practice_named(name)
@@ -106,13 +102,14 @@ class LessonsPage(PlainPage):
             self.on_open("lab", lesson)
 
     def look(self, on: bool) -> None:
-        """In sight again the browser reads anew how far somebody is."""
+        """The browser reads the progress again when the page comes into sight."""
         if on:
             self.list.looks += 1
 
 
 def _lesson_row(lesson: Lesson) -> list[Any]:
-    return [lesson.name, lesson.title, lesson.question, lesson.minutes, [*lesson.places]]
+    topic = CHALLENGES if lesson.is_challenge else lesson.topic
+    return [lesson.name, lesson.title, lesson.question, lesson.minutes, [*lesson.places], topic, lesson.sketch]
 
 
 # What a method hands to the lab: itself, with the part of it that is to be seen.
@@ -164,10 +161,10 @@ def _showing(name: str) -> str:
 
 # What every method does in a step, in terms that they share; a cell runs its method in the lab.
 
-METHODS_FIRST = "What does a step do? Press a cell: the lab runs that method and shows that part of it."
+METHODS_FIRST = "What does each method do in one step?"
 READ_IT = (
-    "Read a row from left to right as one step of a method at its default settings; — means that it does nothing of "
-    "the kind. The menus leave the methods that have what you choose."
+    "Read a row from left to right. Press a cell to run that method in the Lab and see that part. "
+    "Choose in the head of a column to keep the methods that have it."
 )
 TAU_M = "τ\N{NO-BREAK SPACE}m"
 
@@ -175,7 +172,7 @@ TAU_M = "τ\N{NO-BREAK SPACE}m"
 class MethodsTable(Component):
     """The table; filters are the browser's own affair, and it says which cell was pressed."""
 
-    columns = param.List(default=[], doc="Name, title and terms of each column; a term with its meaning.")
+    columns = param.List(default=[], doc="Name, title, meaning and terms of each column; a term with its meaning.")
     families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
 
     _esm = css.static("lists.js", "make", "methods")
@@ -186,11 +183,12 @@ class MethodsPage(PlainPage):
     """The table of all methods; a page of the app."""
 
     def __init__(self) -> None:
-        columns = [[name, column.title, [*map(list, column.terms.items())]] for name, column in COLUMNS.items()]
+        columns = [
+            [name, column.title, column.about, [*map(list, column.terms.items())]] for name, column in COLUMNS.items()
+        ]
         families = [[title, [_method_row(method) for method in methods]] for title, methods in by_family().items()]
         self.table = MethodsTable(self._hear, columns=columns, families=families)
-        about = "".join(headed(column.title, column.about) for column in COLUMNS.values())
-        super().__init__(METHODS_FIRST, self.table, headed("Methods", READ_IT) + about, "pmdviz-methods")
+        super().__init__(METHODS_FIRST, READ_IT, self.table, "pmdviz-methods")
 
     def _hear(self, message: Mapping[str, Any]) -> None:
         """A method's name and a column's, "" for the method itself; anything else is what a browser made up."""

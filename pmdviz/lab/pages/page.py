@@ -57,11 +57,6 @@ class LivePage(InNotebook, Page):
         return self.screen.view
 
     @property
-    def controls(self) -> Any:
-        """What stands beside it, or in the drawer."""
-        return self.setup.view
-
-    @property
     def foot(self) -> Any:
         """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
         return self.playback.view

@@ -20,7 +20,7 @@ from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.lab import links
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.sharing import PageSharing
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar
+from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import SLOW, Pace
 from pmdviz.lab.loop.locked import handed
@@ -30,14 +30,15 @@ from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import can_draw, race_png
 from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.panels.cards import Sheet
 from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target
-from pmdviz.views.race_tiles import MOST
 
 BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
 WHAT_IF = "Change a setting of a method: from this moment on it is one more method of the race."
@@ -118,7 +119,7 @@ class RacePage(LivePage):
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
-        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe.shown)
+        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe)
         self._go_live()
         self.live.pace = SLOW
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
@@ -126,8 +127,10 @@ class RacePage(LivePage):
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         hint = " (Export, recipe as JSON)"
         self.sharing = PageSharing(self.screen.ack, links.race_query, "?page=race", usual_race(), hint=hint)
-        share = pn.Column(self.sharing.button, self.sharing.said, **WIDE)
-        self.setup.view.extend([share, self.exports.view])
+        self.sharing.button.label = "Copy link"
+        self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
+        self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
+        self.screen.open_sheets(self.settings, self.share, self.sharing.said)
         ack = self.screen.ack
         ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
         ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
@@ -158,9 +161,15 @@ class RacePage(LivePage):
         self.bands.cancel()
         self.bands.pause(False)
 
+    def _sheet_moved(self, sheet: Sheet) -> None:
+        """One sheet at a time, and the pictures make room for it."""
+        if sheet.shown:
+            (self.share if sheet is self.settings else self.settings).hide()
+        self.screen.make_room(self.settings.shown or self.share.shown)
+
     def _laid_out(self, width: float) -> None:
         """The browser has built the figures, or their size has changed."""
-        self.screen.width = float(width)
+        self.screen.tiles.width = float(width)
         self.ready()
         if self._last is not None:
             self.live.do("look", RaceRunner.settle)
@@ -383,8 +392,10 @@ class Race(RacePage):
         clock: str | EllipsisType = ...,
     ) -> None:
         recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
-        if (given := len(recipe.entrants)) > MOST:
-            raise InputError(f"a live race has at most {MOST} methods; given: {given} (pmdviz.race takes more)")
+        if (given := len(recipe.entrants)) > MOST_ENTRANTS:
+            raise InputError(
+                f"a live race has at most {MOST_ENTRANTS} methods; given: {given} (pmdviz.race takes more)"
+            )
         super().__init__(limits.check_race(recipe))
 
     @property

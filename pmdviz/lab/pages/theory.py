@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,10 @@ from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate
-from pmdviz.experiments.theory.theorems import Convergence, Terms, dimension, mean_terms, unrolled
+from pmdviz.experiments.theory.theorems import Convergence, Terms, dimension, mean_terms, merged, unrolled
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import read
-from pmdviz.lab.controls.widgets import ASIDE, WIDE, select, small_button, text
+from pmdviz.lab.controls.widgets import WIDE, select, small_button, text
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot
@@ -41,8 +43,13 @@ SEEDS_WORDS = (
     "20 runs at each value take a minute or two on two cores, up to ten minutes with a KDE at every step; "
     "Cancel keeps what was measured."
 )
-EMPTY_WORDS = "Press Measure: each run is a point here"
-ABOUT_SWEEP = "Every run of a sweep is a point; the settings are beside this page, or under its menu."
+EMPTY_WORDS = "No run has finished: press Measure"
+ABOUT_SWEEP = "Each point is one run. The dashed line is fitted to all runs; the triangle has the slope of the bound."
+QUESTION = "<h2>Does the error fall as the theorems say?</h2>"
+HEADLINE = '<p role="status" class="pmdviz-headline">{}</p>'
+DETAILS = "<details><summary>All bounds for this error</summary>{}</details>"
+STORED = resources.files("pmdviz.experiments.theory") / "sweep.json"  # its command is in it
+STORED_WORDS = "A stored sweep of {} runs. Press Measure to run it here, with your own settings."
 ABOUT_RECURRENCE = (
     "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. As printed ε_t = KL(q_{t+1}‖q̂), q̂ the exact "
     "step, and the bound is false; the proof needs ε_t = KL(q_{t+1}‖q̂) + KL(p‖q_{t+1}) − KL(p‖q̂). "
@@ -84,14 +91,19 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     if fit is None:
         return status("A slope needs runs at two different values.")
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
-    words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out}). "
+    words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out})"
+    holding = [bound for bound in bounds if bound.holds(letters)]
     if not bounds:
-        return status(words + (covered_words(strategy) or "The paper gives no bound for this error."))
-    whole = [bound_words(bound, dim) for bound in bounds if bound.holds(letters)]
+        return HEADLINE.format(f"{words}.") + status(
+            covered_words(strategy) or "The paper gives no bound for this error."
+        )
+    beside = ", ".join(slope for slope, _ in merged(holding, dim))
+    headline = HEADLINE.format(f"{words}. {beside}." if beside else f"{words}.")
+    whole = [bound_words(bound, dim) for bound in holding]
     terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
     said = [f"{'; '.join(whole)}."] if whole else []
     said += [f"Not drawn, as the whole bound does not fall so here: {'; '.join(terms)}."] if terms else []
-    return status(" ".join([words.strip(), *said, SCALE_FREE]))
+    return headline + DETAILS.format(status(" ".join([*said, SCALE_FREE])))
 
 
 def sweep_chart(rows: Sequence[dict[str, Any]], knobs: Any, fit: Fit | None) -> Chart:
@@ -175,7 +187,6 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
 CONVERGENCE = Convergence()
 SEEDS = (4, 8, 20, 50)
 STEPS = 15  # of Theorem 2's table
-HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
 SECTIONS = {
     "sweep": ("Error against particles, steps or data", ABOUT_SWEEP),
     "recurrence": ("Theorem 2, term by term", typeset(ABOUT_RECURRENCE)),
@@ -193,11 +204,13 @@ class TheoryPage(Page):
         self._slot = TaskSlot(self._look, LOOK_EVERY_S, patience_s=BACK_S)
         self._line: WorkLine | None = None  # of the work under way
         self._draw: Look = lambda: None  # what that work has found so far
-        self._rows: list[dict[str, Any]] = []
+        stored = json.loads(STORED.read_text(encoding="utf-8"))
+        self._rows: list[dict[str, Any]] = stored["rows"]
+        self._measured: dict[str, Any] = {name: stored["knobs"][name] for name in ("target", "strategy", "varied")}
         self._make_controls()
-        sheets = [css.static("theory.css", "pictures")], [css.TEXT, css.static("theory.css", "picture_head")]
+        sheets = [css.static("pages.css", "pictures")], [css.TEXT, css.static("pages.css", "picture_head")]
         self.sweep_view, self.recurrence_view = PicturesView(*sheets), PicturesView(*sheets)
-        self._show_nothing(EMPTY_WORDS)
+        self._show_nothing(UNDER_WAY)
         self.recurrence_view.show([recurrence_chart([])])
         for view, name in ((self.sweep_view, "theory"), (self.recurrence_view, "recurrence")):
             view.views[0].figure.name = name
@@ -205,6 +218,7 @@ class TheoryPage(Page):
         self.experiments = ExperimentsPanel(self._experiment, self._cancel, self.ack, asked)
         self.buttons["Run the experiment"] = self.experiments.button
         self._make_view(opened="experiments" if any(asked) else "")
+        self._redraw()
 
     def _make_controls(self) -> None:
         varied = {each.title: name for name, each in VARIED.items()}
@@ -216,16 +230,17 @@ class TheoryPage(Page):
         acts = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
         main = {"Measure": {"color": "primary", "variant": "solid"}}  # what one presses first
         self.buttons = {label: small_button(label, act, **main.get(label, {})) for label, act in acts.items()}
-        words = ("Nothing has been measured yet.", "", "")
+        words = (STORED_WORDS.format(len(self._rows)), "", "")
         lines = [WorkLine(*each) for each in zip(words, [self._cancel] * 3, self.buttons.values(), strict=True)]
         self.line, self.recurrence_line, self.cost_line = lines
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
-        heading = HEADING.format("Theory", "Does the error fall as the theorems say?")
-        about, seeds_words = (text(words, sizing_mode=None) for words in (heading, SEEDS_WORDS))
-        self.controls = pn.Column(about, *chosen, seeds_words, css_classes=["pmdviz-theory-setup"], **ASIDE)
+        for each in chosen:
+            each.param.update(sizing_mode=None, width=250, margin=0)
+        look = {"gap": "8px 12px", "css_classes": ["pmdviz-theory-setup"], "margin": (8, 0, 0, 0)}
+        self.setup = pn.FlexBox(*chosen, **look), text(SEEDS_WORDS)
 
     def _make_view(self, opened: str) -> None:
-        tables = [css.TEXT, css.static("theory.css", "theory_table")]
+        tables = [css.TEXT, css.static("pages.css", "theory_table")]
         self.foot = pn.Row(margin=0)  # nothing plays here
         self.found = text(css_classes=["pmdviz-theory-found"], stylesheets=tables)
         self.recurrence_words = text(stylesheets=tables)
@@ -233,7 +248,7 @@ class TheoryPage(Page):
         self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.layout, **WIDE))
         self.cost_words = text(cost_table([]), stylesheets=tables)
         parts = {
-            "sweep": (self.line.view, pn.pane.Bokeh(self.sweep_view.layout, **WIDE), self.found),
+            "sweep": (self.found, pn.pane.Bokeh(self.sweep_view.layout, **WIDE), *self.setup, self.line.view),
             "recurrence": (self.recurrence_line.view, self.recurrence_pane, self.recurrence_words),
             "costs": (self.cost_line.view, self.cost_words),
             "experiments": (self.experiments.view,),
@@ -243,9 +258,10 @@ class TheoryPage(Page):
         }
         about = {key: text(words, stylesheets=tables) for key, (_, words) in SECTIONS.items()}
         self.view = pn.Column(
+            text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")]),
             contents([*self.sections.values()]),
             *(part for key, own in parts.items() for part in (self.sections[key], about[key], *own)),
-            stylesheets=[css.static("theory.css", "theory")],
+            stylesheets=[css.static("pages.css", "theory")],
             css_classes=["pmdviz-theory"],
             **WIDE,
         )
@@ -361,8 +377,6 @@ class TheoryPage(Page):
         """Empty axes under words that say why."""
         self._nothing = words
         self.sweep_view.show([Chart([], VARIED[self.varied.value].axis, ERRORS[self.error.value][0], title=words)])
-
-    _measured: dict[str, Any] = {}
 
     # Theorem 2, Table 1 and every experiment
 

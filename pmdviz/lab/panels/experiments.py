@@ -37,9 +37,9 @@ class ExperimentResults:
         self.work: ExperimentWork | None = None  # whose pictures these are
         self._next: ExperimentWork | None = None  # has nothing to show yet
         self._shown: Any = None
-        tables = [css.TEXT, css.static("theory.css", "theory_table")]
+        tables = [css.TEXT, css.static("pages.css", "theory_table")]
         self.about, self.summary, self.near = (text(stylesheets=tables) for _ in range(3))
-        sheets = [css.static("theory.css", "pictures")], [css.TEXT, css.static("theory.css", "picture_head")]
+        sheets = [css.static("pages.css", "pictures")], [css.TEXT, css.static("pages.css", "picture_head")]
         self.pictures, self.examples = PicturesView(*sheets), PicturesView(*sheets)
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-experiment.csv", label="Download CSV", **{**SMALL, "visible": False}
@@ -154,7 +154,7 @@ class ExperimentsPanel:
         self.view = pn.Column(
             controls,
             right,
-            stylesheets=[css.static("theory.css", "experiments")],
+            stylesheets=[css.static("pages.css", "experiments")],
             css_classes=["pmdviz-experiments"],
             **WIDE,
         )

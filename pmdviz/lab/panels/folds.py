@@ -24,7 +24,18 @@ from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writers import install_command
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, folded, select, set_value, set_words, small_button, text
+from pmdviz.lab.controls.widgets import (
+    SMALL,
+    WIDE,
+    Component,
+    KnobForm,
+    folded,
+    select,
+    set_value,
+    set_words,
+    small_button,
+    text,
+)
 from pmdviz.lab.loop.locked import handed, in_a_while
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import Task, TaskSlot
@@ -227,6 +238,12 @@ def _run_of(snapshot: Snapshot) -> tuple[Any, ...]:
 LOOK_EVERY_S = 0.25
 FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
 OWN = "own size"
+CARDS = {  # what a person wants -> the kinds of files, the usual one first
+    "Film": (".gif", ".mp4"),
+    "Page that plays": (".html",),
+    "Picture": (".png", ".pdf", ".svg"),
+    "Data": (".csv", ".parquet", ".json", ".py"),
+}
 
 
 class Subject(NamedTuple):
@@ -239,6 +256,16 @@ class Subject(NamedTuple):
 
 RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
 RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
+
+
+class ExportCards(Component):
+    """Four cards, one of which is chosen; a press sends its name."""
+
+    cards = param.List(default=[], doc="Name and kinds of files in words of each; what cannot be made is left out.")
+    chosen = param.String(default="")
+
+    _esm = css.MAKE + css.static("page.js", "export_cards")
+    _stylesheets = [css.static("widgets.css", "export_cards")]
 
 
 class ExportPanel:
@@ -260,7 +287,7 @@ class ExportPanel:
         self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         look = {"margin": (12, 0, 8, 0), "name": f"{subject.name}-exports"}
-        self.view = folded("File: film, page, picture, table", build=self._build, **look)
+        self.view = folded("Save a file: film, page, picture or data", build=self._build, **look)
 
     def _build(self) -> None:
         wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
@@ -270,6 +297,9 @@ class ExportPanel:
         self.kind = LabelledSelect(
             label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
         )
+        self._able = {name: [kind for kind in found if kind not in lost] for name, found in CARDS.items()}
+        named = [[name, ", ".join(kind[1:].upper() for kind in found)] for name, found in self._able.items() if found]
+        self.cards = ExportCards(self._choose, cards=named, margin=(4, 8))
         self.lost = text(lost_words(lost), margin=(0, 8))
         self.size = select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
         self.form = KnobForm(self._turn)
@@ -280,12 +310,21 @@ class ExportPanel:
         self.kind.param.watch(handed(lambda event: self._show_form()), "value")
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
-        self.view.extend([self.kind, self.lost, buttons, self.said, self.size, self.form])  # the form is long
+        self.view.extend(
+            [self.cards, self.kind, self.lost, buttons, self.said, self.size, self.form]
+        )  # the form is long
 
     # Options
 
+    def _choose(self, message: Mapping[str, Any]) -> None:
+        """A card was pressed: the usual kind of file that it stands for."""
+        name = message.get("card")
+        if isinstance(name, str) and self._able.get(name):
+            self.kind.value = self._able[name][0]
+
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""
+        self.cards.chosen = next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
         names = WRITERS[self.kind.value].options
         usual, specs = self._usual.as_dict(), self.subject.looks.specs()
         self.form.build({name: specs[name] for name in Look.specs() if name in names}, usual)

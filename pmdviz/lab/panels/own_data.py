@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import param
 
-from pmdviz.data.cells import MOST_BYTES, Cells, Limits, cut, read_cells
+from pmdviz.data.cells import MOST_BYTES, MOST_CLASSES, NUMBERS, Cells, Limits, cut, read_cells
 from pmdviz.data.tables import Table, hold
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
@@ -28,6 +28,7 @@ from pmdviz.targets.options import (
     Chosen,
     TableForm,
     chosen,
+    names_rows,
     settled,
     should_scale,
     usual_roles,
@@ -39,7 +40,16 @@ READ_S = 1.0  # CPU seconds that a large table may take: it is read where it is 
 PASTED = "pasted"
 SCALING = "Each column less its mean, divided by its sd: what priors of sd 1 around 0 expect."
 HELD_OUT = 5  # one row of so many, where a target holds some out
-NOTHING: dict[str, Any] = {"columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False}
+NOTHING: dict[str, Any] = {
+    "columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False, "proposal": "", "offer": "",
+}  # fmt: skip
+MODEL_OF = {"class": "logistic", "classes": "softmax", "number": "linear", "": "mixture"}  # kind of outcome -> target
+LOOKS_LIKE = {
+    "class": "The last column, {}, has two values.",
+    "classes": "The last column, {}, has {} classes.",
+    "number": "The table has several columns of numbers.",
+    "": "The table has a single column of numbers.",
+}
 
 
 class Brought(NamedTuple):
@@ -65,7 +75,7 @@ class OwnDataView(Component):
     most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
 
     _esm = css.MAKE + css.static("own_data.js", "own_data")
-    _stylesheets = [css.static("own_data.css", "own_data")]
+    _stylesheets = [css.static("pages.css", "own_data")]
 
 
 class OwnDataDialog:
@@ -77,6 +87,8 @@ class OwnDataDialog:
         self._brought: Brought | None = None
         self._chosen: Chosen | None = None
         self._used: Table | None = None  # keeps the table held until the run does
+        self._of_run: TableForm | None = None  # the form of the run's target
+        self._target = ""  # another target that was proposed and taken
         self._work = TaskSlot(queues=True)
         most = min(limits.upload_bytes(), MOST_BYTES)
         self.view = OwnDataView(self._hear, most=most, visible=False, margin=(0, 0, 4, 0))
@@ -99,7 +111,12 @@ class OwnDataDialog:
             self._clear()
 
     def show_form(self, form: TableForm | None) -> None:
-        """Offer it where a target takes a table."""
+        """Offer it where a target takes a table; a proposal that was taken stays."""
+        self._of_run = form
+        if not self._target:
+            self._take_form(form)
+
+    def _take_form(self, form: TableForm | None) -> None:
         if form is self._form:
             return
         self._form, told = form, {}
@@ -127,6 +144,8 @@ class OwnDataDialog:
             self._clear()
         if "use" in message:
             self._use()
+        if "fit" in message:
+            self._fit()
         if "roles" in message:
             self._roles(message["roles"])
         if "scale" in message:
@@ -151,6 +170,17 @@ class OwnDataDialog:
             return brought, _tried(brought, form)
 
         self._ask(act)
+
+    def _fit(self) -> None:
+        """Take the model that was proposed for the table."""
+        brought, kind = self._brought, likely_outcome(self._brought.cells) if self._brought else None
+        if brought is None or kind is None:
+            return
+        self._target = MODEL_OF[kind]
+        form = TARGETS[self._target].table
+        self._take_form(form)
+        roles = usual_roles(brought.cells, form)
+        self._try(brought._replace(roles=roles, scale=should_scale(brought.cells, roles, form)))
 
     def _roles(self, value: Any) -> None:
         brought, form = self._brought, self._form
@@ -179,7 +209,8 @@ class OwnDataDialog:
         misfit = found if isinstance(found, str) else ""
         self._chosen = None if isinstance(found, str) else found
         said = [] if isinstance(found, str) else [_count(found), *found.said, *held_out_words(found, self._form)]
-        self.view.param.update(told=_plain(self._brought, said, misfit), busy=False)
+        offer = proposal(self._brought.cells, self._form)
+        self.view.param.update(told=_plain(self._brought, said, misfit) | offer, busy=False)
 
     def _misfit(self, sentence: str) -> None:
         """The sentence beside what is shown; of a table that cannot be read nothing is shown."""
@@ -202,13 +233,44 @@ class OwnDataDialog:
     def _start_run(self, table: Table, form: TableForm) -> None:
         self._used, held_out = table, held_out_of(len(table.rows), form)
         self.view.param.update(closes=self.view.closes + 1, busy=False)
-        self._begin(USING, options=lambda target: _options(target, table, form, held_out), keep=True)
+        if self._target:
+            options = table_options(table, form, TARGETS[self._target].Options.specs(), held_out)
+            self._begin(USING, target=self._target, target_options=options, keep=True)
+        else:
+            self._begin(USING, options=lambda target: _options(target, table, form, held_out), keep=True)
 
     def _clear(self) -> None:
         """Let go of a table that nobody looks at."""
         self._work.let_go()
         self._brought = self._chosen = None
+        self._target = ""
         self.view.param.update(told=NOTHING, busy=False)
+        self._take_form(self._of_run)
+
+
+def likely_outcome(cells: Cells) -> str | None:
+    """What a table looks like, a key of OUTCOMES; None where that is not clear."""
+    columns = [column for column in cells.columns if not names_rows(column)]
+    if cells.words or not columns or any(column.kind != NUMBERS for column in columns[:-1]):
+        return None
+    last, values = columns[-1], len(columns[-1].values)
+    if len(columns) == 1:
+        return "" if last.kind == NUMBERS else None
+    if values == 2:
+        return "class"
+    if last.kind == NUMBERS:
+        return "number"
+    return "classes" if 2 < values <= MOST_CLASSES else None
+
+
+def proposal(cells: Cells, form: TableForm | None) -> dict[str, str]:
+    """A sentence and a target's title where a table looks as if another kind of model fits; else nothing."""
+    kind = likely_outcome(cells)
+    if form is None or kind is None or kind == form.outcome or form.as_given:
+        return {"proposal": "", "offer": ""}
+    last = cells.columns[-1]
+    sentence = LOOKS_LIKE[kind].format(last.name, len(last.values))
+    return {"proposal": sentence, "offer": f"Use {TARGETS[MODEL_OF[kind]].title}"}
 
 
 def _bytes_of(content: str) -> bytes:

@@ -167,7 +167,7 @@ class EditDataView(Component):
     said = param.String(default="", doc="How many data there are, or what cannot be done.")
 
     _esm = css.MAKE + css.static("own_data.js", "edit_data")
-    _stylesheets = [css.static("own_data.css", "edit_data")]
+    _stylesheets = [css.static("pages.css", "edit_data")]
 
 
 class DataEditing:
@@ -302,7 +302,7 @@ class HandlesView(Component):
     again = param.Integer(default=0, doc="Raised by the server: what was dragged goes back to its place.")
 
     _esm = css.MAKE + css.static("own_data.js", "handles")
-    _stylesheets = [css.static("own_data.css", "handles")]
+    _stylesheets = [css.static("pages.css", "handles")]
 
 
 class Handles:

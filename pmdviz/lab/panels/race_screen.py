@@ -20,14 +20,14 @@ from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, sm
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.panels.cards import Card, Sheet
 from pmdviz.lab.panels.status import NO_PAST, fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import Tiling
-from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tiles_legend
+from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of
 from pmdviz.scenes.stage import Scene, SceneChoice
+from pmdviz.scenes.tiles import tile_words
 from pmdviz.scenes.trace_columns import clock_end, line_end
 from pmdviz.scenes.words import count, number
 from pmdviz.views import figures
@@ -43,8 +43,17 @@ WHY_BELOW = (
     "fitted density needs no kernels."
 )
 
-START = "Same data, same budget. Press Play: which methods find both modes?"
-NOBODY = "No methods yet: choose one in the drawer and press Add."
+QUESTION = "<h2>{}</h2>"
+START = "All methods get the same data and budget: guess a ranking, then press Play."
+NOBODY = 'No methods yet: open "Methods and settings" and press Add.'
+
+
+def question_of(recipe: RaceRecipe) -> str:
+    """What the race answers, as HTML: the question of its target, or which setting of the one method is best."""
+    methods = {one.method for one in recipe.entrants}
+    if len(methods) == 1 and len(recipe.entrants) > 1:
+        return QUESTION.format(f"{html.escape(METHODS[methods.pop()].title)}: which setting comes closest?")
+    return QUESTION.format(html.escape(recipe.target.question))
 
 
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
@@ -154,7 +163,7 @@ def legend_html(scene: Scene, dark: bool) -> str:
     colours = style.tile_layers(dark, 0, scene.shows_theta)
     parts = [
         f'<i class="{name}" style="--ink: {colours[name]}"></i>{html.escape(words)}'
-        for name, words in tiles_legend(scene).items()
+        for name, words in tile_words(scene).items()
         if name in SAMPLED
     ]
     parts.append("Colours mean methods; the exact posterior is grey.")
@@ -208,7 +217,7 @@ def _measured(metric: Metric) -> tuple[str, str]:
 
 
 class RaceTable(JSComponent):
-    """Sorting is the browser's own affair.
+    """Bars by the first metric, and a folded table, which the browser sorts.
 
     `rows` hold a value to sort by, a text, and perhaps a longer text for the pointer. `notes` are pairs of a term and
     its words that stand below the columns' own.
@@ -217,13 +226,14 @@ class RaceTable(JSComponent):
     columns = param.List(default=[])
     rows = param.List(default=[])
     swatches = param.List(default=[])
+    floor = param.Number(default=None, doc="First metric of independent draws: the mark in the bars.")
+    lower = param.Boolean(default=True, doc="Whether a lower value of the first metric is better.")
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
     _esm = static("lists.js", "make", "race_table")
-    _stylesheets = [static("race.css", "race_table")]
+    _stylesheets = [static("pages.css", "race_table")]
 
 
-UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 DIFFERENCE = "difference"  # in the menu of what is drawn below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
@@ -238,22 +248,29 @@ class RaceScreen:
         cards: Sequence[Card],
         bands: Callable[[int], None],
         choose: Callable[[SceneChoice], None],
-        shown: Sequence[Metric],
+        recipe: RaceRecipe,
     ) -> None:
+        shown = recipe.shown
         self.picture = PictureControls(choose)
         self.tiles, self.traces = RaceTiles(), RaceTraces(shown)
         self.table = RaceTable(margin=0, columns=columns(shown))
         self.playback = playback
+        sheets = [css.TEXT, css.static("pages.css", "race_heading")]
+        self.heading = text(
+            question_of(recipe),
+            css_classes=["pmdviz-race-heading"],
+            stylesheets=sheets,
+        )
         making = fields_html(waiting_fields("Making the first picture of the race") | NO_PAST)
         self.status = Div(text=making, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
-        sheets = [css.TEXT, css.static("race.css", "race_legend")]
+        sheets = [css.TEXT, css.static("pages.css", "race_legend")]
         self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
         packed = [*self.tiles.moving, *self.traces.sources]
         marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line; a race has none
         self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge", marks)
         self.sender = FrameSender(self.ack, packed, self.status, fields_html)
         self.tiles.put = self.traces.put = self.sender.put
-        self._pace, self.extra, self.width = Throttle(WORDS_S), "", UNKNOWN_PX
+        self._pace, self.extra = Throttle(WORDS_S), ""
         self._scene: Scene | None = None
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
@@ -280,7 +297,17 @@ class RaceScreen:
         panes = [_pane(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
         below = self.legend, options, self.status, table, *(card.view for card in cards)
-        return pn.Column(*panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
+        return pn.Column(self.heading, *panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
+
+    def open_sheets(self, settings: Sheet, share: Sheet, said: Any) -> None:
+        """Buttons beside the question that open two sheets."""
+        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
+        look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
+        self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), settings.view, share.view, said])
+
+    def make_room(self, on: bool) -> None:
+        """Whether a sheet is open on the right."""
+        self.view.css_classes = ["pmdviz-race", *(["pmdviz-with-sheet"] if on else [])]
 
     def _place_traces(self) -> None:
         """Put the figures of the traces in their places; with one metric the other place stays empty."""
@@ -346,20 +373,20 @@ class RaceScreen:
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
         """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
-            fitting = Tiling.fitting(len(scene.tiles), self.width)  # another number a row on a phone that was turned
-            if fitting != self.tiles.tiling:
-                self.tiles.arrange(fitting)
-            self.tiles.draw(scene)
+            due = self._pace.is_due(time.monotonic(), playing)
+            self.tiles.draw(scene, due)
             self._measure(scene.recipe)
             self._last = scene
             self._offer(scene)
             self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
-            if self._pace.is_due(time.monotonic(), playing):
-                self.tiles.say(scene.tiles)
+            set_words(self.heading, question_of(scene.recipe))
+            if due:
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
                 self._show_difference()
-                self.table.rows = table_rows(scene, summary)
+                first = scene.recipe.shown[0]
+                rows, floor = table_rows(scene, summary), scene.floors.get(first.name)
+                self.table.param.update(rows=rows, floor=floor, lower=first.ranks)
             self.sender.say(status_fields(scene, self.extra, playing))
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
         self.playback.enable(True, scene.done, scene.iteration == 0, ended)

@@ -5,7 +5,7 @@ const make = (tag, attributes = {}, ...children) => {
   made.append(...children)
   return made
 }
-// == race_table: A table whose head sorts: a press on a title sorts by it, another one turns the order round.
+// == race_table: Bars, closest method first; folded below them a table whose head sorts: a second press turns the order round.
 export function render({ model }) {
   const drawn = (tag, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
@@ -57,6 +57,22 @@ export function render({ model }) {
     }
     return tr
   }
+  const ranking = make("ol", { class: "ranking", "aria-label": "Ranking" })
+  function rank() {
+    const known = model.rows.filter((row) => row.first?.[0] != null), most = Math.max(1e-9, model.floor ?? 0, ...known.map((row) => row.first[0]))
+    const place = (row) => row.first?.[0] == null ? Infinity : model.lower ? row.first[0] : -row.first[0]
+    const rows = [...model.rows].sort((a, b) => place(a) - place(b) || a.entrant - b.entrant)
+    ranking.replaceChildren(...rows.map((row) => {
+      const [value, words] = row.first ?? [null, "–"], fill = make("span", { class: "fill" }), track = make("span", { class: "track", "aria-hidden": "true" }, fill)
+      Object.assign(fill.style, { width: `${100 * Math.max(0, value ?? 0) / most}%`, background: model.swatches[row.entrant]?.colour })
+      if (model.floor != null) {
+        const floor = make("span", { class: "floor", title: "independent draws" })
+        floor.style.left = `${100 * model.floor / most}%`
+        track.append(floor)
+      }
+      return make("li", {}, swatch(row.entrant), make("span", {}, row.method[1]), track, make("span", { class: "number" }, words))
+    }))
+  }
   function compare(a, b) {
     const x = a[by]?.[0] ?? null, y = b[by]?.[0] ?? null
     if (x === y) return a.entrant - b.entrant
@@ -65,6 +81,7 @@ export function render({ model }) {
     return down ? -order : order
   }
   function show() {
+    rank()
     for (const [key, cell] of Object.entries(heads)) {
       cell.setAttribute("aria-sort", key !== by ? "none" : down ? "descending" : "ascending")
       cell.querySelector("span").textContent = key !== by ? "" : down ? " ▼" : " ▲"
@@ -83,31 +100,29 @@ export function render({ model }) {
   }
   model.on("columns", anew)
   model.on("rows", show)
-  model.on("swatches", again)
+  for (const name of ["swatches", "floor"]) model.on(name, again)
   show()
   const scroller = make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
-  return make("div", {}, scroller, make("details", {}, summary, words))
+  const all = make("details", {}, make("summary", {}, "All measurements"), scroller, make("details", {}, summary, words))
+  return make("div", {}, ranking, all)
 }
-// == methods: The table of the methods: menus leave those that have what is chosen, a press on a cell runs its method.
+// == methods: The table of the methods: the head of a column filters the rows, a press on a cell runs its method.
 export function render({ model }) {
   const ANY = ""
-  const menu = (name, title, choices) => {
-    const box = make("select", { name, "aria-label": title }, make("option", { value: ANY }, "any"),
+  const titles = { family: "Family", ...Object.fromEntries(model.columns.map(([name, title]) => [name, title])) }
+  const meanings = Object.fromEntries(model.columns.map(([name, , , terms]) => [name, Object.fromEntries(terms)]))
+  const menu = (name, choices) => {
+    const box = make("select", { name, "aria-label": titles[name] }, make("option", { value: ANY }, "any"),
       ...choices.map((choice) => make("option", { value: choice }, choice)))
     box.addEventListener("change", show)
     return box
   }
   const menus = Object.fromEntries([
-    ["family", menu("family", "Family", model.families.map(([title]) => title))],
-    ...model.columns.map(([name, title, terms]) => [name, menu(name, title, terms.map(([term]) => term))]),
+    ["family", menu("family", model.families.map(([title]) => title))],
+    ...model.columns.map(([name, , , terms]) => [name, menu(name, terms.map(([term]) => term))]),
   ])
-  const titles = { family: "Family", ...Object.fromEntries(model.columns.map(([name, title]) => [name, title])) }
-  const meanings = Object.fromEntries(model.columns.map(([name, , terms]) => [name, Object.fromEntries(terms)]))
-  const bar = make("div", { class: "menus", role: "group", "aria-label": "Show methods with" },
-    ...Object.entries(menus).map(([name, box]) => make("label", {}, make("span", {}, titles[name]), box)))
   const all = make("button", { type: "button", class: "all" }, "Show all")
   all.addEventListener("click", () => { for (const box of Object.values(menus)) box.value = ANY; show() })
-  bar.append(all)
   const said = make("p", { class: "said", role: "status" })
 
   const pick = (method, column) => model.send_msg({ method, column })
@@ -116,7 +131,7 @@ export function render({ model }) {
     button.addEventListener("click", () => pick(method, column))
     return button
   }
-  function cell([name, title, terms], [chosen, remark], method, of) {
+  function cell([name, title], [chosen, remark], method, of) {
     const holder = make("td", { role: "cell", class: chosen.length ? name : name + " empty" },
       make("span", { class: "column", "aria-hidden": "true" }, title))
     if (!chosen.length) {
@@ -143,8 +158,10 @@ export function render({ model }) {
     }
     return body
   })
+  const column = (name, title, about) => make("th", { role: "columnheader", scope: "col", title: about },
+    make("span", { class: "title" }, title), menus[name])
   const head = make("thead", { role: "rowgroup" }, make("tr", { role: "row" },
-    ...["Method", ...model.columns.map(([, title]) => title)].map((t) => make("th", { role: "columnheader", scope: "col" }, t))))
+    column("family", "Method", "The family of a method"), ...model.columns.map(([name, title, about]) => column(name, title, about))))
   const table = make("table", { role: "table" }, make("caption", {}, "Methods and what they do in a step"), head, ...bodies)
 
   function show() {
@@ -162,11 +179,17 @@ export function render({ model }) {
     all.disabled = wanted.length === 0
   }
   show()
-  return make("div", { class: "methods" }, bar, said, table)
+  return make("div", { class: "methods" }, make("div", { class: "found" }, said, all), table)
 }
-// == lessons: The lessons and challenges, each with how far one is, as this browser keeps it: it is read here and sent nowhere.
+// == lessons: Cards by topic, each with the progress that this browser keeps: it is read here and sent nowhere.
+const drawn = (tag, attributes, ...children) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...children)
+  return made
+}
 export function render({ model }) {
-  // What is kept of a lesson, or null: nothing, or what another version of the lesson has left.
+  // What is kept of a lesson, or null: nothing, or the progress in another version of the lesson.
   function kept(name, steps) {
     try {
       const found = JSON.parse(localStorage.getItem("pmdviz-lesson-" + name))
@@ -176,45 +199,37 @@ export function render({ model }) {
       return { at, done: found.done === true, best: scores.map(([, score]) => Math.round(score)) }
     } catch { return null }
   }
-  const lines = []
-  function line([name, title, question, minutes, steps]) {
+  let cards = []
+  function card([name, title, question, minutes, steps, , sketch], first) {
     const state = make("span", { class: "state" }), button = make("button", { type: "button" })
+    const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("i"))
     button.addEventListener("click", () => model.send_msg({ lesson: name }))
-    const length = `${minutes} min, ${steps.length} step${steps.length === 1 ? "" : "s"}`
-    const root = make("li", {},
-      make("div", { class: "words" }, make("h3", {}, title), make("p", {}, question)),
-      make("div", { class: "facts" }, make("span", { class: "length" }, length), state), button)
-    lines.push(() => {
+    const length = [`${minutes} min`, ...(steps.length ? [`${steps.length} step${steps.length === 1 ? "" : "s"}`] : [])].join(", ")
+    const root = make("li", {}, drawn("svg", { viewBox: "0 0 96 40", "aria-hidden": "true" }, drawn("path", { d: sketch })),
+      make("h4", {}, title), make("p", {}, question), make("div", { class: "facts" }, make("span", {}, length), state), bar, button)
+    const show = () => {
       const now = kept(name, steps)
       root.classList.toggle("done", now?.done ?? false)
-      const place = !now ? "" : now.done ? "✓ done" : `step ${now.at + 1} of ${steps.length}`
+      root.classList.toggle("first", first && !now)
+      const place = !now ? (first ? "Start here" : "") : now.done ? "✓ done" : `step ${now.at + 1} of ${steps.length}`
       const best = now?.best.length ? `best score ${now.best.join(", ")}` : ""
       state.textContent = [place, best].filter(Boolean).join(", ")
-      button.textContent = !now ? "Begin" : now.done ? "Again" : "Go on"
+      bar.firstChild.style.width = `${now ? 100 * (now.done ? 1 : now.at / steps.length) : 0}%`
+      button.textContent = !now ? "Begin" : now.done ? "Again" : "Continue"
       button.setAttribute("aria-label", `${button.textContent}: ${title}`)
-    })
-    return root
+    }
+    return { root, show }
   }
-  const part = (title, rows) => make("section", { "aria-label": title }, make("h2", {}, title), make("ol", {}, ...rows.map(line)))
   const root = make("div", { class: "lessons" })
+  const read = () => cards.forEach((one) => one.show())
   const draw = () => {
-    lines.length = 0
-    const parts = [["Lessons", model.lessons], ["Challenges", model.challenges]].filter(([, rows]) => rows.length)
-    root.replaceChildren(...parts.map(([title, rows]) => part(title, rows)), practice())
-    if (!parts.length) root.append(make("p", { role: "status" }, "There are no lessons here yet."))
+    cards = model.lessons.map((row, k) => card(row, k === 0))
+    const topics = [...new Set(model.lessons.map((row) => row[5]))]
+    root.replaceChildren(...topics.map((topic) => make("section", { "aria-label": topic }, make("h3", {}, topic),
+      make("ol", {}, ...cards.filter((_, k) => model.lessons[k][5] === topic).map((one) => one.root)))))
     read()
   }
-  // Cases of its own each time: the server draws them.
-  function practice() {
-    const button = make("button", { type: "button", "aria-label": "Begin: Practice" }, "Begin")
-    button.addEventListener("click", () => model.send_msg({ practice: true }))
-    return make("section", { "aria-label": "Practice" }, make("h2", {}, "Practice"), make("ol", {}, make("li", {},
-      make("div", { class: "words" }, make("h3", {}, "Keep or rerun?"), make("p", {}, "Judge twelve runs as you would in practice: without the exact posterior. New cases each time.")),
-      make("div", { class: "facts" }, make("span", { class: "length" }, "30 min, 12 cases")), button)))
-  }
-  const read = () => lines.forEach((show) => show())
   model.on("lessons", draw)
-  model.on("challenges", draw)
   model.on("looks", read)
   const gone = new AbortController()
   addEventListener("storage", read, { signal: gone.signal })  // another tab of this browser went on

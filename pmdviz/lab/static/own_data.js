@@ -15,14 +15,16 @@ function parts_of(model) {
   const scaled = make("div", { class: "scaled" }, scale, make("label", { for: `${id}-scale` }, "Scale to mean 0, sd 1"), scaling)
   const said = make("p", { class: "said", role: "status" })
   const misfit = make("p", { class: "misfit", role: "alert" })
+  const proposal = make("span"), offer = make("button", { type: "button", class: "offer" })
+  const proposed = make("p", { class: "proposed", role: "status" }, proposal, " ", offer)
   const use = make("button", { type: "button", class: "use" }, "Use these data")
   const close = make("button", { type: "button", class: "close" }, "Close")
   const dialog = make("dialog", { "aria-labelledby": `${id}-title` },
     make("h2", { id: `${id}-title` }, "Your own data"), words,
     make("label", { for: `${id}-file` }, "A file (CSV)"), file,
     make("label", { for: `${id}-text` }, "or paste rows"), text,
-    seen, scaled, said, misfit, make("div", { class: "buttons" }, use, close))
-  return { button, dialog, words, file, text, table, seen, scale, scaling, scaled, said, misfit, use, close }
+    seen, scaled, proposed, said, misfit, make("div", { class: "buttons" }, use, close))
+  return { button, dialog, words, file, text, table, seen, scale, scaling, scaled, said, misfit, proposal, offer, proposed, use, close }
 }
 
 const base64 = (file) => new Promise((done, failed) => {
@@ -73,6 +75,9 @@ export function render({ model }) {
     p.scaling.textContent = told.scaling ?? ""
     p.said.textContent = model.busy ? "Reading …" : told.said.join(" ")
     p.misfit.textContent = model.busy ? "" : told.misfit
+    p.proposal.textContent = told.proposal
+    p.offer.textContent = told.offer
+    p.proposed.hidden = !told.offer
     p.use.disabled = model.busy || !known || told.misfit !== ""
   }
 
@@ -114,6 +119,7 @@ export function render({ model }) {
     }, PASTE_MS)
   })
   p.scale.addEventListener("change", () => model.send_msg({ scale: p.scale.checked }))
+  p.offer.addEventListener("click", () => model.send_msg({ fit: true }))
   p.use.addEventListener("click", () => model.send_msg({ use: true }))
   for (const name of ["told", "form", "busy"]) model.on(name, show)
   model.on("closes", () => { in_use = true; p.dialog.close() })

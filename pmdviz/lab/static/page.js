@@ -58,56 +58,67 @@ function fit_figures() {
         view?.invalidate_layout()
       }
 }
-// == tour: A tour of four steps made of the page's own parts; a part that is out of sight says where it is.
-const STEPS = [
-  [".pmdviz-stage", "The picture", "Lines: the exact posterior. Dots: what the method has so far. It should come to fill the lines."],
-  [".pmdviz-play", "Play", "Press it, or the space bar. Step shows one iteration; the time line beside it goes back to any of them."],
-  [".pmdviz-brief", "Break it", "Drag the bandwidth to either end while it runs, and read below the picture what happened. All settings has the rest.",
-    "Scroll down to it."],
-  [".pmdviz-number", "The score", "TV is the distance from the exact posterior, from 1 (no overlap) to 0 (identical). Watch it fall.",
-    "Scroll down to it."],
+// == tour: Three things to do with the page's own parts: each step ends when it was done, by hand or by the button.
+const event = (name) => new Event(name, { bubbles: true, composed: true })
+function move(slider, value) {
+  slider.value = value
+  for (const name of ["input", "change"]) slider.dispatchEvent(event(name))
+}
+const iteration = () => Number(find(".pmdviz-status")?.textContent.match(/iteration ([\d,]+)/)?.[1].replaceAll(",", "") ?? 0)
+const STEPS = [  // selector, title, words, what the button does; the last one goes back
+  [".pmdviz-play", "Press Play", "Lines: the exact posterior. Dots: the particles. They should come to fill the lines, and TV should fall to 0.",
+    (part) => { if (iteration() < 20) part.shadowRoot.querySelector("button").click() }],
+  ["#slider-bandwidth", "Drag the bandwidth to an end", "Each particle becomes a narrower or a wider bump. The sentence below the picture says what happened.",
+    (part) => move(part, part.max)],
+  [".pmdviz-time", "Go back", "Drag the time line to an earlier iteration: particles and settings are again as they were then.",
+    (part) => move(part, Math.round(part.value / 2))],
 ]
 
-function in_sight(selector, root = document) {
+function find(selector, root = document) {
   for (const e of root.querySelectorAll("*")) {
-    if (e.matches(selector)) {
-      const { width, height, left, top } = e.getBoundingClientRect()
-      if (width && height && left > -width && top < innerHeight) return e
-    }
-    const found = e.shadowRoot && in_sight(selector, e.shadowRoot)
+    if (e.matches(selector) && e.getClientRects().length) return e
+    const found = e.shadowRoot && find(selector, e.shadowRoot)
     if (found) return found
   }
   return null
 }
 
-function take_tour(at = 0) {
-  const from = document.body
-  const ring = make("div"), heading = make("h2", { style: "margin:0 0 4px;font-size:18px" }), words = make("p", { style: "margin:0 0 12px" })
-  const next = make("button", { type: "button" }), end = make("button", { type: "button" }, "End the tour")
-  const box = make("dialog", { class: "pmdviz-tour", "aria-label": "Tour" }, heading, words, next, " ", end)
-  ring.style.cssText = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;box-shadow:0 0 0 200vmax #0007;pointer-events:none"
-  for (const button of [next, end])
-    button.style.cssText = "font:500 15px system-ui,sans-serif;min-height:40px;padding:0 16px;color:inherit;background:none;border:1px solid currentColor;border-radius:6px"
-  const show = () => {
-    const [selector, title, text, elsewhere] = STEPS[at], part = in_sight(selector)
-    const of = part ? part.getBoundingClientRect() : { left: 0, top: 0, width: 0, height: 0 }
-    Object.assign(ring.style, { left: `${of.left}px`, top: `${of.top}px`, width: `${of.width}px`, height: `${of.height}px` })
-    heading.textContent = `${at + 1} of ${STEPS.length}: ${title}`
-    words.textContent = part || !elsewhere ? text : `${text} ${elsewhere}`
-    next.textContent = at + 1 < STEPS.length ? "Next" : "Done"
-    const below = of.top + of.height / 2 < innerHeight / 2, beside = of.left + of.width + 380 < innerWidth && of.height > innerHeight / 3
-    Object.assign(box.style, { left: `${Math.max(8, Math.min(beside ? of.left + of.width + 12 : of.left, innerWidth - 368))}px`,
-      top: beside ? `${Math.max(8, of.top)}px` : below ? "auto" : "80px", bottom: !beside && below ? "80px" : "auto" })
+function take_tour() {
+  const ring = make("div"), heading = make("h2", { style: "margin:0 0 4px;font-size:18px" }), words = make("p", { role: "status", style: "margin:0 0 12px" })
+  const act = make("button", { type: "button" }, "Do it for me"), end = make("button", { type: "button" }, "End the tour")
+  const box = make("dialog", { class: "pmdviz-tour", "aria-label": "Tour" }, heading, words, act, " ", end), gone = new AbortController()
+  const part = () => find(STEPS[at][0]) ?? find(".brief input[type=range]")
+  let at = 0, moved = false
+  const place = () => {
+    const of = part()?.getBoundingClientRect() ?? { left: 0, top: 0, width: 0, height: 0 }, below = of.top < innerHeight / 2
+    Object.assign(ring.style, { left: `${of.left - 4}px`, top: `${of.top - 4}px`, width: `${of.width + 2}px`, height: `${of.height + 2}px` })
+    Object.assign(box.style, { left: `${Math.max(8, Math.min(of.left, innerWidth - 376))}px`,
+      top: below ? `${of.top + of.height + 16}px` : "auto", bottom: below ? "auto" : `${innerHeight - of.top + 16}px` })
   }
-  box.style.cssText = colours(from) + "position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;font:15px/1.45 Roboto,system-ui,sans-serif"
-  next.addEventListener("click", () => { at += 1; if (at < STEPS.length) show(); else box.close() })
+  const show = () => {
+    heading.textContent = `${at + 1} of ${STEPS.length}: ${STEPS[at][1]}`
+    words.textContent = STEPS[at][2]
+    part()?.scrollIntoView({ block: "nearest" })
+    place()
+    act.focus({ preventScroll: true })
+  }
+  const next = () => { at += 1; moved = false; if (at < STEPS.length) show(); else box.close() }
+  const done = () => at === 0 ? iteration() >= 20 : moved
+  box.style.cssText = colours(document.body) + "position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;box-shadow:0 4px 24px #0006;font:15px/1.45 Roboto,system-ui,sans-serif"
+  ring.style.cssText = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;pointer-events:none"
+  for (const button of [act, end])
+    button.style.cssText = "font:500 15px system-ui,sans-serif;min-height:40px;padding:0 16px;color:inherit;background:none;border:1px solid currentColor;border-radius:6px"
+  act.addEventListener("click", () => STEPS[at][3](part()))
   end.addEventListener("click", () => box.close())
-  box.addEventListener("close", () => { box.remove(); ring.remove(); removeEventListener("resize", show) })
-  addEventListener("resize", show)
+  box.addEventListener("keydown", (e) => { if (e.key === "Escape") box.close(); e.stopPropagation() })
+  const hear = (e) => { if (at > 0 && e.composedPath()[0] === part()) moved = true }
+  document.addEventListener("change", hear, { capture: true, signal: gone.signal })
+  document.addEventListener("input", hear, { capture: true, signal: gone.signal })
+  const timer = setInterval(() => { place(); if (done()) next() }, 300)
+  box.addEventListener("close", () => { box.remove(); ring.remove(); clearInterval(timer); gone.abort() })
   document.body.append(ring, box)
-  box.showModal()
+  box.show()
   show()
-  next.focus()
 }
 // == tabs: The pages of the app: the first ones as tabs, the others in a menu; arrows go from one to the next.
 const IN_SIGHT = 3
@@ -351,4 +362,24 @@ export function render({ model }) {
   for (const name of ["problem", "method"]) model.on(name, show)
   show()
   return make("div", { class: "chips" }, problem, method)
+}
+// == export_cards: Four pictures of what a file can be; radio buttons, so arrow keys go from one to the next.
+const SKETCHES = { Film: "M4 8h40v24H4zM10 8v24M38 8v24M20 15l10 5-10 5z", "Page that plays": "M6 4h36v32H6zM6 11h36M19 17l10 6-10 6z",
+  Picture: "M6 6h36v28H6zM6 30l11-12 8 8 6-5 11 9M33 12h.1", Data: "M6 6h36v28H6zM6 14h36M6 24h36M18 6v28M30 6v28" }
+let groups = 0
+export function render({ model }) {
+  const group = `export-${++groups}`, root = make("div", { class: "cards", role: "radiogroup", "aria-label": "What to save" })
+  const card = ([name, kinds]) => {
+    const input = make("input", { type: "radio", name: group, value: name, "aria-label": name }), picture = make("span")
+    picture.innerHTML = `<svg viewBox="0 0 48 40" aria-hidden="true"><path/></svg>`
+    picture.querySelector("path").setAttribute("d", SKETCHES[name])
+    input.addEventListener("change", () => model.send_msg({ card: name }))
+    return make("label", {}, input, picture, make("b", {}, name), make("small", {}, kinds))
+  }
+  const show = () => { for (const input of root.querySelectorAll("input")) input.checked = input.value === model.chosen }
+  const draw = () => { root.replaceChildren(...model.cards.map(card)); show() }
+  model.on("cards", draw)
+  model.on("chosen", show)
+  draw()
+  return root
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density, Points, effective_sample_size
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only, usual_rows
 from pmdviz.methods.particles import (
@@ -16,9 +17,11 @@ from pmdviz.methods.particles import (
     SmoothedMethod,
     SmoothingKnobs,
     equal_log_weights,
+    ess_words,
     normalised,
     prior_draws,
     tempered_update,
+    weight_scalars,
     weight_terms,
 )
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, Work, on_the_way
@@ -33,28 +36,28 @@ WANTED = {"gradient": 0.75, "reals": 0.35}  # share of proposals to be accepted
 class Walkers(NamedTuple):
     """Points, and what is known at them."""
 
-    points: np.ndarray  # (n, d)
-    momenta: np.ndarray  # (n, d)
-    log_prior: np.ndarray  # (n,)
-    log_likelihood: np.ndarray  # (n,) scaled by N/B
-    grad_prior: np.ndarray  # (n, d); (0, d) without gradient
-    grad_likelihood: np.ndarray  # (n, d)
+    points: Array  # (n, d)
+    momenta: Array  # (n, d)
+    log_prior: Array  # (n,)
+    log_likelihood: Array  # (n,) scaled by N/B
+    grad_prior: Array  # (n, d); (0, d) without gradient
+    grad_likelihood: Array  # (n, d)
 
 
 class Rung(NamedTuple):
     """Where a move takes place."""
 
     target: Target
-    batch: np.ndarray
+    batch: Array
     beta: float
     step: float  # prior sds
     pilots: int = 0  # walkers without weight: the last ones
 
-    def log_density(self, walkers: Walkers) -> np.ndarray:
+    def log_density(self, walkers: Walkers) -> Array:
         """log prior + β log L, (n,)."""
         return walkers.log_prior + (self.beta * walkers.log_likelihood if self.beta else 0.0)
 
-    def slope(self, walkers: Walkers) -> np.ndarray:
+    def slope(self, walkers: Walkers) -> Array:
         """Gradient of that in prior sds, (n, d)."""
         return self.target.scale * (walkers.grad_prior + self.beta * walkers.grad_likelihood)
 
@@ -63,7 +66,7 @@ class Moved(NamedTuple):
     """What came of it."""
 
     walkers: Walkers
-    accepted: np.ndarray  # (n,) share of each walker's proposals
+    accepted: Array  # (n,) share of each walker's proposals
     cost: Cost
 
 
@@ -86,7 +89,7 @@ def passes(target: Target, leaps: int, gradient: bool) -> int:
     return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
 
 
-def asked(walkers: Walkers, target: Target, batch: np.ndarray, gradient: bool) -> tuple[Walkers, Cost]:
+def asked(walkers: Walkers, target: Target, batch: Array, gradient: bool) -> tuple[Walkers, Cost]:
     """What is to be known at the points, and its cost. Raises TargetError where no point has any likelihood."""
     scale, B, n = target.num_data / len(batch), len(batch), len(walkers.points)
     walkers = walkers._replace(log_likelihood=scale * checked_log_likelihood(target, walkers.points, batch))
@@ -96,14 +99,14 @@ def asked(walkers: Walkers, target: Target, batch: np.ndarray, gradient: bool) -
     return walkers._replace(grad_prior=prior, grad_likelihood=joint - prior), Cost(2 * B, B * n, B * n)
 
 
-def moved(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
+def moved(rng: Rng, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
     """By what the target offers: the leapfrog, a random walk, or single changes of discrete states."""
     if isinstance(at.target.space, Discrete):
         return changed(rng, walkers, at)
     return leapt(rng, walkers, at, leaps, kept) if "gradient" in at.target.offers else walked(rng, walkers, at)
 
 
-def leapt(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
+def leapt(rng: Rng, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
     """p <- kept p + sqrt(1 - kept^2) N(0, I); leapfrog; accepted with probability min(1, exp(-ΔH)), else p <- -p.
 
     H = -log prior - β log L + |p|²/2. `kept` = 0 is Hamiltonian Monte Carlo, and MALA with one leapfrog step; else the
@@ -121,7 +124,7 @@ def leapt(rng: np.random.Generator, walkers: Walkers, at: Rung, leaps: int, kept
     return _chosen(back, end, log_u < gained, Cost(B * calls, B * likelihoods, B * sum(gradients)))
 
 
-def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, np.ndarray, list[int]]:
+def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, Array, list[int]]:
     """Ends (with the gradients there), which of them did not diverge, and how many gradients each leap asked for.
 
     A diverged one stands where it started.
@@ -148,13 +151,13 @@ def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, np.nda
     return now, alive, counts
 
 
-def walked(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
+def walked(rng: Rng, walkers: Walkers, at: Rung) -> Moved:
     """θ' = θ + step · N(0, I) prior sds, accepted with probability min(1, p(θ') / p(θ))."""
     points = walkers.points + at.step * at.target.scale * rng.standard_normal(walkers.points.shape)
     return judged(np.log1p(-rng.random(len(points))), walkers, walkers._replace(points=points), at)
 
 
-def changed(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
+def changed(rng: Rng, walkers: Walkers, at: Rung) -> Moved:
     """d times, 64 at most: one coordinate of each state, at random, to another value, accepted or not likewise."""
     values, (n, d) = np.array(at.target.space.values), walkers.points.shape
     repeats, accepted, cost, rows = min(d, CHANGES), np.zeros(n), Cost(), np.arange(n)
@@ -168,7 +171,7 @@ def changed(rng: np.random.Generator, walkers: Walkers, at: Rung) -> Moved:
     return Moved(walkers, accepted, cost)
 
 
-def judged(log_u: np.ndarray, walkers: Walkers, proposed: Walkers, at: Rung) -> Moved:
+def judged(log_u: Array, walkers: Walkers, proposed: Walkers, at: Rung) -> Moved:
     """Proposals, accepted where log_u (n,) < log p(θ') - log p(θ)."""
     proposed, likelihoods = _valued(proposed, at, np.ones(len(log_u), bool))
     B = len(at.batch)
@@ -176,7 +179,7 @@ def judged(log_u: np.ndarray, walkers: Walkers, proposed: Walkers, at: Rung) -> 
     return _chosen(walkers, proposed, log_u < at.log_density(proposed) - finite(at.log_density(walkers)), cost)
 
 
-def _valued(end: Walkers, at: Rung, alive: np.ndarray) -> tuple[Walkers, int]:
+def _valued(end: Walkers, at: Rung, alive: Array) -> tuple[Walkers, int]:
     """The ends with their densities, -inf for those that are not alive; and how many likelihoods were asked for."""
     log_prior = np.where(alive, checked_log_prior(at.target, end.points), -np.inf)
     inside, scale = log_prior > -np.inf, at.target.num_data / len(at.batch)
@@ -184,12 +187,12 @@ def _valued(end: Walkers, at: Rung, alive: np.ndarray) -> tuple[Walkers, int]:
     return end._replace(log_prior=log_prior, log_likelihood=scale * values), int(inside.sum())
 
 
-def finite(values: np.ndarray) -> np.ndarray:
+def finite(values: Array) -> Array:
     """Densities of 0 as very small ones: anything may be accepted from there, but nothing that has none either."""
     return np.maximum(values, -1e300)
 
 
-def _chosen(old: Walkers, new: Walkers, accepted: np.ndarray, cost: Cost) -> Moved:
+def _chosen(old: Walkers, new: Walkers, accepted: Array, cost: Cost) -> Moved:
     """Row by row."""
     parts = (
         np.where(accepted if a.ndim == 1 else accepted[:, None], b, a) if len(a) else a
@@ -245,7 +248,7 @@ class LadderKnobs(SmoothingKnobs):
         """Leapfrog steps of a proposal."""
         return self.leapfrog_steps
 
-    def rungs(self) -> np.ndarray:
+    def rungs(self) -> Array:
         """β_0 = 0 < ... < β_T = 1, (T + 1,)."""
         return np.linspace(0, 1, self.num_temperatures + 1) ** self.power
 
@@ -267,22 +270,22 @@ class LadderState(NamedTuple):
     the particles stay at β = 1 and the walkers are exact draws.
     """
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) logsumexp 0
-    points: np.ndarray  # (n, d) of the walkers
-    momenta: np.ndarray  # (n, d), of moves that keep them
-    log_prior: np.ndarray  # (n,)
-    log_likelihood: np.ndarray  # (n,) scaled to all data; 0 before it is known
-    grad_prior: np.ndarray  # (n, d), (0, d) where it is not needed
-    grad_likelihood: np.ndarray  # (n, d), scaled likewise
-    rungs: np.ndarray  # (T + 1,) temperatures: those that the run began with
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) logsumexp 0
+    points: Array  # (n, d) of the walkers
+    momenta: Array  # (n, d), of moves that keep them
+    log_prior: Array  # (n,)
+    log_likelihood: Array  # (n,) scaled to all data; 0 before it is known
+    grad_prior: Array  # (n, d), (0, d) where it is not needed
+    grad_likelihood: Array  # (n, d), scaled likewise
+    rungs: Array  # (T + 1,) temperatures: those that the run began with
     rung: int  # of the walkers, in 0 .. T
     beta: float  # of that rung
     returning: int  # 1 on the way back and after it
-    time_steps: np.ndarray  # (T + 1,) used at each rung so far, prior sds
+    time_steps: Array  # (T + 1,) used at each rung so far, prior sds
     time_step: float  # for the next rung
-    log_zs: np.ndarray  # (T + 1,) estimates of log Z at each rung on the way up, nats
-    back_log_weights: np.ndarray  # (n,) on the way back, logsumexp 0
+    log_zs: Array  # (T + 1,) estimates of log Z at each rung on the way up, nats
+    back_log_weights: Array  # (n,) on the way back, logsumexp 0
     back_log_z: float  # log of the mean weight on the way back: estimate of log Z of the rung - log Z
     iteration: int
 
@@ -312,7 +315,7 @@ class Ladder(SmoothedMethod):
         """Discrete states will do as well as real coordinates."""
         return "" if isinstance(target.space, Discrete) else super().missing_in(target)
 
-    def move(self, rng: np.random.Generator, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
+    def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
         """A move of every walker that leaves the rung's density as it is."""
         return moved(rng, walkers, at, knobs.leaps, kept=0.0)
 
@@ -350,7 +353,7 @@ class Ladder(SmoothedMethod):
         """Over the rows of a step: how often they are asked for."""
         return passes(target, knobs.leaps, self.by_gradient(target))
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: LadderKnobs) -> LadderState:
+    def init(self, rng: Rng, target: Target, knobs: LadderKnobs) -> LadderState:
         """m draws from the prior, and the pilots: β = 0."""
         m, rungs = knobs.num_particles, knobs.rungs()
         points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
@@ -370,7 +373,7 @@ class Ladder(SmoothedMethod):
         return "temperature 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
 
     def step(
-        self, rng: np.random.Generator, state: LadderState, target: Target, batch: np.ndarray, knobs: LadderKnobs
+        self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs
     ) -> tuple[LadderState, StepInfo]:
         """One rung: the weights, then a move of every walker."""
         if not state.returning and state.rung == len(state.rungs) - 1:
@@ -388,24 +391,23 @@ class Ladder(SmoothedMethod):
         terms = {} if way < 0 else weight_terms(
             state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
         )  # fmt: skip
-        zeros = int((state.log_weights == -np.inf).sum())
-        scalars = {"ess_before": ess, "zero_weight": zeros, "temperature": beta, "step_acceptance": accepted.mean()}
+        scalars = weight_scalars(ess, state.log_weights) | {"temperature": beta, "step_acceptance": accepted.mean()}
         scalars |= {"step_size": at.step} if "reals" in target.offers else {}
         total = Cost(*(a + b for a, b in zip(asked, cost, strict=True)))
         numbers = self.numbers(before, state, target, batch) if terms else {}
-        return state, StepInfo(total, _words(state, accepted, knobs), scalars=scalars, terms=terms, numbers=numbers)
+        return state, StepInfo(total, _words(state, accepted), scalars=scalars, terms=terms, numbers=numbers)
 
-    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: np.ndarray) -> dict[str, float]:
+    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
         """The symbols in what a step to the next rung adds to the log-weights."""
         return {"Δβ": after.beta - before.beta}
 
-    def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
+    def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
         """The walkers with what the step needs: asked for in the first step, carried along later."""
         known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
         walkers = walkers_of(state)
         return (walkers, Cost()) if known else asked(walkers, target, batch, self.by_gradient(target))
 
-    def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
+    def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
         """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""
         return (beta - state.beta) * log_likelihood
 
@@ -441,7 +443,7 @@ def walkers_of(state: LadderState) -> Walkers:
     return Walkers(*(getattr(state, name) for name in Walkers._fields))
 
 
-def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: LadderKnobs) -> LadderState:
+def turned(rng: Rng, state: LadderState, target: Target, knobs: LadderKnobs) -> LadderState:
     """The way back begins: as many exact draws as there are particles, at β = 1."""
     points = target.exact.sample(rng, len(state.particles))
     n, d = points.shape
@@ -449,7 +451,7 @@ def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: 
     return state._replace(**fresh._asdict(), returning=1, back_log_weights=equal_log_weights(n))
 
 
-def reweighted(state: LadderState, gained: np.ndarray, beta: float, way: int, batch: np.ndarray) -> LadderState:
+def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: Array) -> LadderState:
     """The state a rung further, its weights normalised, and the log of their mean kept."""
     rung = state.rung + way
     state = state._replace(rung=rung, beta=beta, iteration=state.iteration + 1)
@@ -463,9 +465,7 @@ def reweighted(state: LadderState, gained: np.ndarray, beta: float, way: int, ba
     return state._replace(log_weights=normalised(raised, state.particles, batch), log_zs=log_zs)
 
 
-def settled(
-    state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: float, knobs: LadderKnobs
-) -> LadderState:
+def settled(state: LadderState, walkers: Walkers, accepted: Array, wanted: float, knobs: LadderKnobs) -> LadderState:
     """The state with its walkers moved, and the next rung's step by what the pilots accepted."""
     state = state._replace(**walkers._asdict())
     if not state.returning:
@@ -474,15 +474,14 @@ def settled(
         if knobs.tuning == "pilots" and len(accepted) > m:  # a run that began without pilots has none
             step = float(min(LONGEST, step * np.exp(RATE * (accepted[m:].mean() - wanted))))
         state = state._replace(particles=walkers.points[:m].copy(), time_steps=time_steps, time_step=step)
-    read_only(*(part for part in state if isinstance(part, np.ndarray)))
+    read_only(*(part for part in state if isinstance(part, Array)))
     return state
 
 
-def _words(state: LadderState, accepted: np.ndarray, knobs: LadderKnobs) -> str:
-    m, ess = len(state.log_weights), effective_sample_size(state.log_weights)
+def _words(state: LadderState, accepted: Array) -> str:
     back = "independent draws back to " if state.returning else ""
     parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
-    parts += [f"moves, {accepted.mean():.0%} accepted", f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})"]
+    parts += [f"moves, {accepted.mean():.0%} accepted", ess_words(state.log_weights)]
     if state.returning:
         above = state.log_zs[state.rung] - state.back_log_z
         parts += [f"log Z from {state.log_zs[-1]:.4g} below to {above:.4g} above"]

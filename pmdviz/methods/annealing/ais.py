@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.annealing import (
     LEAPFROG_STEPS,
@@ -55,7 +56,6 @@ class AIS(Ladder):
     """
 
     name = "ais"
-    Knobs = AISKnobs
     bounds_log_z = True
 
 
@@ -94,14 +94,13 @@ class HAIS(Ladder):
 
     name = "hais"
     requires = frozenset({"reals", "gradient"})
-    Knobs = HAISKnobs
     bounds_log_z = True
 
     def missing_in(self, target: Target) -> str:
         """Trajectories need real coordinates and a gradient."""
         return Method.missing_in(self, target)
 
-    def move(self, rng: np.random.Generator, walkers: Walkers, at: Rung, knobs: HAISKnobs) -> Moved:
+    def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: HAISKnobs) -> Moved:
         """The leapfrog from a momentum that is partly new."""
         return leapt(rng, walkers, at, knobs.leaps, kept=float(np.sqrt(1 - knobs.refreshment)))
 
@@ -143,7 +142,6 @@ class StochasticAIS(BatchMethod, Ladder):
     """
 
     name = "stochastic_ais"
-    Knobs = StochasticAISKnobs
     update = weight_update(
         PREVIOUS,
         Term(
@@ -159,16 +157,16 @@ class StochasticAIS(BatchMethod, Ladder):
         """Besides the move's, those of the new batch where the walkers stand."""
         return super().passes(target, knobs) + (2 if {"reals", "gradient"} <= target.offers else 1)
 
-    def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
+    def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
         """Of this batch, in every step."""
         walkers, _ = super().known_at(state._replace(iteration=1), target, batch)
         return asked(walkers, target, batch, self.by_gradient(target))
 
-    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: np.ndarray) -> dict[str, float]:
+    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
         """Both temperatures, and how many data a row of a batch stands for."""
         return {"N/B": target.num_data / len(batch), "β′": after.beta, "β": before.beta}
 
-    def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
+    def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
         """β' log L' - β log L, (n,), where L is of the batch before."""
         if state.beta == 0:
             return beta * log_likelihood
@@ -236,7 +234,6 @@ class GFAIS(Ladder):
     """
 
     name = "gf_ais"
-    Knobs = GFAISKnobs
     kernel_groups = ("responsibilities", "svgd")
     bounds_log_z = True
 
@@ -252,7 +249,7 @@ class GFAIS(Ladder):
         """Of Langevin proposals 0.57 (Roberts, Rosenthal 1998)."""
         return super().wanted(target, knobs) if knobs.proposals == WALK else 0.57
 
-    def move(self, rng: np.random.Generator, walkers: Walkers, at: Rung, knobs: GFAISKnobs) -> Moved:
+    def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: GFAISKnobs) -> Moved:
         """One proposal for each walker."""
         n = len(walkers.points)
         every, middle = slice(0, n), n - at.pilots // 2
@@ -264,12 +261,12 @@ class GFAIS(Ladder):
         return langevin(rng, walkers, at, [(weighed, slice(n - at.pilots, n)), (first, second), (second, first)])
 
 
-def langevin(rng: np.random.Generator, walkers: Walkers, at: Rung, groups: list[tuple[slice, slice]]) -> Moved:
+def langevin(rng: Rng, walkers: Walkers, at: Rung, groups: list[tuple[slice, slice]]) -> Moved:
     """MALA by surrogates: a leapfrog step along grad log rho, accepted by p_β. `groups`: walkers, and their centres."""
     n, unit, log_p = len(walkers.points), at.target.scale, finite(at.log_density(walkers))
     rhos = [(mine, surrogate(walkers.points[centres] / unit, log_p[centres])) for mine, centres in groups]
 
-    def slope(points: np.ndarray) -> np.ndarray:
+    def slope(points: Array) -> Array:
         found = np.empty_like(points)
         for mine, rho in rhos:
             found[mine] = rho.score(points[mine] / unit)
@@ -284,6 +281,6 @@ def langevin(rng: np.random.Generator, walkers: Walkers, at: Rung, groups: list[
     return judged(log_u - gain, walkers, walkers._replace(points=points), at)
 
 
-def surrogate(centres: np.ndarray, log_p: np.ndarray) -> KernelSurrogate:
+def surrogate(centres: Array, log_p: Array) -> KernelSurrogate:
     """sum_j p(x_j) exp(-|x - x_j|²/h) of centres (n, d) in prior sds with h = med²/(2 log(n + 1))  (0.88)."""
     return KernelSurrogate(np.ascontiguousarray(centres), log_p - log_p.max(), leaders_width(centres, 1.0))

@@ -12,6 +12,7 @@ from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median, typica
 from pmdviz.densities.density import Density, KernelDensity, Points
 from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.errors import TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
@@ -42,11 +43,11 @@ class ChainKnobs(MethodKnobs):
 class ChainState(Protocol):
     """What every chain's state has; a method may add to it."""
 
-    older: np.ndarray  # (n, d) the first draws, the start among them
-    newer: np.ndarray  # (k, d) the last ones, k < BLOCK
+    older: Array  # (n, d) the first draws, the start among them
+    newer: Array  # (k, d) the last ones, k < BLOCK
     iteration: int
 
-    def _replace(self, **changes: np.ndarray | float) -> Self:
+    def _replace(self, **changes: Array | float) -> Self:
         """As of a NamedTuple."""
 
 
@@ -70,25 +71,25 @@ def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
     return state.chains if isinstance(state, Pool) else (state,)
 
 
-def started(rng: np.random.Generator, target: Target) -> tuple[np.ndarray, np.ndarray]:
+def started(rng: Rng, target: Target) -> tuple[Array, Array]:
     """`older` and `newer` of a chain that stands at a draw from the prior."""
     older, newer = read_only(np.empty((0, target.dim)), target.sample_prior(rng, 1))
     return older, newer
 
 
-def position(state: ChainState) -> np.ndarray:
+def position(state: ChainState) -> Array:
     """Where the chain stands, (d,)."""
     return state.newer[-1] if len(state.newer) else state.older[-1]
 
 
-def last_draws(state: ChainState, count: int) -> np.ndarray:
+def last_draws(state: ChainState, count: int) -> Array:
     """The last `count` draws of one chain, or all where there are fewer, (n, d)."""
     newer = state.newer[-count:]
     missing = count - len(newer)
     return np.concatenate([state.older[max(len(state.older) - missing, 0) :], newer])
 
 
-def appended(state: OneChain, thetas: np.ndarray) -> OneChain:
+def appended(state: OneChain, thetas: Array) -> OneChain:
     """The state some iterations later, with thetas (k, d) as the new draws."""
     older, newer = state.older, np.concatenate([state.newer, thetas])
     full = len(newer) // BLOCK * BLOCK
@@ -98,7 +99,7 @@ def appended(state: OneChain, thetas: np.ndarray) -> OneChain:
     return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
 
 
-def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.ndarray) -> None:
+def check_reach(theta: Array, target: Target, step_size: float, batch: Array) -> None:
     """Raise TargetError where theta (d,) is a million prior sds away: the chain was not stable at its step size."""
     if (np.abs(theta) <= REACH * target.scale).all():
         return
@@ -115,20 +116,20 @@ def num_left_out(iteration: int, knobs: ChainKnobs) -> int:
     return max(0, min(int(knobs.burn_in * iteration), iteration - 1))
 
 
-def judged_draws(state: ChainState | Pool, knobs: ChainKnobs) -> np.ndarray:
+def judged_draws(state: ChainState | Pool, knobs: ChainKnobs) -> Array:
     """The judged draws of all chains, one chain after the other, (n, d)."""
     parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
     return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
 
-def judged_draws_of(state: ChainState, knobs: ChainKnobs) -> np.ndarray:
+def judged_draws_of(state: ChainState, knobs: ChainKnobs) -> Array:
     """The draws after the burn-in, thinned; before it is over all draws so far, the start among them. (n, d)."""
     draws = np.concatenate([state.older, state.newer])
     kept = draws[num_left_out(state.iteration, knobs) + 1 :: knobs.thinning]
     return kept if len(kept) else draws
 
 
-def scored_draws(state: ChainState, knobs: ChainKnobs, every: int) -> tuple[int, np.ndarray]:
+def scored_draws(state: ChainState, knobs: ChainKnobs, every: int) -> tuple[int, Array]:
     """The judged draws of one chain whose number is a multiple of `every` thinned ones, (n, d), and the first one's.
 
     Numbers count these draws: as the chain grows the same ones come again. Where the burn-in ends, up to a 64th
@@ -160,23 +161,23 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         """Data that a draw visits on average: the batch, or all."""
         return knobs.rows(target.num_data)
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: OwnKnobs) -> OneChain:
+    def start(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OneChain:
         """The state of one chain at iteration 0."""
         raise NotImplementedError
 
     def move(
-        self, rng: np.random.Generator, state: OneChain, target: Target, batch: np.ndarray, knobs: OwnKnobs
+        self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs
     ) -> tuple[OneChain, StepInfo]:
         """One iteration of one chain."""
         raise NotImplementedError
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: OwnKnobs) -> OneChain | Pool:
+    def init(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OneChain | Pool:
         """One chain, or a pool of them."""
         chains = tuple(self.start(rng, target, knobs) for _ in range(knobs.num_chains))
         return Pool(chains) if len(chains) > 1 else chains[0]
 
     def step(
-        self, rng: np.random.Generator, state: OneChain | Pool, target: Target, batch: np.ndarray, knobs: OwnKnobs
+        self, rng: Rng, state: OneChain | Pool, target: Target, batch: Array, knobs: OwnKnobs
     ) -> tuple[OneChain | Pool, StepInfo]:
         """One iteration of each chain, on rows of its own or on all."""
         if not isinstance(state, Pool):
@@ -195,15 +196,15 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         rows = draws * self.rows_per_draw(target, knobs)
         return max(DEFAULT_BUDGET if target.data is not None else 1, int(float(f"{rows:.1e}")))
 
-    def chains(self, state: OneChain | Pool, knobs: OwnKnobs) -> np.ndarray:
+    def chains(self, state: OneChain | Pool, knobs: OwnKnobs) -> Array:
         """The judged draws of each chain, (C, n, d)."""
         return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
 
-    def points(self, state: OneChain | Pool) -> np.ndarray:
+    def points(self, state: OneChain | Pool) -> Array:
         """Where each chain stands, (C, d)."""
         return np.stack([position(chain) for chain in states_of(state)])
 
-    def trails(self, state: OneChain | Pool, count: int) -> list[np.ndarray]:
+    def trails(self, state: OneChain | Pool, count: int) -> list[Array]:
         """The last draws of each chain."""
         return [last_draws(chain, count) for chain in states_of(state)]
 
@@ -246,11 +247,11 @@ def _common(each: list[Mapping[str, float]]) -> dict[str, float]:
     return {symbol: value for symbol, value in each[0].items() if all(one[symbol] == value for one in each)}
 
 
-def _pooled_terms(each: tuple[Mapping[str, np.ndarray], ...]) -> dict[str, np.ndarray]:
+def _pooled_terms(each: tuple[Mapping[str, Array], ...]) -> dict[str, Array]:
     return {name: np.concatenate([terms[name] for terms in each]) for name in each[0]}
 
 
-def _pooled_paths(each: tuple[Callable[[], Mapping[str, np.ndarray]], ...]) -> dict[str, np.ndarray]:
+def _pooled_paths(each: tuple[Callable[[], Mapping[str, Array]], ...]) -> dict[str, Array]:
     found = [paths() for paths in each]
     names = dict.fromkeys(name for one in found for name in one)
     return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
@@ -274,7 +275,7 @@ class Fits(Mapping[str, Density]):
         return len(self._makers)
 
 
-def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDensity:
+def kde_of(draws: Array, scale: Array) -> KernelDensity | DiagonalDensity:
     """Equal round kernels at the draws (n, d), of sd 0.1 times the median distance between them.
 
     While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) stands for the
@@ -289,7 +290,7 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDens
     return KernelDensity(draws, np.full(n, -np.log(n)), median(measured, equal, KDE_SHARE, scale), few)
 
 
-def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | DiagonalDensity:
+def gaussian_of(draws: Array, scale: Array) -> KernelDensity | DiagonalDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
     A little is added that makes the covariance of few or coincident draws solid; `scale` (d,) are the prior's sds.
@@ -306,13 +307,13 @@ def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity | Diagona
     return KernelDensity(mean[None], np.zeros(1), cholesky(covariance + np.diag(smallest**2)))
 
 
-FITS: dict[str, Callable[[np.ndarray, np.ndarray], Density]] = {"kde": kde_of, "gaussian": gaussian_of}
+FITS: dict[str, Callable[[Array, Array], Density]] = {"kde": kde_of, "gaussian": gaussian_of}
 
 
-def _fitted(fit: Callable[..., Density], state: ChainState | Pool, knobs: ChainKnobs, scale: np.ndarray) -> Density:
+def _fitted(fit: Callable[..., Density], state: ChainState | Pool, knobs: ChainKnobs, scale: Array) -> Density:
     return fit(judged_draws(state, knobs), scale)
 
 
-def num_distinct(draws: np.ndarray) -> int:
+def num_distinct(draws: Array) -> int:
     """How many of the draws (n, d) differ from the one before, the first counted: a rejected proposal adds none."""
     return 1 + int((draws[1:] != draws[:-1]).any(axis=1).sum())

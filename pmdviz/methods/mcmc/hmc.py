@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, position, started
@@ -124,18 +125,18 @@ def is_tuned(state: TunedState, knobs: TunedKnobs) -> bool:
 class Proposal(NamedTuple):
     """The end of a trajectory."""
 
-    theta: np.ndarray  # (d,)
-    momentum: np.ndarray  # (d,)
-    gradient: np.ndarray  # (d,)
+    theta: Array  # (d,)
+    momentum: Array  # (d,)
+    gradient: Array  # (d,)
     num_gradients: int  # that it took
     diverged: bool
 
 
 def followed(
     target: Target,
-    data: np.ndarray,
-    start: tuple[np.ndarray, float, np.ndarray],
-    momentum: np.ndarray,
+    data: Array,
+    start: tuple[Array, float, Array],
+    momentum: Array,
     num_steps: int,
     uniform: float,
     time_step: float,
@@ -154,13 +155,7 @@ def followed(
 
 
 def trajectory(
-    target: Target,
-    theta: np.ndarray,
-    gradient: np.ndarray,
-    momentum: np.ndarray,
-    time_step: float,
-    num_steps: int,
-    data: np.ndarray,
+    target: Target, theta: Array, gradient: Array, momentum: Array, time_step: float, num_steps: int, data: Array
 ) -> Proposal:
     """`num_steps` leapfrog steps from theta (d,), where the gradient (d,) is known, with a momentum (d,).
 
@@ -180,14 +175,8 @@ def trajectory(
 
 
 def positions(
-    target: Target,
-    theta: np.ndarray,
-    gradient: np.ndarray,
-    momentum: np.ndarray,
-    time_step: float,
-    num_steps: int,
-    data: np.ndarray,
-) -> np.ndarray:
+    target: Target, theta: Array, gradient: Array, momentum: Array, time_step: float, num_steps: int, data: Array
+) -> Array:
     """Where the leapfrog steps of a `trajectory` lead, theta first, (k + 1, d); where it diverges, as far as it goes.
 
     For a picture: step after step by itself, since what was computed on the way was not kept.
@@ -202,7 +191,7 @@ def positions(
     return np.array(points)
 
 
-def acceptance(before: float, after: float, momentum: np.ndarray, end_momentum: np.ndarray) -> float:
+def acceptance(before: float, after: float, momentum: Array, end_momentum: Array) -> float:
     """min(1, exp(-ΔH)) for H = -log_joint + |p|²/2; 0 where the end has density 0."""
     if after == -np.inf:
         return 0.0
@@ -210,7 +199,7 @@ def acceptance(before: float, after: float, momentum: np.ndarray, end_momentum: 
     return float(np.exp(min(0.0, gained)))
 
 
-def log_joint_at(target: Target, theta: np.ndarray, data: np.ndarray) -> tuple[float, int]:
+def log_joint_at(target: Target, theta: Array, data: Array) -> tuple[float, int]:
     """log_joint at theta (d,), and how often the likelihood was asked: not outside the prior's support."""
     prior = checked_log_prior(target, theta[None])
     if prior[0] == -np.inf:
@@ -226,7 +215,7 @@ def ratio_update(*terms: Term) -> Update:
     return Update("ratio", "log α", "log of the acceptance ratio", "nats", terms)
 
 
-def density_terms(target: Target, here: np.ndarray, there: np.ndarray, data: np.ndarray) -> dict[str, np.ndarray]:
+def density_terms(target: Target, here: Array, there: Array, data: Array) -> dict[str, Array]:
     """By how much prior and likelihood are higher there than here (d,), nats: (1,) each.
 
     Outside the prior's support the likelihood is not asked for: the prior alone says no.
@@ -241,8 +230,8 @@ def density_terms(target: Target, here: np.ndarray, there: np.ndarray, data: np.
 
 @IN_SILENCE
 def energy_terms(
-    target: Target, theta: np.ndarray, momentum: np.ndarray, time_step: float, num_steps: int, data: np.ndarray
-) -> dict[str, np.ndarray]:
+    target: Target, theta: Array, momentum: Array, time_step: float, num_steps: int, data: Array
+) -> dict[str, Array]:
     """By how much potential and kinetic energy fall along a trajectory from theta with a momentum (d,): (1,) each.
 
     Where it diverges the potential at its end is infinite, whatever its momentum.
@@ -255,7 +244,7 @@ def energy_terms(
     return {"potential": _risen(np.array([before, after])), "kinetic": np.array([fallen])}
 
 
-def _risen(values: np.ndarray) -> np.ndarray:
+def _risen(values: Array) -> Array:
     """The second less the first, (1,); -inf where both are."""
     return values[1:] - values[:1] if values[1] > -np.inf else values[1:]
 
@@ -296,11 +285,11 @@ class LeapfrogKnobs(TunedKnobs):
 class LeapfrogState(NamedTuple):
     """The draws so far, and what is known at the last of them."""
 
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
+    older: Array  # (n, d)
+    newer: Array  # (k, d)
     iteration: int
     log_joint: float | None  # nats; None until the first step has visited the data
-    gradient: np.ndarray | None  # (d,) of log_joint
+    gradient: Array | None  # (d,) of log_joint
     accepted: int  # proposals so far
     tuning: Tuning
 
@@ -317,7 +306,7 @@ class LeapfrogChain(Chain):
     requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 
-    def lengths(self, uniforms: np.ndarray, knobs: LeapfrogKnobs) -> np.ndarray:
+    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
         """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
         raise NotImplementedError
 
@@ -325,12 +314,12 @@ class LeapfrogChain(Chain):
         """The gradients of a trajectory that has every length alike, and the density at its end."""
         return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: LeapfrogKnobs) -> LeapfrogState:
+    def start(self, rng: Rng, target: Target, knobs: LeapfrogKnobs) -> LeapfrogState:
         """A draw from the prior."""
         return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
 
     def move(
-        self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: LeapfrogKnobs
+        self, rng: Rng, state: LeapfrogState, target: Target, batch: Array, knobs: LeapfrogKnobs
     ) -> tuple[LeapfrogState, StepInfo]:
         """One trajectory from a fresh momentum, accepted or rejected."""
         state, values, gradients = _known(state, target, batch)
@@ -350,10 +339,10 @@ class LeapfrogChain(Chain):
 
     def step_many(
         self,
-        rng: np.random.Generator,
+        rng: Rng,
         state: LeapfrogState,
         target: Target,
-        batches: np.ndarray,
+        batches: Array,
         count: int,
         knobs: LeapfrogKnobs,
         rows: int,
@@ -367,10 +356,10 @@ class LeapfrogChain(Chain):
 
     def _leapt(
         self,
-        rng: np.random.Generator,
+        rng: Rng,
         state: LeapfrogState,
         target: Target,
-        data: np.ndarray,
+        data: Array,
         count: int,
         knobs: LeapfrogKnobs,
         rows: int,
@@ -405,9 +394,7 @@ class LeapfrogChain(Chain):
             return block
         return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
 
-    def _drawn(
-        self, rng: np.random.Generator, count: int, dim: int, knobs: LeapfrogKnobs
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _drawn(self, rng: Rng, count: int, dim: int, knobs: LeapfrogKnobs) -> tuple[Array, Array, Array]:
         """Lengths (T,), momenta (T, d) and the uniforms (T,) that decide, of the next T trajectories.
 
         All from one array of normals: cut in two anywhere, it has the same bits.
@@ -426,7 +413,7 @@ class LeapfrogChain(Chain):
         return appended(state, found.draws[:made])
 
 
-def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:
+def _known(state: LeapfrogState, target: Target, data: Array) -> tuple[LeapfrogState, int, int]:
     """The state with density and gradient at its position, and how often each had to be asked for: at the start."""
     if state.gradient is not None:
         return state, 0, 0
@@ -452,7 +439,7 @@ def _counted(
     return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
 
 
-def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: np.ndarray | float) -> dict[str, np.ndarray]:
+def _paths(accepted: bool, target: Target, theta: Array, *way: Array | float) -> dict[str, Array]:
     """The trajectory, leapfrog step after leapfrog step."""
     points = positions(target, theta, *way)
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
@@ -505,7 +492,6 @@ class HMC(LeapfrogChain):
     """
 
     name = "hmc"
-    Knobs = HMCKnobs
     chain_kernels = "trajectories"
     wanted_acceptance = 0.8
     update = ratio_update(
@@ -513,7 +499,7 @@ class HMC(LeapfrogChain):
         Term("kinetic", "kinetic energy lost", "+ |p|^{2}/2 − |p′|^{2}/2"),
     )
 
-    def lengths(self, uniforms: np.ndarray, knobs: LeapfrogKnobs) -> np.ndarray:
+    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
         """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
         return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)
 
@@ -544,7 +530,6 @@ class MALA(LeapfrogChain):
     """
 
     name = "mala"
-    Knobs = MALAKnobs
     chain_kernels = "trajectories"
     wanted_acceptance = 0.574
     update = ratio_update(
@@ -552,6 +537,6 @@ class MALA(LeapfrogChain):
         Term("kinetic", "proposal", "+ log q(θ | θ′) − log q(θ′ | θ)"),
     )
 
-    def lengths(self, uniforms: np.ndarray, knobs: LeapfrogKnobs) -> np.ndarray:
+    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
         """One."""
         return np.ones(len(uniforms), np.int64)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.chains import Walk, metropolis, uniforms_of
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real
 from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started
 from pmdviz.methods.mcmc.hmc import (
@@ -71,8 +72,8 @@ class RandomWalkKnobs(TunedKnobs):
 class RandomWalkState(NamedTuple):
     """The draws so far, and what is known at the last of them."""
 
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
+    older: Array  # (n, d)
+    newer: Array  # (k, d)
     iteration: int
     log_joint: float | None  # nats; None until the first step has visited the data
     accepted: int  # proposals so far
@@ -100,7 +101,6 @@ class RandomWalk(Chain):
 
     name = "random_walk"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
-    Knobs = RandomWalkKnobs
     chain_kernels = "random walk"
     scalars = (STEP_SIZE, ACCEPTANCE)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
@@ -117,17 +117,12 @@ class RandomWalk(Chain):
         """d times as much as for other chains, at most 5: in d dimensions it forgets where it was d times as slowly."""
         return super().default_budget(target, knobs) * min(target.dim, LONGER)
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: RandomWalkKnobs) -> RandomWalkState:
+    def start(self, rng: Rng, target: Target, knobs: RandomWalkKnobs) -> RandomWalkState:
         """A draw from the prior."""
         return RandomWalkState(*started(rng, target), 0, None, 0, Tuning())
 
     def move(
-        self,
-        rng: np.random.Generator,
-        state: RandomWalkState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: RandomWalkKnobs,
+        self, rng: Rng, state: RandomWalkState, target: Target, batch: Array, knobs: RandomWalkKnobs
     ) -> tuple[RandomWalkState, StepInfo]:
         """One proposal, accepted or rejected; the first step also visits the start."""
         asked = 0
@@ -145,10 +140,10 @@ class RandomWalk(Chain):
 
     def step_many(
         self,
-        rng: np.random.Generator,
+        rng: Rng,
         state: RandomWalkState,
         target: Target,
-        batches: np.ndarray,
+        batches: Array,
         count: int,
         knobs: RandomWalkKnobs,
         rows: int,
@@ -158,10 +153,10 @@ class RandomWalk(Chain):
 
     def _walked(
         self,
-        rng: np.random.Generator,
+        rng: Rng,
         state: RandomWalkState,
         target: Target,
-        data: np.ndarray,
+        data: Array,
         count: int,
         knobs: RandomWalkKnobs,
         asked: int,
@@ -201,13 +196,13 @@ def _is_compiled(target: Target) -> bool:
     return target.model is not None and target.num_data <= PAIRS
 
 
-def _jumps(rng: np.random.Generator, count: int, target: Target, scale: float) -> tuple[np.ndarray, np.ndarray]:
+def _jumps(rng: Rng, count: int, target: Target, scale: float) -> tuple[Array, Array]:
     """Steps (T, d) and the uniforms (T,) that decide, from one array of normals: cut anywhere, it has the same bits."""
     normals = rng.standard_normal((count, target.dim + 1))
     return scale * OPTIMAL / np.sqrt(target.dim) * target.scale * normals[:, :-1], uniforms_of(normals[:, -1])
 
 
-def _flip(rng: np.random.Generator, here: np.ndarray, space: Discrete) -> tuple[np.ndarray, np.ndarray]:
+def _flip(rng: Rng, here: Array, space: Discrete) -> tuple[Array, Array]:
     """A step (1, d) that changes one coordinate to another of its values, each as likely, and the uniform (1,)."""
     coordinate, others = int(rng.integers(len(here))), np.array(space.values)
     others = others[others != here[coordinate]]
@@ -216,9 +211,7 @@ def _flip(rng: np.random.Generator, here: np.ndarray, space: Discrete) -> tuple[
     return jump, rng.random(1)
 
 
-def _tried(
-    target: Target, data: np.ndarray, here: np.ndarray, before: float, jumps: np.ndarray, uniforms: np.ndarray
-) -> tuple[Walk, int]:
+def _tried(target: Target, data: Array, here: Array, before: float, jumps: Array, uniforms: Array) -> tuple[Walk, int]:
     """What `metropolis` does, for one proposal on a target whose functions are Python's; and the values asked for."""
     there = here + jumps[0]
     after, asked = log_joint_at(target, there, data)
@@ -234,7 +227,7 @@ def _info(state: RandomWalkState, rows: int, words: str, scale: float | None) ->
     return StepInfo(Cost(rows, rows), words, (), scalars if scale is None else {"step_size": scale, **scalars})
 
 
-def _paths(accepted: bool, here: np.ndarray, there: np.ndarray) -> dict[str, np.ndarray]:
+def _paths(accepted: bool, here: Array, there: Array) -> dict[str, Array]:
     """The step that was tried."""
     return {"accepted" if accepted else "rejected": np.stack([here, there])[None]}
 
@@ -260,8 +253,8 @@ class GibbsKnobs(ChainKnobs):
 class GibbsState(NamedTuple):
     """The draws so far."""
 
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
+    older: Array  # (n, d)
+    newer: Array  # (k, d)
     iteration: int
 
 
@@ -279,16 +272,15 @@ class Gibbs(Chain):
     """
 
     name = "gibbs"
-    Knobs = GibbsKnobs
     kernel_groups = ("gibbs",)
     requires = frozenset({"conditionals"})
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: GibbsKnobs) -> GibbsState:
+    def start(self, rng: Rng, target: Target, knobs: GibbsKnobs) -> GibbsState:
         """A draw from the prior."""
         return GibbsState(*started(rng, target), 0)
 
     def move(
-        self, rng: np.random.Generator, state: GibbsState, target: Target, batch: np.ndarray, knobs: GibbsKnobs
+        self, rng: Rng, state: GibbsState, target: Target, batch: Array, knobs: GibbsKnobs
     ) -> tuple[GibbsState, StepInfo]:
         """One sweep; it goes through all data once."""
         before = position(state)

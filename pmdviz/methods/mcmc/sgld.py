@@ -8,20 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.chains import langevin
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.topic_counts import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
-from pmdviz.methods.mcmc import (
-    REACH,
-    Chain,
-    ChainKnobs,
-    Pool,
-    appended,
-    check_reach,
-    position,
-    started,
-    states_of,
-)
+from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import (
     BATCH_SIZE,
@@ -38,6 +29,7 @@ from pmdviz.methods.step import (
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
+(NO_MEMORY,) = read_only(np.zeros(0))
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
@@ -78,11 +70,13 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
 
 
 class SGLDState(NamedTuple):
-    """The draws so far."""
+    """The draws so far, and running means of the gradient and of its square where the method keeps them."""
 
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
+    older: Array  # (n, d)
+    newer: Array  # (k, d)
     iteration: int
+    mean: Array = NO_MEMORY  # (d,) m of `adam_sgld`
+    mean_square: Array = NO_MEMORY  # (d,) v of `adam_sgld`; V of `psgld`, of the gradient divided by N
 
 
 class SGLD(BatchMethod, Chain):
@@ -102,7 +96,6 @@ class SGLD(BatchMethod, Chain):
 
     name = "sgld"
     requires = frozenset({"reals", "gradient"})
-    Knobs = SGLDKnobs
     chain_kernels = "Langevin steps"
     scalars = (STEP_SIZE,)
     update = LANGEVIN
@@ -111,12 +104,12 @@ class SGLD(BatchMethod, Chain):
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: SGLDKnobs) -> SGLDState:
+    def start(self, rng: Rng, target: Target, knobs: SGLDKnobs) -> SGLDState:
         """A draw from the prior."""
         return SGLDState(*started(rng, target), 0)
 
     def move(
-        self, rng: np.random.Generator, state: SGLDState, target: Target, batch: np.ndarray, knobs: SGLDKnobs
+        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs
     ) -> tuple[SGLDState, StepInfo]:
         """One Langevin step along the gradient of a batch."""
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
@@ -129,21 +122,14 @@ class SGLD(BatchMethod, Chain):
         return appended(state, moved[None]), _info(step_size, len(batch), gradient, noise)
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
-        """As many steps as the rows are enough for; one where the gradient is a Python function, and of a pool."""
-        if isinstance(state, Pool):
+        """As many steps as the rows are enough for; one of a pool, and where steps or gradients are not compiled."""
+        if isinstance(state, Pool) or not self.chain_kernels or target.model is None:
             return 1
         size = self.batch_size(state, knobs, target.num_data)
-        return 1 if target.model is None else max(1, min(-(-rows // size), LEAP_ROWS // size))
+        return max(1, min(-(-rows // size), LEAP_ROWS // size))
 
     def step_many(
-        self,
-        rng: np.random.Generator,
-        state: SGLDState,
-        target: Target,
-        batches: np.ndarray,
-        count: int,
-        knobs: SGLDKnobs,
-        rows: int,
+        self, rng: Rng, state: SGLDState, target: Target, batches: Array, count: int, knobs: SGLDKnobs, rows: int
     ) -> StepBlock | None:
         """Langevin steps along the gradients of the batches, in one compiled call."""
         before, size = rng.bit_generator.state, batches.shape[1]
@@ -161,8 +147,8 @@ class SGLD(BatchMethod, Chain):
 
 
 def _compiled(
-    state: SGLDState, target: Target, batches: np.ndarray, noise: np.ndarray, knobs: SGLDKnobs
-) -> tuple[np.ndarray, np.ndarray, int]:
+    state: SGLDState, target: Target, batches: Array, noise: Array, knobs: SGLDKnobs
+) -> tuple[Array, Array, int]:
     """Draws, the last gradient and how many steps were made, from the target's compiled model."""
     schedule = state.iteration + 1, knobs.a, knobs.b, knobs.g
     return langevin(target.model or (), position(state), batches, schedule, noise, REACH * target.scale)
@@ -173,11 +159,11 @@ def langevin_step(t: int, knobs: SGLDKnobs) -> float:
     return float(knobs.a * (knobs.b + t) ** -knobs.g)
 
 
-def _info(step_size: float, batch: int, gradient: np.ndarray, noise: np.ndarray) -> StepInfo:
+def _info(step_size: float, batch: int, gradient: Array, noise: Array) -> StepInfo:
     return info_of(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise)
 
 
-def info_of(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) -> StepInfo:
+def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
     """What a Langevin step did that moved by `drift` and `noise` (d,)."""
     return StepInfo(
         Cost(batch, 0, batch),
@@ -188,7 +174,7 @@ def info_of(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) 
     )
 
 
-def _words(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) -> str:
+def _words(step_size: float, batch: int, drift: Array, noise: Array) -> str:
     lengths = np.linalg.norm(drift), np.linalg.norm(noise)
     return f"ε = {step_size:.3g} · batch of {batch:,} · drift {lengths[0]:.3g}, noise {lengths[1]:.3g} · no accept step"
 
@@ -207,15 +193,6 @@ class PSGLDKnobs(SGLDKnobs):
     memory = Real(0.99, (0, 1), (0.5, 1), "Preconditioner memory α")
     damping = Real(1e-5, "(0, 1_000_000]", (1e-8, 10), "Preconditioner damping λ", "1/θ", log=True)
     a = STEP_A.at(0.01, unit="θ")
-
-
-class PSGLDState(NamedTuple):
-    """The draws so far, and the running mean square of the gradient."""
-
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
-    iteration: int
-    mean_square: np.ndarray  # (d,) V, of the gradient divided by N
 
 
 class PSGLD(SGLD):
@@ -242,21 +219,18 @@ class PSGLD(SGLD):
     """
 
     name = "psgld"
-    Knobs = PSGLDKnobs
     chain_kernels = ""
-    scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(
         terms=(Term("drift", "drift", "ε/2 G ∇ log p(θ | batch)"), NOISE._replace(formula="+ √(ε G) ξ"))
     )
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: PSGLDKnobs) -> PSGLDState:
+    def start(self, rng: Rng, target: Target, knobs: PSGLDKnobs) -> SGLDState:
         """A draw from the prior, and V = 0."""
-        (square,) = read_only(np.zeros(target.dim))
-        return PSGLDState(*started(rng, target), 0, square)
+        return SGLDState(*started(rng, target), 0, NO_MEMORY, *read_only(np.zeros(target.dim)))
 
     def move(
-        self, rng: np.random.Generator, state: PSGLDState, target: Target, batch: np.ndarray, knobs: PSGLDKnobs
-    ) -> tuple[PSGLDState, StepInfo]:
+        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs
+    ) -> tuple[SGLDState, StepInfo]:
         """One Langevin step in the units that the gradients so far suggest."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -266,10 +240,6 @@ class PSGLD(SGLD):
         check_reach(moved, target, step_size, batch)
         state = appended(state._replace(mean_square=square), moved[None])
         return state, info_of(step_size, len(batch), 0.5 * steps * gradient, np.sqrt(steps) * noise)
-
-    def max_block(self, state: PSGLDState, knobs: PSGLDKnobs, target: Target, rows: int) -> int:
-        """One: the preconditioner has no compiled path."""
-        return 1
 
 
 # SGLD with an adaptive drift (Kim, Song, Liang 2022): a push along the gradients so far, in units of their size.
@@ -289,16 +259,6 @@ class AdamSGLDKnobs(SGLDKnobs):
     gradient_memory = Real(0.9, "[0, 1)", (0, 0.99), "Gradient memory β₁")
     square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Square memory β₂")
     damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 1), "Drift damping λ", "1/θ²", log=True)
-
-
-class AdamSGLDState(NamedTuple):
-    """The draws so far, and the running means of the gradient and of its square."""
-
-    older: np.ndarray  # (n, d)
-    newer: np.ndarray  # (k, d)
-    iteration: int
-    mean: np.ndarray  # (d,) m
-    mean_square: np.ndarray  # (d,) v
 
 
 class AdamSGLD(SGLD):
@@ -330,18 +290,16 @@ class AdamSGLD(SGLD):
     """
 
     name = "adam_sgld"
-    Knobs = AdamSGLDKnobs
     chain_kernels = ""
-    scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(terms=(LANGEVIN.terms[0], Term("push", "adaptive drift", "+ ε/2 a m/√(v + λ)"), NOISE))
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: AdamSGLDKnobs) -> AdamSGLDState:
+    def start(self, rng: Rng, target: Target, knobs: AdamSGLDKnobs) -> SGLDState:
         """A draw from the prior, m = 0 and v = 0."""
-        return AdamSGLDState(*started(rng, target), 0, *read_only(np.zeros(target.dim), np.zeros(target.dim)))
+        return SGLDState(*started(rng, target), 0, *read_only(np.zeros(target.dim), np.zeros(target.dim)))
 
     def move(
-        self, rng: np.random.Generator, state: AdamSGLDState, target: Target, batch: np.ndarray, knobs: AdamSGLDKnobs
-    ) -> tuple[AdamSGLDState, StepInfo]:
+        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs
+    ) -> tuple[SGLDState, StepInfo]:
         """One Langevin step with the push of the gradients before it."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -356,10 +314,6 @@ class AdamSGLD(SGLD):
         info = info_of(step_size, len(batch), change, noise)
         terms = {"drift": 0.5 * step_size * gradient[None], "push": 0.5 * step_size * push[None], "noise": noise[None]}
         return state, info._replace(terms=terms, numbers={"ε": step_size, "a": knobs.drift})
-
-    def max_block(self, state: AdamSGLDState, knobs: AdamSGLDKnobs, target: Target, rows: int) -> int:
-        """One: the drift has no compiled path."""
-        return 1
 
 
 # Stochastic gradient Riemannian Langevin dynamics: noisy steps of topics that stay on the simplex by themselves.
@@ -386,9 +340,9 @@ class SGRLDKnobs(BatchKnobs, ChainKnobs):
 class SGRLDState(NamedTuple):
     """The draws so far, and where the chain stands before topics are normalised."""
 
-    older: np.ndarray  # (n, K W)
-    newer: np.ndarray  # (k, K W)
-    expanded: np.ndarray  # (W, K) positive; φ_k = expanded[:, k] / its sum
+    older: Array  # (n, K W)
+    newer: Array  # (k, K W)
+    expanded: Array  # (W, K) positive; φ_k = expanded[:, k] / its sum
     iteration: int
 
 
@@ -415,7 +369,6 @@ class SGRLD(BatchMethod, Chain):
 
     name = "sgrld"
     requires = frozenset({"documents"})
-    Knobs = SGRLDKnobs
     scalars = (STEP_SIZE,)
     update = move_update(
         Term("prior", "prior", "ε/2 (β − θ)"),
@@ -429,13 +382,13 @@ class SGRLD(BatchMethod, Chain):
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
 
-    def start(self, rng: np.random.Generator, target: Target, knobs: SGRLDKnobs) -> SGRLDState:
+    def start(self, rng: Rng, target: Target, knobs: SGRLDKnobs) -> SGRLDState:
         """Gamma(1, 1): topics that differ, but by no more than words of equal rank would."""
         expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
         return SGRLDState(*read_only(np.empty((0, target.dim)), _point(expanded), expanded), 0)
 
     def move(
-        self, rng: np.random.Generator, state: SGRLDState, target: Target, batch: np.ndarray, knobs: SGRLDKnobs
+        self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs
     ) -> tuple[SGRLDState, StepInfo]:
         """One Langevin step along the gradient of a batch."""
         documents, theta = target.documents(batch), state.expanded
@@ -456,14 +409,12 @@ class SGRLD(BatchMethod, Chain):
             numbers={"ε": step_size, "N/B": share},
         )
 
-    def points(self, state: SGRLDState) -> np.ndarray:
+    def points(self, state: SGRLDState) -> Array:
         """Where each chain stands before topics are normalised, topic by topic, (C, K W)."""
         return np.concatenate([_row(chain.expanded) for chain in states_of(state)])
 
 
-def terms_of(
-    theta: np.ndarray, moved: np.ndarray, beta: float, step_size: float, drift: np.ndarray, noise: np.ndarray
-) -> dict[str, np.ndarray]:
+def terms_of(theta: Array, moved: Array, beta: float, step_size: float, drift: Array, noise: Array) -> dict[str, Array]:
     """What moved theta (W, K), by a drift and noise (W, K): (1, K W) each; nothing mirrored where all is positive."""
     prior, push = 0.5 * step_size * (beta - theta), np.sqrt(step_size * theta) * noise
     mirrored = moved - (theta + 0.5 * step_size * drift + push)
@@ -472,16 +423,16 @@ def terms_of(
     return {name: _row(part) for name, part in parts.items()}
 
 
-def _shares(theta: np.ndarray) -> np.ndarray:
+def _shares(theta: Array) -> Array:
     """φ, (W, K)."""
     return theta / theta.sum(axis=0)
 
 
-def _point(theta: np.ndarray) -> np.ndarray:
+def _point(theta: Array) -> Array:
     """The topics as one point (1, K W)."""
     return _row(_shares(theta))
 
 
-def _row(theta: np.ndarray) -> np.ndarray:
+def _row(theta: Array) -> Array:
     """(W, K) as (1, K W)."""
     return np.ascontiguousarray(theta.T).reshape(1, -1)

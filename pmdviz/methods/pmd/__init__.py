@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.density import KernelDensity, effective_sample_size
 from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers
@@ -25,8 +26,10 @@ from pmdviz.methods.particles import (
     descended,
     equal_log_weights,
     ess_below,
+    ess_words,
     normalised,
     prior_draws,
+    weight_scalars,
     weight_terms,
     weight_update,
 )
@@ -37,17 +40,17 @@ from pmdviz.targets import Target
 class PMDState(NamedTuple):
     """Weighted particles and what they were drawn from."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) relative to the proposal, logsumexp 0
-    log_proposal: np.ndarray  # (m,) log density the particles were drawn from, nats
-    log_prior: np.ndarray  # (m,) nats
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) relative to the proposal, logsumexp 0
+    log_proposal: Array  # (m,) log density the particles were drawn from, nats
+    log_prior: Array  # (m,) nats
     iteration: int
     warm_iterations: int  # steps of the warm start's pass; 0 without one
     drawn_at: int  # t of the step that the particles were drawn for
     each: int  # of how many candidates every one of them was chosen
     held: int  # limited steps so far, during which the schedule's clock stood still
     rest: float  # share of the warm start's last batch that a limited step has left to be applied
-    rest_rows: np.ndarray  # the rows of that batch; none where nothing is left
+    rest_rows: Array  # the rows of that batch; none where nothing is left
     in_a_row: int  # how many steps before now were limited, one after the other
     fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
     fewest_at: int  # iteration of that
@@ -207,7 +210,7 @@ def scheduled(t: int, knobs: PMDKnobs, m: int, d: int) -> float:
 class Step(NamedTuple):
     """Where a step leads."""
 
-    log_weights: np.ndarray  # (m,), not yet normalised
+    log_weights: Array  # (m,), not yet normalised
     size: float  # how far it went: γ, or the share of a batch whose likelihood was applied
     wanted: float  # how far it was to go
 
@@ -217,7 +220,7 @@ class Step(NamedTuple):
         return self.size < self.wanted
 
 
-def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray, share: float = 0.0) -> Step:
+def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: Array, share: float = 0.0) -> Step:
     """log w <- (1-γ) log w + γ (log prior + (N/B) Σ log p(x|θ) - log proposal), not yet normalised.
 
     From Eq. 2 with q_t ∝ w · proposal. A particle of weight 0 keeps it, as 0^(1-γ) does for γ < 1. With a `share` above
@@ -229,14 +232,14 @@ def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray
     return Step(kept + size * pull, size, gamma)
 
 
-def bayes_step(state: PMDState, log_likelihood: np.ndarray, share: float = 0.0) -> Step:
+def bayes_step(state: PMDState, log_likelihood: Array, share: float = 0.0) -> Step:
     """log w <- log w + Σ log p(x|θ), or so much of what is left of the batch as the `share` of the ESS allows."""
     left = state.rest or 1.0
     size = limit(state.log_weights, log_likelihood, left, share)
     return Step(state.log_weights + size * log_likelihood, size, left)
 
 
-def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
+def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> dict[str, Array]:
     """What the log-weights of `mirror_step` are the sum of."""
     kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
     return {
@@ -247,12 +250,12 @@ def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: np.ndarray)
     }
 
 
-def bayes_terms(state: PMDState, done: Step, log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
+def bayes_terms(state: PMDState, done: Step, log_likelihood: Array) -> dict[str, Array]:
     """What the log-weights of `bayes_step` are the sum of."""
     return {"previous": state.log_weights, "likelihood": done.size * log_likelihood}
 
 
-def limit(log_weights: np.ndarray, slope: np.ndarray, most: float, share: float) -> float:
+def limit(log_weights: Array, slope: Array, most: float, share: float) -> float:
     """The largest step along `slope` up to `most` that keeps `share` of the ESS; 0: no limit."""
     reached = log_weights > -np.inf
     if share == 0.0 or not (reached & (slope > -np.inf)).any():  # nobody is left: the step itself says so
@@ -260,7 +263,7 @@ def limit(log_weights: np.ndarray, slope: np.ndarray, most: float, share: float)
     return largest_step(log_weights, slope, most, share)
 
 
-def _finite(log_weights: np.ndarray) -> np.ndarray:
+def _finite(log_weights: Array) -> Array:
     """Log-weights to be taken off: a particle of weight 0 does not count, whatever its slope."""
     return np.where(log_weights > -np.inf, log_weights, 0.0)
 
@@ -311,8 +314,8 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def rejuvenate(
-    rng: np.random.Generator, state: PMDState, density: KernelDensity | ShapedDensity, target: Target, knobs: PMDKnobs
-) -> tuple[PMDState, np.ndarray]:
+    rng: Rng, state: PMDState, density: KernelDensity | ShapedDensity, target: Target, knobs: PMDKnobs
+) -> tuple[PMDState, Array]:
     """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
     t = state.next_step
     m = wanted_particles(t, knobs)
@@ -354,12 +357,11 @@ class PMD(SmoothedMethod, BatchMethod):
     """
 
     name = "pmd"
-    Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
     marks = ("rejuvenated", "limited")
     update = UPDATE
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
+    def init(self, rng: Rng, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
         m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
@@ -392,7 +394,7 @@ class PMD(SmoothedMethod, BatchMethod):
         return "epochs" if state.warming else knobs.batches
 
     def step(
-        self, rng: np.random.Generator, state: PMDState, target: Target, batch: np.ndarray, knobs: PMDKnobs
+        self, rng: Rng, state: PMDState, target: Target, batch: Array, knobs: PMDKnobs
     ) -> tuple[PMDState, StepInfo]:
         """One prox-mapping; a rejuvenation, where one is due, comes first."""
         ess = effective_sample_size(state.log_weights)
@@ -414,12 +416,12 @@ class PMD(SmoothedMethod, BatchMethod):
             scaled = target.num_data / len(batch) * scaled
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
         after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)
-        zeros = int((after.log_weights == -np.inf).sum())
         return after, StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
-            _words(done, warm, len(rows), ess, after, reason, zeros),
+            _words(done, warm, len(rows), after, reason),
             events(rejuvenated=reason, limited=limited_words(done, warm)),
-            {"ess_before": ess, "zero_weight": zeros, "prior_left": after.prior_left}
+            weight_scalars(ess, after.log_weights)
+            | {"prior_left": after.prior_left}
             | ({} if warm else {"step_size": done.size}),
             weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
             parents=parents,
@@ -447,7 +449,7 @@ class PMD(SmoothedMethod, BatchMethod):
         return known or self.unfinished(state, knobs)
 
 
-def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray, num_data: int) -> PMDState:
+def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num_data: int) -> PMDState:
     """The state with new weights. What a limited Bayes update has left of its batch waits in it."""
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
@@ -474,12 +476,9 @@ def limited_words(done: Step, warm: bool) -> str:
     )
 
 
-def _words(done: Step, warm: bool, batch: int, ess: float, state: PMDState, reason: str, zeros: int) -> str:
-    m = len(state.particles)
-    after = effective_sample_size(state.log_weights)
+def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> str:
     parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
     parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
-    parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
+    parts += [ess_words(state.log_weights)]
     parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
-    parts += [f"{zeros:,} particles have weight 0"] if zeros else []
     return " · ".join(parts)

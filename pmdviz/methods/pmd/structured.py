@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
     equal_log_weights,
     normalised,
+    weight_scalars,
     weight_terms,
     weight_update,
 )
@@ -43,12 +45,12 @@ class StructuredKnobs(BatchKnobs):
 class StructuredState(NamedTuple):
     """Weighted particles Z_j with q(u | Z_j) each."""
 
-    particles: np.ndarray  # (m, p), and the other fields of `Conditionals`
-    constants: np.ndarray
-    natural: np.ndarray
-    partitions: np.ndarray
-    prior_partitions: np.ndarray
-    log_weights: np.ndarray  # (m,) logsumexp 0
+    particles: Array  # (m, p), and the other fields of `Conditionals`
+    constants: Array
+    natural: Array
+    partitions: Array
+    prior_partitions: Array
+    log_weights: Array  # (m,) logsumexp 0
     iteration: int
 
     @property
@@ -85,25 +87,19 @@ class Structured(BatchMethod):
     name = "structured_pmd"
     family = "structured"
     requires = frozenset({"conditional_family"})
-    Knobs = StructuredKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     update = weight_update(
         Term("previous", "weight before", "(1 − γ) log w"),
         Term("likelihood", "what Z says of the batch", "+ log ∫ q(u | Z)^{1−γ} [p(u | Z) p(x | u, Z)^{N/B}]^{γ} du"),
     )
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: StructuredKnobs) -> StructuredState:
+    def init(self, rng: Rng, target: Target, knobs: StructuredKnobs) -> StructuredState:
         """m particles of the prior, equally weighted."""
         found = target.conditionals(rng, knobs.num_particles)
         return StructuredState(*read_only(*found, equal_log_weights(knobs.num_particles)), 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: StructuredState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: StructuredKnobs,
+        self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs
     ) -> tuple[StructuredState, StepInfo]:
         """One mirror step on the batch."""
         t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
@@ -112,12 +108,12 @@ class Structured(BatchMethod):
         partitions = after.partitions - (1 - gamma) * before.partitions - gamma * before.prior_partitions
         previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
         log_weights = normalised(previous + partitions + base, state.particles, batch)
-        ess, zeros = effective_sample_size(state.log_weights), int((log_weights == -np.inf).sum())
+        ess = effective_sample_size(state.log_weights)
         state = StructuredState(*read_only(*after, log_weights), t)
         return state, StepInfo(
             Cost(len(batch), len(batch) * m),
             f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
-            scalars={"step_size": gamma, "ess_before": ess, "zero_weight": zeros},
+            scalars={"step_size": gamma} | weight_scalars(ess, log_weights),
             terms=weight_terms(log_weights, previous=previous, likelihood=partitions + base),
             numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
         )

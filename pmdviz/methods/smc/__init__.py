@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import RULES
 from pmdviz.densities.density import KernelDensity, effective_sample_size, weighted_sum
 from pmdviz.densities.product import DirichletMixture
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topic_counts import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
@@ -32,8 +33,10 @@ from pmdviz.methods.particles import (
     descended,
     equal_log_weights,
     ess_below,
+    ess_words,
     normalised,
     prior_draws,
+    weight_scalars,
     weight_terms,
     weight_update,
 )
@@ -45,9 +48,9 @@ from pmdviz.targets.topics import seeds_of
 class OnePassState(NamedTuple):
     """Weighted particles that stand for the posterior given the data seen so far."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) logsumexp 0
-    supported: np.ndarray  # (m,) 1.0 where the prior is above 0, else 0.0
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) logsumexp 0
+    supported: Array  # (m,) 1.0 where the prior is above 0, else 0.0
     iteration: int
     seen: int  # observations used, each once
     fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
@@ -105,20 +108,20 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         ),
     )
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: OwnKnobs) -> OnePassState:
+    def init(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OnePassState:
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
         return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0, 0.0)
 
     def renewed(
-        self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: OwnKnobs
-    ) -> tuple[OnePassState, str, np.ndarray | None]:
+        self, rng: Rng, state: OnePassState, target: Target, ess: float, knobs: OwnKnobs
+    ) -> tuple[OnePassState, str, Array | None]:
         """The state that the step starts from; where particles were redrawn why ("" elsewhere), and their parents."""
         return state, "", None
 
     def step(
-        self, rng: np.random.Generator, state: OnePassState, target: Target, batch: np.ndarray, knobs: OwnKnobs
+        self, rng: Rng, state: OnePassState, target: Target, batch: Array, knobs: OwnKnobs
     ) -> tuple[OnePassState, StepInfo]:
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
@@ -132,12 +135,11 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         state = state._replace(
             log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch), log_z=log_z
         )
-        zeros = int((log_weights == -np.inf).sum())
         return state, StepInfo(
             Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
-            _words(state, len(batch), target.num_data, reason, zeros),
+            _words(state, len(batch), target.num_data, reason),
             events(rejuvenated=reason),
-            {"ess_before": ess, "zero_weight": zeros},
+            weight_scalars(ess, log_weights),
             weight_terms(log_weights, previous=before, likelihood=log_likelihood),
             parents=parents,
         )
@@ -151,12 +153,9 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         return super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
 
 
-def _words(state: OnePassState, batch: int, num_data: int, reason: str, zeros: int) -> str:
-    m, after = len(state.particles), effective_sample_size(state.log_weights)
+def _words(state: OnePassState, batch: int, num_data: int, reason: str) -> str:
     parts = [f"batch of {batch:,}", f"{state.seen:,} of {num_data:,} data seen"]
-    parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
-    parts += [f"resampled and jittered first ({reason})"] if reason else []
-    parts += [f"{zeros:,} particles have weight 0"] if zeros else []
+    parts += [ess_words(state.log_weights)] + ([f"resampled and jittered first ({reason})"] if reason else [])
     return " · ".join(parts)
 
 
@@ -217,13 +216,12 @@ class SMC(OnePass):
     """
 
     name = "smc"
-    Knobs = SMCKnobs
     scalars = WEIGHTED
     marks = ("rejuvenated",)
 
     def renewed(
-        self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs
-    ) -> tuple[OnePassState, str, np.ndarray | None]:
+        self, rng: Rng, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs
+    ) -> tuple[OnePassState, str, Array | None]:
         """New particles where the ESS fell too low or another number of them is wanted."""
         reason = resampling_reason(len(state.particles), ess, knobs)
         if not reason:
@@ -247,7 +245,7 @@ class SMC(OnePass):
 
 
 @one_blas_thread
-def shrunk(particles: np.ndarray, weights: np.ndarray, cholesky: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def shrunk(particles: Array, weights: Array, cholesky: Array, scale: Array) -> Array:
     """Particles (m, d) drawn towards their mean so that the kernel L L' gives them back their covariance V.
 
     theta <- mean + A (theta - mean) with A V A' + L L' = V, that is A = C (I - K)^(1/2) C^-1 for V = C C' and
@@ -293,8 +291,8 @@ class ParticleLDAKnobs(MethodKnobs):
 class ParticleLDAState(NamedTuple):
     """Weighted particles, each q(Φ | topics of all words so far) = Dir(natural)."""
 
-    natural: np.ndarray  # (m, W, K) beta and the number of tokens of each word and topic
-    log_weights: np.ndarray  # (m,) logsumexp 0
+    natural: Array  # (m, W, K) beta and the number of tokens of each word and topic
+    log_weights: Array  # (m,) logsumexp 0
     log_z: float  # estimate of log p(documents so far)
     iteration: int
     seen: int
@@ -324,25 +322,19 @@ class ParticleLDA(Once):
     name = "particle_lda"
     family = "structured"
     requires = frozenset({"documents"})
-    Knobs = ParticleLDAKnobs
     scalars = WEIGHTED
     estimates_log_z = True
     marks = ("rejuvenated",)
     update = weight_update(PREVIOUS, Term("likelihood", "words of the batch", "+ Σ_n log p(w_n | z_{<n}, w_{<n})"))
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
+    def init(self, rng: Rng, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
         """No words yet: the prior of the topics in every particle."""
         m, documents = knobs.num_particles, target.documents(target.data_rows[:0])
         natural = np.full((m, *documents.shape), documents.beta)
         return ParticleLDAState(*read_only(natural, equal_log_weights(m)), 0.0, 0, 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: ParticleLDAState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: ParticleLDAKnobs,
+        self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs
     ) -> tuple[ParticleLDAState, StepInfo]:
         """Resample where the ESS is low, then read the documents of the batch."""
         m, documents = len(state.natural), target.documents(batch, len(state.natural))
@@ -364,12 +356,12 @@ class ParticleLDA(Once):
             Cost(len(batch), len(batch) * m),
             words + f"{effective_sample_size(log_weights):,.1f} of {m:,}",
             events(rejuvenated=reason),
-            {"ess_before": ess, "zero_weight": int((log_weights == -np.inf).sum())},
+            weight_scalars(ess, log_weights),
             weight_terms(log_weights, previous=before, likelihood=found),
             parents=parents,
         )
 
-    def points(self, state: ParticleLDAState) -> np.ndarray:
+    def points(self, state: ParticleLDAState) -> Array:
         """The counts of each particle, (m, W K)."""
         return state.natural.reshape(len(state.natural), -1)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size, weighted_sum
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
@@ -23,9 +24,11 @@ from pmdviz.methods.particles import (
     covariance_floor,
     equal_log_weights,
     ess_below,
+    ess_words,
     normalised,
     prior_draws,
     tempered_update,
+    weight_scalars,
     weight_terms,
 )
 from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, Work, events, on_the_way
@@ -69,16 +72,16 @@ class TemperingKnobs(SmoothingKnobs):
 class TemperingState(NamedTuple):
     """Weighted particles that stand for prior x likelihood^beta."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) logsumexp 0
-    log_prior: np.ndarray  # (m,)
-    log_likelihood: np.ndarray  # (m,) of all data; 0 before it is known, -inf outside the prior's support
-    ancestors: np.ndarray  # (m,) which of the first draws each descends from
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) logsumexp 0
+    log_prior: Array  # (m,)
+    log_likelihood: Array  # (m,) of all data; 0 before it is known, -inf outside the prior's support
+    ancestors: Array  # (m,) which of the first draws each descends from
     beta: float  # exponent of the likelihood, in [0, 1]
     num_temperatures: int  # temperatures so far
     moves: int  # at the present one
     iteration: int
-    starts: np.ndarray  # (m, d) where the moves at the present temperature began
+    starts: Array  # (m, d) where the moves at the present temperature began
     enough: int  # moves at temperature 1 after which the particles are almost independent of `starts`; 0: not known
     log_z: float  # estimate of log of the mean of L^beta under the prior, nats
 
@@ -108,7 +111,6 @@ class Tempering(SmoothedMethod):
     """
 
     name = "smc_mcmc"
-    Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
     marks = ("rejuvenated",)
     estimates_log_z = True
@@ -127,7 +129,7 @@ class Tempering(SmoothedMethod):
         at_one = min(MOVES_AT_ONE * target.dim, MOST_AT_ONE)
         return max(usual_rows(target), (1 + rungs * knobs.num_moves + at_one) * target.num_data)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
+    def init(self, rng: Rng, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
@@ -146,7 +148,7 @@ class Tempering(SmoothedMethod):
         return on_the_way(state.beta) if state.beta < 1 else ""
 
     def step(
-        self, rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
+        self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs
     ) -> tuple[TemperingState, StepInfo]:
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
@@ -162,17 +164,17 @@ class Tempering(SmoothedMethod):
             state, asked, accepted = moved(rng, state, target, batch, knobs)
             if state.beta == 1.0 and not state.enough and correlation(state) < RELATED:
                 state = state._replace(enough=2 * state.moves)
-        terms, numbers = dict[str, np.ndarray](), dict[str, float]()
+        terms, numbers = dict[str, Array](), dict[str, float]()
         if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
             before, state = state, tempered(state, batch, knobs)
             terms, numbers = tempering_terms(before, state), {"Δβ": state.beta - before.beta}
-        read_only(*(each for each in state if isinstance(each, np.ndarray)))
+        read_only(*(each for each in state if isinstance(each, Array)))
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
             Cost(len(batch) if asked else 0, len(batch) * asked),
             _words(state, knobs, reason, accepted),
             events(rejuvenated=reason),
-            {"ess_before": ess, "zero_weight": int((state.log_weights == -np.inf).sum()), "temperature": state.beta},
+            weight_scalars(ess, state.log_weights) | {"temperature": state.beta},
             terms,
             parents=parents,
             numbers=numbers,
@@ -208,7 +210,7 @@ def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) 
     return f"only {ess / m:.0%} were still effective" if fell else ""
 
 
-def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> tuple[TemperingState, np.ndarray]:
+def resampled(rng: Rng, state: TemperingState, num_particles: int) -> tuple[TemperingState, Array]:
     """Systematic resampling, without any noise: the moves come after. And each particle's parent, (m,)."""
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
     chosen = state._replace(
@@ -234,7 +236,7 @@ def correlation(state: TemperingState) -> float:
     return float((weighted_sum(weights, now * start) / np.sqrt(squares)).max())
 
 
-def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) -> TemperingState:
+def tempered(state: TemperingState, batch: Array, knobs: TemperingKnobs) -> TemperingState:
     """The next temperature: log w <- log w + (β' - β) log L."""
     beta = next_beta(state, knobs)
     raised = state.log_weights + (beta - state.beta) * state.log_likelihood
@@ -243,7 +245,7 @@ def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) ->
     return state._replace(log_weights=log_weights, beta=beta, num_temperatures=number, moves=0, log_z=log_z)
 
 
-def tempering_terms(before: TemperingState, after: TemperingState) -> dict[str, np.ndarray]:
+def tempering_terms(before: TemperingState, after: TemperingState) -> dict[str, Array]:
     """What the new log-weights are the sum of."""
     likelihood = (after.beta - before.beta) * before.log_likelihood
     return weight_terms(after.log_weights, previous=before.log_weights, likelihood=likelihood)
@@ -270,7 +272,7 @@ def _ess_at(state: TemperingState, beta: float) -> float:
 
 
 def moved(
-    rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
+    rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs
 ) -> tuple[TemperingState, int, float]:
     """One random-walk Metropolis move of every particle: the state, likelihoods asked for, share accepted."""
     m, d = state.particles.shape
@@ -291,7 +293,7 @@ def moved(
     return state, int(inside.sum()), float(accepted.mean())
 
 
-def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> np.ndarray:
+def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> Array:
     """Cholesky factor (d, d) of the proposals' covariance: (scale 2.38)^2 / d times that of the particles or modes."""
     particles, weights, d = state.particles, np.exp(state.log_weights), target.dim
     if knobs.move_shape == "local":
@@ -303,11 +305,9 @@ def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKno
 
 
 def _words(state: TemperingState, knobs: TemperingKnobs, reason: str, accepted: float | None) -> str:
-    m, after = len(state.particles), effective_sample_size(state.log_weights)
     of = knobs.num_moves if state.beta < 1.0 else max(state.enough, knobs.num_moves) if state.enough else 0
     last = f" of {of:,}" if of else ""
     did = "likelihoods of the prior's draws" if accepted is None else f"a move, {accepted:.0%} accepted"
     parts = [did, f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves}{last})"]
-    parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
-    parts += [f"resampled first ({reason})"] if reason else []
+    parts += [ess_words(state.log_weights)] + ([f"resampled first ({reason})"] if reason else [])
     return " · ".join(parts)

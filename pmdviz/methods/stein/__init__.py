@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.stein_forces import imq_force, sampled_median_distance, stein_force
@@ -25,9 +26,7 @@ SOLID = 1e-9  # of a coordinate's variance: a covariance of coincident particles
 class Force(Protocol):
     """(1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d); weights (m,) take the place of 1/m."""
 
-    def __call__(
-        self, particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None
-    ) -> np.ndarray:
+    def __call__(self, particles: Array, scores: Array, h: float, weights: Array | None = None) -> Array:
         """For particles and scores, (m, d) each."""
 
 
@@ -35,8 +34,8 @@ class SteinKernel(NamedTuple):
     """k as a function f of r = |x - y|^2 / h: grad_y k(y, x) = slope(r) (2/h) (x - y) with slope = -f'."""
 
     force: Force
-    value: Callable[[np.ndarray], np.ndarray]
-    slope: Callable[[np.ndarray], np.ndarray]
+    value: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
 
 
 KERNELS = {
@@ -46,8 +45,8 @@ KERNELS = {
 
 
 def forces(
-    particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RBF, weights: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
+    particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Array | None = None
+) -> dict[str, Array]:
     """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
 
     From where the particles stood before the step: each (n, 2, d), from and to. `weights` (m,) are those of the mean.
@@ -62,15 +61,15 @@ def forces(
 
 
 def parts_of_force(
-    particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RBF, weights: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
+    particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Array | None = None
+) -> dict[str, Array]:
     """Both parts of the force on all particles, (m, d) each: without any scores there is but the repulsion."""
     force = KERNELS[kernel].force
     repulsion = force(particles, np.zeros(scores.shape), h, weights)
     return {"drive": force(particles, scores, h, weights) - repulsion, "repulsion": repulsion}
 
 
-def kept_variance(particles: np.ndarray, h: float) -> float:
+def kept_variance(particles: Array, h: float) -> float:
     """Their variance over that of the Gaussian posterior on which they rest under the RBF, from them alone (ours).
 
     Where they rest the force on each of them is 0, and so is its product with x_i (from their mean). For the score
@@ -94,7 +93,7 @@ def kept_variance(particles: np.ndarray, h: float) -> float:
     return max(push / pull if pull > 0 else 0.0, apart / (1 + apart))
 
 
-def _some(particles: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+def _some(particles: Array, h: float) -> tuple[Array, Array]:
     """Rows of at most ARROWS particles, and r = |x_i - x_j|^2 / h of each from all, (n, m)."""
     rows = np.linspace(0, len(particles) - 1, min(ARROWS, len(particles))).astype(np.int64)
     start = particles[rows]
@@ -157,7 +156,7 @@ class WidthKnobs(Protocol):
     median: str
 
 
-def squared_width(particles: np.ndarray, knobs: WidthKnobs, target: Target) -> float:
+def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
     """h of a kernel of |x - y|^2 / h, in squared units of theta, by `knobs.length_scale_rule`.
 
     `liu_wang`: med^2 / log(m + 1), the kernel at the median distance is then 1 / (m + 1) (Liu, Wang 2016, section 5).
@@ -175,7 +174,7 @@ def squared_width(particles: np.ndarray, knobs: WidthKnobs, target: Target) -> f
     return max(distance, CLOSEST * sd) ** 2 / DIVISORS[knobs.length_scale_rule](m)
 
 
-def distance_in_modes(particles: np.ndarray, scale: np.ndarray) -> float:
+def distance_in_modes(particles: Array, scale: Array) -> float:
     """Median distance of two draws of N(0, s^2 I), s^2 = det(S)^(1/d) for the covariance S within neighbourhoods.
 
     On one Gaussian the median distance itself; where modes lie far apart not the gap between them (ours).
@@ -199,12 +198,12 @@ SHORTEST = 2.0**-60  # of a scheduled step
 class Determinant(NamedTuple):
     """A way to know how much y -> y + step phi(y) stretches space; J stands for what `transport` gives besides phi."""
 
-    transport: Callable[[np.ndarray, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]]
-    logs: Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]  # (J, step) -> log |det| and sign, each (n,)
-    is_safe: Callable[[np.ndarray, float, float], bool]  # (J, step, least)
+    transport: Callable[[Array, Array, Array, float], tuple[Array, Array]]
+    logs: Callable[[Array, float], tuple[Array, Array]]  # (J, step) -> log |det| and sign, each (n,)
+    is_safe: Callable[[Array, float, float], bool]  # (J, step, least)
 
 
-def first_order(diagonal: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
+def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
     """sum_a log |1 + step J_aa| and the sign of the product, each (n,), for the diagonals (n, d) of J.
 
     Off by O(step^2) a step (Han 2019, Proposition 2).
@@ -214,7 +213,7 @@ def first_order(diagonal: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarr
         return np.log(np.abs(factors)).sum(axis=1), np.sign(factors).prod(axis=1)
 
 
-def _is_safe(diagonal: np.ndarray, step: float, least: float) -> bool:
+def _is_safe(diagonal: Array, step: float, least: float) -> bool:
     return bool(1 + step * diagonal.min() >= least)
 
 
@@ -224,7 +223,7 @@ DETERMINANTS = {
 }
 
 
-def leaders_width(leaders: np.ndarray, factor: float) -> float:
+def leaders_width(leaders: Array, factor: float) -> float:
     """h of the kernel exp(-|x - y|^2 / h): `factor` times med^2 / (2 log(n + 1)), med the leaders' median distance.
 
     With factor 1 as Han's thesis has it; Liu and Wang's rule is factor 2. For leaders (n, d) in prior sds; a lone one
@@ -235,7 +234,7 @@ def leaders_width(leaders: np.ndarray, factor: float) -> float:
     return factor * max(distance, CLOSEST) ** 2 / DIVISORS["thesis"](n)
 
 
-def unfolded(way: Determinant, jacobian: np.ndarray, planned: float) -> float:
+def unfolded(way: Determinant, jacobian: Array, planned: float) -> float:
     """The planned step, halved until it is one-to-one at the points of J: their images neither meet nor overshoot."""
     eps = planned
     while not way.is_safe(jacobian, eps, LEAST) and eps > SHORTEST * planned:
@@ -243,12 +242,12 @@ def unfolded(way: Determinant, jacobian: np.ndarray, planned: float) -> float:
     return eps
 
 
-def ess_share(log_w: np.ndarray) -> float:
+def ess_share(log_w: Array) -> float:
     """ESS of weights (n,) as a share of n, in [0, 1]; 0 where all are 0."""
     return effective_sample_size(normalise(log_w)) / len(log_w) if log_w.max() > -np.inf else 0.0
 
 
-def log_mean(log_w: np.ndarray) -> float:
+def log_mean(log_w: Array) -> float:
     """log of the mean of weights (n,), given by their logs, at least one of them above -inf."""
     top = log_w.max()
     return float(top + np.log(np.exp(log_w - top).mean()))

@@ -8,10 +8,19 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_weights import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only, usual_rows
-from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, equal_log_weights, normalised, prior_draws
+from pmdviz.methods.particles import (
+    SmoothedMethod,
+    SmoothingKnobs,
+    equal_log_weights,
+    ess_words,
+    normalised,
+    prior_draws,
+    weight_scalars,
+)
 from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
 from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
@@ -81,7 +90,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
         )
 
 
-def proposed(rng: np.random.Generator, target: Target, knobs: BlackBoxISKnobs) -> np.ndarray:
+def proposed(rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> Array:
     """m draws (m, d) of the proposal."""
     if knobs.proposal == "q0":
         return prior_draws(rng, target, knobs.num_particles)[0]
@@ -89,14 +98,14 @@ def proposed(rng: np.random.Generator, target: Target, knobs: BlackBoxISKnobs) -
     return knobs.proposal_mean + knobs.proposal_sd * noise
 
 
-def log_proposal(points: np.ndarray, target: Target, knobs: BlackBoxISKnobs) -> np.ndarray:
+def log_proposal(points: Array, target: Target, knobs: BlackBoxISKnobs) -> Array:
     """log rho at points (m, d), (m,) in nats."""
     if knobs.proposal == "q0":
         return target.log_prior(points)
     return gaussian_log_density(points, knobs.proposal_mean, knobs.proposal_sd)
 
 
-def surrogate(points: np.ndarray, target: Target, knobs: BlackBoxISKnobs) -> tuple[np.ndarray, np.ndarray]:
+def surrogate(points: Array, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:
     """log rho (m,) and its gradient (m, d): of the proposal, or of a Gaussian with its draws' means and sds.
 
     The latter stands in for a prior whose gradient is unknown; kappa_rho has mean 0 under p whatever rho is.
@@ -110,7 +119,7 @@ def surrogate(points: np.ndarray, target: Target, knobs: BlackBoxISKnobs) -> tup
     return gaussian_log_density(points, mean, sd), (mean - points) / sd**2
 
 
-def gaussian_log_density(points: np.ndarray, mean: np.ndarray | float, sd: np.ndarray | float) -> np.ndarray:
+def gaussian_log_density(points: Array, mean: Array | float, sd: Array | float) -> Array:
     """log N(x | mean, diag(sd)^2) at points (m, d), (m,) in nats."""
     z = (points - mean) / sd
     return (-0.5 * z**2 - np.log(np.sqrt(2 * np.pi) * np.broadcast_to(sd, points.shape[1]))).sum(axis=1)
@@ -125,12 +134,12 @@ FEWEST = 5.0  # effective points
 class BlackBoxISState(NamedTuple):
     """Points that stay where they are, with their weights, and where the descent stands."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) log u, logsumexp 0
-    importance: np.ndarray  # (m,) log of the self-normalised weights p/rho, logsumexp 0
-    scores: np.ndarray  # (m, d) of the target or the surrogate
-    log_ratios: np.ndarray  # (m,) log rho/p, its exp of mean 1; 0 with the target's score; -inf: weight 0 for good
-    ahead: np.ndarray  # (m,) the point that descent looks ahead to
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) log u, logsumexp 0
+    importance: Array  # (m,) log of the self-normalised weights p/rho, logsumexp 0
+    scores: Array  # (m, d) of the target or the surrogate
+    log_ratios: Array  # (m,) log rho/p, its exp of mean 1; 0 with the target's score; -inf: weight 0 for good
+    ahead: Array  # (m,) the point that descent looks ahead to
     pace: float
     value: float  # u'Ku, the squared discrepancy (and the ridge's part)
     gap: float  # duality gap, in the same units
@@ -166,7 +175,6 @@ class BlackBoxIS(SmoothedMethod):
     name = "black_box_is"
     goal = "count most"
     requires = frozenset({"reals"})
-    Knobs = BlackBoxISKnobs
     varies_less = "weights that make errors cancel vary less"
     kernel_groups = ("black_box", "svgd")
     scalars = (
@@ -202,7 +210,7 @@ class BlackBoxIS(SmoothedMethod):
         """More than the one pass over the data, after which no more are visited; never less than other methods."""
         return max(usual_rows(target), 3 * target.num_data)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
+    def init(self, rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
         """m draws of the proposal, equally weighted."""
         points = proposed(rng, target, knobs)
         m, equal = len(points), equal_log_weights(len(points))
@@ -225,29 +233,22 @@ class BlackBoxIS(SmoothedMethod):
         return f"{MOST:,} iterations" if state.iterations >= MOST else ""
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: BlackBoxISState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: BlackBoxISKnobs,
+        self, rng: Rng, state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs
     ) -> tuple[BlackBoxISState, StepInfo]:
         """Some iterations of descent; before the first one the target is asked what it is at the points."""
         ess, cost = effective_sample_size(state.log_weights), Cost()
         if state.iteration == 0:
             state, cost = informed(state, target, batch, knobs)
         state = lowered(state, target, knobs)
-        read_only(*(part for part in state if isinstance(part, np.ndarray)))
+        read_only(*(part for part in state if isinstance(part, Array)))
         gap = state.gap / state.value if state.value > 0 else 0.0
-        zeros = int((state.log_weights == -np.inf).sum())
-        scalars = {"ess_before": ess, "zero_weight": zeros, "duality_gap": gap}
+        scalars = weight_scalars(ess, state.log_weights) | {"duality_gap": gap}
         scalars["weighted_discrepancy"] = float(np.sqrt(state.value))
-        after, m = effective_sample_size(state.log_weights), len(state.particles)
         words = f"{state.iterations:,} iterations of descent · KSD {np.sqrt(state.value):.3g} · "
-        words += f"duality gap {gap:.2g} of KSD² · ESS {after:,.1f} of {m:,} ({after / m:.0%})"
+        words += f"duality gap {gap:.2g} of KSD² · {ess_words(state.log_weights)}"
         return state, StepInfo(cost, words, scalars=scalars, terms=terms_of(state))
 
-    def before(self, state: BlackBoxISState) -> np.ndarray:
+    def before(self, state: BlackBoxISState) -> Array:
         """Importance weights (m,); equal ones before the first step."""
         return np.exp(state.importance)
 
@@ -267,7 +268,7 @@ class BlackBoxIS(SmoothedMethod):
 
 
 def informed(
-    state: BlackBoxISState, target: Target, batch: np.ndarray, knobs: BlackBoxISKnobs
+    state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs
 ) -> tuple[BlackBoxISState, Cost]:
     """Importance weights, scores and ratios at the points, and what they cost."""
     points, B = state.particles, len(batch)
@@ -289,13 +290,13 @@ def informed(
     return state._replace(importance=importance, scores=scores, log_ratios=ratios, ahead=ahead), cost
 
 
-def mean_one(log_ratios: np.ndarray) -> np.ndarray:
+def mean_one(log_ratios: Array) -> Array:
     """log of rho/p (m,), its exp of mean 1 over those that are at most 1e8 times the least; -inf for all others."""
     kept = log_ratios <= log_ratios.min() - np.log(NEGLIGIBLE)
     return np.where(kept, normalise(np.where(kept, log_ratios, -np.inf)) + np.log(kept.sum()), -np.inf)
 
 
-def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> tuple[np.ndarray, np.ndarray]:
+def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:
     """Rows of the points that may have weight, (n,), and K with its ridge between them, (n, n)."""
     rows = np.flatnonzero(state.log_ratios > -np.inf)
     h = squared_width(state.particles, knobs, target)
@@ -323,7 +324,7 @@ def lowered(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> B
     )  # fmt: skip
 
 
-def terms_of(state: BlackBoxISState) -> dict[str, np.ndarray]:
+def terms_of(state: BlackBoxISState) -> dict[str, Array]:
     """The importance weight, and by how much the descent has corrected it: together log u."""
     known = state.importance > -np.inf
     correction = np.zeros(len(known))

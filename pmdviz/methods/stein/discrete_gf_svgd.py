@@ -11,6 +11,7 @@ import numpy as np
 from pmdviz.densities.density import Points, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.chains import uniforms_of
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_forces import matched_force, stein_force
 from pmdviz.kernels.stein_weights import smooth_step
 from pmdviz.knobs import Choice, Real, Whole
@@ -48,12 +49,12 @@ class Base:
         self.centres = np.linspace(-spread, spread, NUM_CENTRES) if spread > 0 else np.zeros(1)
         self.clip = clip
 
-    def log_density(self, x: np.ndarray) -> np.ndarray:
+    def log_density(self, x: Array) -> Array:
         """log p0 of each entry of x, of any shape and in [-clip, clip], in nats."""
         mass = self._ends[1] - self._ends[0]
         return _log_sum(self._exponents(x)) - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
 
-    def score(self, x: np.ndarray) -> np.ndarray:
+    def score(self, x: Array) -> Array:
         """The derivative of log p0 at each entry of x: sum_c r_c(x) (mu_c - x), r the share of each component."""
         if len(self.centres) == 1:
             return -x
@@ -61,12 +62,12 @@ class Base:
         shares = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
         return (shares * self.centres).sum(axis=-1) / shares.sum(axis=-1) - x
 
-    def share_below(self, x: np.ndarray) -> np.ndarray:
+    def share_below(self, x: Array) -> Array:
         """The distribution function at each entry of x, where it is cut off too."""
         low, high = self._ends
         return np.clip((self._whole_below(x) - low) / (high - low), 0.0, 1.0)
 
-    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+    def quantiles(self, shares: Array) -> Array:
         """x at which `share_below` has these values in (0, 1), by bisection."""
         reach = min(self.clip, float(self.centres[-1]) + 40.0)
         low, high = np.full(len(shares), -reach), np.full(len(shares), reach)
@@ -77,15 +78,15 @@ class Base:
         return 0.5 * (low + high)
 
     @cached_property
-    def _ends(self) -> np.ndarray:
+    def _ends(self) -> Array:
         """Shares of the whole base below -clip and below clip."""
         return self._whole_below(np.array([-self.clip, self.clip]))
 
-    def _whole_below(self, x: np.ndarray) -> np.ndarray:
+    def _whole_below(self, x: Array) -> Array:
         shares = [uniforms_of(np.ravel(x) - mu).reshape(np.shape(x)) for mu in self.centres]
         return np.mean(shares, axis=0)
 
-    def _exponents(self, x: np.ndarray) -> np.ndarray:
+    def _exponents(self, x: Array) -> Array:
         return -0.5 * (np.asarray(x)[..., None] - self.centres) ** 2
 
 
@@ -115,7 +116,7 @@ class QuantileBins:
         edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
         self.edges = edges
 
-    def __call__(self, latent: np.ndarray) -> np.ndarray:
+    def __call__(self, latent: Array) -> Array:
         """z = Gamma(x) for each entry of x, in the values: one at an edge belongs to the bin above it."""
         if len(self.edges) == 1:
             return np.where(latent >= self.edges[0], self.values[1], self.values[0])
@@ -128,7 +129,7 @@ def bins_of(values: tuple[float, ...], spread: float, clip: float, each: int) ->
     return QuantileBins(values, Base(spread, clip), each * len(values))
 
 
-def _log_sum(exponents: np.ndarray) -> np.ndarray:
+def _log_sum(exponents: Array) -> Array:
     top = exponents.max(axis=-1)
     return top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
 
@@ -219,14 +220,12 @@ def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
     return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
 
 
-def smooth_map(x: np.ndarray, target: Target, steepness: float) -> tuple[np.ndarray, np.ndarray]:
+def smooth_map(x: Array, target: Target, steepness: float) -> tuple[Array, Array]:
     """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
     return smooth_step(x, steepness, min(target.space.values), max(target.space.values))
 
 
-def surrogate(
-    target: Target, x: np.ndarray, states: np.ndarray, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs
-) -> tuple[np.ndarray, np.ndarray]:
+def surrogate(target: Target, x: Array, states: Array, batch: Array, knobs: DiscreteGFSVGDKnobs) -> tuple[Array, Array]:
     """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at latent points x and their states."""
     log_p, scores = log_target(target, states, batch), bins(target, knobs).base.score(x)
     if not is_smooth(knobs, target):
@@ -237,7 +236,7 @@ def surrogate(
     return log_relaxed - log_p, scores
 
 
-def log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
+def log_target(target: Target, particles: Array, batch: Array) -> Array:
     """log p of states (m,), batch scaled by N/B. Raises TargetError where it is 0: the ratio rho/p is infinite."""
     log_p = checked_log_density(target, particles, batch, target.num_data / len(batch), may_vanish=True)
     if log_p.min() > -np.inf:
@@ -250,14 +249,14 @@ def log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.n
     raise TargetError(words, at, rows)
 
 
-def ranked(log_ratio: np.ndarray) -> np.ndarray:
+def ranked(log_ratio: Array) -> Array:
     """log of 1 / H(mu_j), normalised, H(t) the share of all mu >= t: the largest counts m times the smallest."""
     above = len(log_ratio) - np.searchsorted(np.sort(log_ratio), log_ratio, side="left")
     return normalise(-np.log(above))
 
 
 # (m,) log rho - log p_c -> log-weights (m,) with logsumexp 0
-WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+WEIGHTINGS: dict[str, Callable[[Array], Array]] = {
     "ratios": normalise,
     "ranks": ranked,
     "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
@@ -273,11 +272,11 @@ FEW = 0.05  # of the particles: an ESS of the weights below it
 class DiscreteGFSVGDState(NamedTuple):
     """Latent points, the states that they stand for, and the optimiser's memory."""
 
-    particles: np.ndarray  # (m, d) z = Gamma(x), in the target's values
-    log_weights: np.ndarray  # (m,) equal, logsumexp 0
-    latent: np.ndarray  # (m, d) x
-    first: np.ndarray  # (m, d)
-    second: np.ndarray  # (m, d)
+    particles: Array  # (m, d) z = Gamma(x), in the target's values
+    log_weights: Array  # (m,) equal, logsumexp 0
+    latent: Array  # (m, d) x
+    first: Array  # (m, d)
+    second: Array  # (m, d)
     ess: float  # of the weights in the last step's force, in [1, m]; m at the start
     iteration: int
 
@@ -312,7 +311,6 @@ class DiscreteGFSVGD(BatchMethod):
 
     name = "discrete_gf_svgd"
     requires = frozenset({"discrete"})
-    Knobs = DiscreteGFSVGDKnobs
     varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
@@ -356,7 +354,7 @@ class DiscreteGFSVGD(BatchMethod):
         rows = self.batch_size(None, knobs, target.num_data)
         return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
+    def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
         """m draws of N(start_mean, start_sd^2), clipped."""
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
@@ -365,12 +363,7 @@ class DiscreteGFSVGD(BatchMethod):
         return DiscreteGFSVGDState(*arrays, float(m), 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: DiscreteGFSVGDState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: DiscreteGFSVGDKnobs,
+        self, rng: Rng, state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
@@ -384,10 +377,10 @@ class DiscreteGFSVGD(BatchMethod):
 
     def step_many(
         self,
-        rng: np.random.Generator,
+        rng: Rng,
         state: DiscreteGFSVGDState,
         target: Target,
-        batches: np.ndarray,
+        batches: Array,
         count: int,
         knobs: DiscreteGFSVGDKnobs,
         rows: int,
@@ -410,11 +403,11 @@ class DiscreteGFSVGD(BatchMethod):
         """The states themselves."""
         return Points(state.particles, state.log_weights)
 
-    def points(self, state: DiscreteGFSVGDState) -> np.ndarray:
+    def points(self, state: DiscreteGFSVGDState) -> Array:
         """Where the points are, (m, d): what moves."""
         return state.latent
 
-    def latent(self, state: DiscreteGFSVGDState) -> np.ndarray:
+    def latent(self, state: DiscreteGFSVGDState) -> Array:
         """Where the points are, (m, d)."""
         return state.latent
 
@@ -446,7 +439,7 @@ class Moved(NamedTuple):
     terms: ComputedTerms
 
 
-def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> Moved:
+def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Moved:
     """A step along the weighted force."""
     t, x = state.iteration + 1, state.latent
     log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
@@ -480,12 +473,12 @@ def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, k
     return StepInfo(cost, words, scalars=scalars, terms=moved.terms, numbers={"ε": eps})
 
 
-def kept_inside(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
+def kept_inside(latent: Array, knobs: DiscreteGFSVGDKnobs) -> Array:
     """The points kept in [-clip, clip]."""
     return np.clip(latent, -knobs.clip, knobs.clip) if knobs.clip else latent
 
 
-def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, factor: float) -> tuple[np.ndarray, float]:
+def weighted_force(x: Array, scores: Array, weights: Array, factor: float) -> tuple[Array, float]:
     """sum_j w_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d), and h = factor med^2 / (2 log(m + 1))."""
     if 1 < len(x) <= MOST_IN_A_MATRIX:
         return matched_force(x, scores, weights, factor)
@@ -493,12 +486,12 @@ def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, facto
     return stein_force(x, scores, h, weights), h
 
 
-def distinct(particles: np.ndarray) -> int:
+def distinct(particles: Array) -> int:
     """How many different states there are among particles (m, d), by a fixed random projection of them."""
     along = np.einsum("ij,j->i", particles, _direction(particles.shape[1]))
     return len(np.unique(along))
 
 
 @lru_cache(maxsize=64)
-def _direction(dim: int) -> np.ndarray:
+def _direction(dim: int) -> Array:
     return np.random.default_rng(0).standard_normal(dim)

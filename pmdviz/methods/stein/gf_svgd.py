@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.kernels.stein_forces import sampled_median_distance, soft_means
 from pmdviz.knobs import Choice, Real
@@ -25,9 +26,10 @@ from pmdviz.methods.particles import (
     covariance,
     equal_log_weights,
     prior_draws,
+    resized,
 )
 from pmdviz.methods.stein import APART, CLOSEST, DIVISORS, KERNELS, forces, parts_of_force, squared_width
-from pmdviz.methods.stein.svgd import AnnealedFlowKnobs, temperature
+from pmdviz.methods.stein.svgd import MEMORY, AnnealedFlowKnobs, temperature
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Work, on_the_way
 from pmdviz.targets import Target
 
@@ -46,10 +48,10 @@ TITLES = {
 class Surrogate(Protocol):
     """log rho up to a constant, and its gradient."""
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log rho + constant, (n, d) -> (n,), in nats."""
 
-    def score(self, points: np.ndarray) -> np.ndarray:
+    def score(self, points: Array) -> Array:
         """grad log rho, (n, d) -> (n, d)."""
 
     def marginal(self, coordinates: Sequence[int]) -> Surrogate | None:
@@ -59,11 +61,11 @@ class Surrogate(Protocol):
 class FlatSurrogate(NamedTuple):
     """rho = 1: no drive, and a repulsion weighted by 1/p."""
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """0."""
         return np.zeros(len(points))
 
-    def score(self, points: np.ndarray) -> np.ndarray:
+    def score(self, points: Array) -> Array:
         """0."""
         return np.zeros(points.shape)
 
@@ -74,14 +76,14 @@ class FlatSurrogate(NamedTuple):
 class GaussianSurrogate(NamedTuple):
     """rho = N(mean, cov)."""
 
-    mean: np.ndarray  # (d,)
-    cov: np.ndarray  # (d, d)
+    mean: Array  # (d,)
+    cov: Array  # (d, d)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """-(x - mean)' cov^-1 (x - mean) / 2."""
         return 0.5 * (self.score(points) * (points - self.mean)).sum(axis=1)
 
-    def score(self, points: np.ndarray) -> np.ndarray:
+    def score(self, points: Array) -> Array:
         """-cov^-1 (x - mean)."""
         return -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
 
@@ -94,19 +96,19 @@ class GaussianSurrogate(NamedTuple):
 class KernelSurrogate(NamedTuple):
     """rho(x) = sum_j c_j exp(-|x - x_j|^2 / h)  (Han 2019, Algorithm 7)."""
 
-    centres: np.ndarray  # (m, d)
-    log_masses: np.ndarray  # (m,) log c_j
+    centres: Array  # (m, d)
+    log_masses: Array  # (m,) log c_j
     h: float
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """By the largest term, so that none underflows."""
         return soft_means(points, self.centres, self.log_masses, self.h)[0]
 
-    def score(self, points: np.ndarray) -> np.ndarray:
+    def score(self, points: Array) -> Array:
         """(2/h) (sum_j r_j x_j - x), r_j the share of kernel j in rho(x)."""
         return self.both(points)[1]
 
-    def both(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def both(self, points: Array) -> tuple[Array, Array]:
         """In one pass over the kernels."""
         logs, means = soft_means(points, self.centres, self.log_masses, self.h)
         return logs, 2.0 / self.h * (means - points)
@@ -121,11 +123,11 @@ class PriorSurrogate(NamedTuple):
 
     target: Target
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p0."""
         return self.target.log_prior(points)
 
-    def score(self, points: np.ndarray) -> np.ndarray:
+    def score(self, points: Array) -> Array:
         """grad log p0."""
         return self.target.grad_log_prior(points)
 
@@ -133,35 +135,35 @@ class PriorSurrogate(NamedTuple):
         """Known by draws alone."""
 
 
-def log_density_and_score(rho: Surrogate, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_density_and_score(rho: Surrogate, points: Array) -> tuple[Array, Array]:
     """log rho (n,) and grad log rho (n, d), at the price of one where both come from one pass."""
     if isinstance(rho, KernelSurrogate):
         return rho.both(points)
     return rho.log_density(points), rho.score(points)
 
 
-def _of_density(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
+def _of_density(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
     return KernelSurrogate(x, log_p - log_p.max(), surrogate_width(x, knobs.surrogate_width, target))
 
 
-def _of_kernels(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
+def _of_kernels(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
     return KernelSurrogate(x, np.zeros(len(x)), surrogate_width(x, knobs.surrogate_width, target))
 
 
-def _of_moments(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
+def _of_moments(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
     equal = np.full(len(x), 1 / len(x))
     spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + CLOSEST)
     return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
 
 
-def _gaussian(x: np.ndarray, log_p: np.ndarray, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
+def _gaussian(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
     return GaussianSurrogate(
         np.full(target.dim, knobs.surrogate_mean), np.diag((knobs.surrogate_sd * target.scale) ** 2)
     )
 
 
 # name -> (particles (m, d), log p there (m,), knobs, target) -> rho
-SURROGATES: dict[str, Callable[[np.ndarray, np.ndarray, GFSVGDKnobs, Target], Surrogate]] = {
+SURROGATES: dict[str, Callable[[Array, Array, GFSVGDKnobs, Target], Surrogate]] = {
     MOMENTS: _of_moments,
     GAUSSIAN: _gaussian,
     PRIOR: lambda x, log_p, knobs, target: PriorSurrogate(target),
@@ -171,7 +173,7 @@ SURROGATES: dict[str, Callable[[np.ndarray, np.ndarray, GFSVGDKnobs, Target], Su
 }
 
 
-def surrogate_width(x: np.ndarray, factor: float, target: Target) -> float:
+def surrogate_width(x: Array, factor: float, target: Target) -> float:
     """h of the surrogate's kernels: `factor` times med^2 / (2 log(m + 1)), the thesis' rule, in squared units of theta.
 
     With as many as 200 particles a factor of about 11 is med^2.
@@ -181,7 +183,7 @@ def surrogate_width(x: np.ndarray, factor: float, target: Target) -> float:
     return factor * max(distance, CLOSEST * sd) ** 2 / DIVISORS["thesis"](len(x))
 
 
-def log_ratios(log_rho: np.ndarray, log_p: np.ndarray, points: np.ndarray, inverted: bool = False) -> np.ndarray:
+def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = False) -> Array:
     """log w (m,), logsumexp 0, of w = rho/p at points (m, d); of p/rho where `inverted`.
 
     Raises TargetError where either density is 0 or has no value: w would be 0 or infinite whatever the others are.
@@ -222,7 +224,7 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
         surrogate looks like importance sampling, and is wrong.
     """
 
-    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000))
+    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000), acts="copies")
     surrogate = Choice(MOMENTS, TITLES, "Surrogate ρ", basic=True)
     surrogate_ratio = Real(
         3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", "× the particles'", log=True, only_if=("surrogate", MOMENTS)
@@ -257,13 +259,13 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
 class GFSVGDState(NamedTuple):
     """Particles, all of the same weight, the optimiser's memory, and what the last step knew of them."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) equal, logsumexp 0
-    first: np.ndarray  # (m, d)
-    second: np.ndarray  # (m, d)
-    before: np.ndarray  # (m, d) where the particles stood before the last step
-    log_p: np.ndarray  # (m,) log of the target there, at the temperature of that step, unnormalised
-    log_ratios: np.ndarray  # (m,) log of surrogate over target there, logsumexp 0
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) equal, logsumexp 0
+    first: Array  # (m, d)
+    second: Array  # (m, d)
+    before: Array  # (m, d) where the particles stood before the last step
+    log_p: Array  # (m,) log of the target there, at the temperature of that step, unnormalised
+    log_ratios: Array  # (m,) log of surrogate over target there, logsumexp 0
     iteration: int
     growth: float  # of the particles' variance, in prior variances
 
@@ -289,7 +291,6 @@ class GFSVGD(SmoothedMethod):
     """
 
     name = "gf_svgd"
-    Knobs = GFSVGDKnobs
     varies_less = APART
     kernel_groups = ("responsibilities", "svgd")
     budget_words = f"{STEPS} steps"
@@ -323,7 +324,7 @@ class GFSVGD(SmoothedMethod):
                 f"surrogate 'prior' cannot be used; {MOMENTS!r} needs none"
             )
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: GFSVGDKnobs) -> GFSVGDState:
+    def init(self, rng: Rng, target: Target, knobs: GFSVGDKnobs) -> GFSVGDState:
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         equal, zeros = equal_log_weights(len(particles)), np.zeros(particles.shape)
@@ -331,9 +332,12 @@ class GFSVGD(SmoothedMethod):
         return GFSVGDState(*read_only(*arrays), 0, growth(particles, target.scale))
 
     def step(
-        self, rng: np.random.Generator, state: GFSVGDState, target: Target, batch: np.ndarray, knobs: GFSVGDKnobs
+        self, rng: Rng, state: GFSVGDState, target: Target, batch: Array, knobs: GFSVGDKnobs
     ) -> tuple[GFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
+        state, resize, rows = resized(
+            rng, state, knobs.num_particles, target, MEMORY, lambda: self.density(state, knobs, target)
+        )
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
         log_p = checked_log_density(target, x, batch, beta)
         rho = SURROGATES[knobs.surrogate](x, log_p, knobs, target)
@@ -350,13 +354,15 @@ class GFSVGD(SmoothedMethod):
         state = GFSVGDState(*arrays, t, growth(particles, target.scale))
         terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
         paths = partial(forces, x, scores, h, knobs.kernel, w)
-        return state, info._replace(terms=terms, paths=paths, numbers={"ε": size})
+        return state, info._replace(
+            words=resize + info.words, parents=rows, terms=terms, paths=paths, numbers={"ε": size}
+        )
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""
         return SURROGATES[knobs.surrogate](state.before, state.log_p, knobs, target)
 
-    def ratios(self, state: GFSVGDState) -> np.ndarray:
+    def ratios(self, state: GFSVGDState) -> Array:
         """w of the last step."""
         return np.exp(state.log_ratios)
 
@@ -394,7 +400,7 @@ class GFSVGD(SmoothedMethod):
         return super().caveat(state, knobs)
 
 
-def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: np.ndarray, knobs: GFSVGDKnobs) -> StepInfo:
+def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: Array, knobs: GFSVGDKnobs) -> StepInfo:
     moved, annealed = float(np.sqrt((moves**2).sum(axis=1).mean())), knobs.annealing == "on"
     told = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
     words = f"step {size:.3g} · ESS of ρ/p {ess:.3g} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
@@ -405,6 +411,6 @@ def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: np.n
     )
 
 
-def growth(particles: np.ndarray, scale: np.ndarray) -> float:
+def growth(particles: Array, scale: Array) -> float:
     """The particles' variance in prior variances, a mean over the coordinates."""
     return float((particles.var(axis=0) / scale**2).mean())

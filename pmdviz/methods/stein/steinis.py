@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.product import DiagonalDensity
+from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
@@ -18,9 +21,11 @@ from pmdviz.methods.particles import (
     SmoothedMethod,
     SmoothingKnobs,
     check_reach,
+    children,
     equal_log_weights,
     normalised,
     prior_draws,
+    weight_scalars,
     weight_terms,
     weight_update,
 )
@@ -54,7 +59,7 @@ class SteinISKnobs(SmoothingKnobs):
     num_pilots: Followers that decide when to stop and count for nothing else.
     """
 
-    num_particles = NUM_PARTICLES.at(200, softbounds=(20, 5_000))
+    num_particles = NUM_PARTICLES.at(200, softbounds=(20, 5_000), acts="rejuvenation")
     num_leaders = Whole(100, (1, 10_000), (10, 1_000), "Leaders", log=True, basic=True, acts="restart")
     eta = optimisers.ETA.at(0.25)
     kappa = optimisers.STEP_DECAY.at(0.5)
@@ -104,15 +109,15 @@ STILL = 1e-3  # sds of what the followers were drawn from
 class SteinISState(NamedTuple):
     """Leaders, and followers with the log density that they were drawn and moved to."""
 
-    particles: np.ndarray  # (m, d) followers, of the step that is kept
-    log_weights: np.ndarray  # (m,) logsumexp 0
-    leaders: np.ndarray  # (A, d)
-    led_from: np.ndarray  # (A, d) where they stood before the last step
-    scores: np.ndarray  # (A, d) gradients of log p there
-    points: np.ndarray  # (m + P, d) followers and pilots of the present step
-    log_q: np.ndarray  # (m + P,) nats
-    starts: np.ndarray  # (m, d) where the followers were drawn
-    folded: np.ndarray  # (m,) 1.0 where a step was not one-to-one, else 0.0
+    particles: Array  # (m, d) followers, of the step that is kept
+    log_weights: Array  # (m,) logsumexp 0
+    leaders: Array  # (A, d)
+    led_from: Array  # (A, d) where they stood before the last step
+    scores: Array  # (A, d) gradients of log p there
+    points: Array  # (m + P, d) followers and pilots of the present step
+    log_q: Array  # (m + P,) nats
+    starts: Array  # (m, d) where the followers were drawn
+    folded: Array  # (m,) 1.0 where a step was not one-to-one, else 0.0
     log_z: float | None  # log mean of p / q over the followers kept, nats
     kept: int  # the step that they are of
     best: float  # highest ESS so far of those that decide, as a share of them
@@ -159,7 +164,6 @@ class SteinIS(SmoothedMethod):
 
     name = "steinis"
     requires = frozenset({"reals", "gradient"})
-    Knobs = SteinISKnobs
     kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
     scalars = (
@@ -185,7 +189,7 @@ class SteinIS(SmoothedMethod):
         asked = STEPS * knobs.num_leaders + checks * (knobs.num_particles + knobs.pilots)
         return asked // knobs.num_particles
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: SteinISKnobs) -> SteinISState:
+    def init(self, rng: Rng, target: Target, knobs: SteinISKnobs) -> SteinISState:
         """Leaders, followers and pilots, all drawn from the prior."""
         m = knobs.num_particles
         points, log_q = prior_draws(rng, target, m + knobs.pilots)
@@ -196,31 +200,35 @@ class SteinIS(SmoothedMethod):
         return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
 
     def step(
-        self, rng: np.random.Generator, state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
+        self, rng: Rng, state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs
     ) -> tuple[SteinISState, StepInfo]:
         """All points by the force of the leaders where they stand; now and then the weights."""
-        ess = effective_sample_size(state.log_weights)
+        ess, old = effective_sample_size(state.log_weights), len(state.particles)
+        renewed = knobs.num_particles != old
+        if renewed:
+            state = redrawn(rng, state, self.density(state, knobs, target), knobs.num_particles)
         moved, did = displaced(state, target, checked_gradient(target, state.leaders, batch), knobs)
-        asked, terms = 0, dict[str, np.ndarray]()
-        if knobs.is_checked(moved.iteration):
+        asked, terms = 0, dict[str, Array]()
+        if renewed or knobs.is_checked(moved.iteration):
             moved, asked, terms = weighted(moved, target, batch, knobs)
-        read_only(*(part for part in moved if isinstance(part, np.ndarray)))
-        zeros, rows = int((moved.log_weights == -np.inf).sum()), len(batch)
-        scalars = {**did.scalars, "ess_before": ess, "zero_weight": zeros, "moving_ess": moved.share}
+        read_only(*(part for part in moved if isinstance(part, Array)))
+        rows = len(batch)
+        scalars = {**did.scalars, **weight_scalars(ess, moved.log_weights), "moving_ess": moved.share}
         return moved, StepInfo(
             Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders)),
-            _words(moved, did, knobs),
+            (f"particles {old:,} → {knobs.num_particles:,}, drawn from q · " if renewed else "")
+            + _words(moved, did, knobs),
             events(limited=did.limited),
             scalars,
             terms,
             paths=partial(_arrows, state.points[: len(state.particles)], did.force),
         )
 
-    def leaders(self, state: SteinISState) -> np.ndarray:
+    def leaders(self, state: SteinISState) -> Array:
         """Where they stand, (A, d)."""
         return state.leaders
 
-    def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: np.ndarray) -> np.ndarray:
+    def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: Array) -> Array:
         """log |det(I + step J)| of the last step at points (n, d), nats: (n,)."""
         way, led = DETERMINANTS[knobs.determinant], state.led_from / target.scale
         h = leaders_width(led, knobs.length_scale_factor)
@@ -248,16 +256,32 @@ class SteinIS(SmoothedMethod):
         return known
 
 
+def redrawn(
+    rng: np.random.Generator, state: SteinISState, density: KernelDensity | ShapedDensity | DiagonalDensity, m: int
+) -> SteinISState:
+    """m new followers, drawn from q; their log q is its, so the mean of p / q over them is as unbiased as before."""
+    old, (drawn, _) = len(state.particles), children(rng, density, m, "independent", "systematic")
+    return state._replace(
+        particles=drawn,
+        log_weights=equal_log_weights(m),
+        points=np.concatenate([drawn, state.points[old:]]),
+        log_q=np.concatenate([density.log_density(drawn), state.log_q[old:]]),
+        starts=np.full(drawn.shape, np.nan),  # where they are is no sign that they are stuck
+        folded=np.zeros(m),
+        log_z=None,
+    )
+
+
 class Displacement(NamedTuple):
     """What a step did to the points, before any weight."""
 
-    force: np.ndarray  # (m, d) on the followers, in units of theta per unit of step
+    force: Array  # (m, d) on the followers, in units of theta per unit of step
     scalars: dict[str, float]
     limited: str  # why it is shorter than scheduled
 
 
 def displaced(
-    state: SteinISState, target: Target, scores: np.ndarray, knobs: SteinISKnobs
+    state: SteinISState, target: Target, scores: Array, knobs: SteinISKnobs
 ) -> tuple[SteinISState, Displacement]:
     """phi and its Jacobian at all points from the same leaders; all are moved, and log q of all but the leaders kept.
 
@@ -288,8 +312,8 @@ def displaced(
 
 
 def weighted(
-    state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
-) -> tuple[SteinISState, int, dict[str, np.ndarray]]:
+    state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs
+) -> tuple[SteinISState, int, dict[str, Array]]:
     """log w = log p - log q of all points; the followers are kept if those that decide have their best ESS.
 
     Also how many likelihoods were asked for, and the terms of the new weights where there are any.
@@ -300,7 +324,7 @@ def weighted(
     log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
     deciding = log_w[m:] if state.num_pilots else log_w[:m]
-    share, terms = ess_share(deciding), dict[str, np.ndarray]()
+    share, terms = ess_share(deciding), dict[str, Array]()
     better = share > state.best
     if better or knobs.stop == "last" or state.log_z is None:
         log_weights = normalised(log_w[:m], state.points, batch)
@@ -313,7 +337,7 @@ def weighted(
     return state._replace(share=share), int(inside.sum()), terms
 
 
-def _arrows(followers: np.ndarray, force: np.ndarray) -> dict[str, np.ndarray]:
+def _arrows(followers: Array, force: Array) -> dict[str, Array]:
     """The leaders' force on some followers, from where they stood before the step."""
     rows = np.linspace(0, len(followers) - 1, min(ARROWS, len(followers))).astype(np.int64)
     return {"flow": np.stack([followers[rows], followers[rows] + force[rows]], axis=1)}
@@ -359,9 +383,9 @@ class PathIntegrationKnobs(SmoothingKnobs):
 class PathIntegrationState(NamedTuple):
     """Particles, all of the same weight, and the area so far."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) equal, logsumexp 0
-    areas: np.ndarray  # (t + 1,) sum of step KSD^2 after each step, nats
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) equal, logsumexp 0
+    areas: Array  # (t + 1,) sum of step KSD^2 after each step, nats
     start_gap: float | None  # mean over q0 of log q0 - log p, unnormalised, nats: KL(q0, p) - log Z
     iteration: int
 
@@ -390,7 +414,6 @@ class PathIntegration(SmoothedMethod):
 
     name = "path_integration"
     requires = frozenset({"reals", "gradient"})
-    Knobs = PathIntegrationKnobs
     varies_less = APART
     kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
@@ -409,19 +432,14 @@ class PathIntegration(SmoothedMethod):
             return (1 + PATH_STEPS) * target.num_data
         return PATH_STEPS + knobs.start_draws // knobs.num_particles
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: PathIntegrationKnobs) -> PathIntegrationState:
+    def init(self, rng: Rng, target: Target, knobs: PathIntegrationKnobs) -> PathIntegrationState:
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         arrays = read_only(particles, equal_log_weights(len(particles)), np.zeros(1))
         return PathIntegrationState(*arrays, None, 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: PathIntegrationState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: PathIntegrationKnobs,
+        self, rng: Rng, state: PathIntegrationState, target: Target, batch: Array, knobs: PathIntegrationKnobs
     ) -> tuple[PathIntegrationState, StepInfo]:
         """The discrepancy where the particles stand, times the step; then the step."""
         t, unit, asked = state.iteration + 1, target.scale, 0
@@ -453,7 +471,7 @@ class PathIntegration(SmoothedMethod):
         """The area less what it started from; biased, see above."""
         return None if state.start_gap is None else float(state.areas[-1] - state.start_gap)
 
-    def areas(self, state: PathIntegrationState) -> np.ndarray:
+    def areas(self, state: PathIntegrationState) -> Array:
         """After each step, (t + 1,), nats."""
         return state.areas
 
@@ -465,15 +483,13 @@ class PathIntegration(SmoothedMethod):
         return f"log Z is biased: the area under KSD² {way} with finitely many particles, whatever the target"
 
 
-def start_gap(rng: np.random.Generator, target: Target, batch: np.ndarray, num: int) -> float:
+def start_gap(rng: Rng, target: Target, batch: Array, num: int) -> float:
     """Mean over draws of q0 of log q0 - log p = -(log likelihood of all data), nats."""
     draws, _ = prior_draws(rng, target, num)
     return float(-checked_log_likelihood(target, draws, batch).mean())
 
 
-def squared_discrepancy(
-    scores: np.ndarray, force: np.ndarray, diagonal: np.ndarray, h: float, statistic: str = "v"
-) -> float:
+def squared_discrepancy(scores: Array, force: Array, diagonal: Array, h: float, statistic: str = "v") -> float:
     """KSD^2 by the RBF of width h: mean over pairs of k [s.s' + (s - s').(x - x') 2/h + 2d/h - 4 |x - x'|^2/h^2].
 
     Over all pairs (v) it is the mean over i of s_i . phi(x_i) + tr grad phi(x_i), for phi (m, d) and the diagonal

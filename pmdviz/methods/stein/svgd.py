@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
@@ -19,6 +20,7 @@ from pmdviz.methods.particles import (
     SmoothingKnobs,
     equal_log_weights,
     prior_draws,
+    resized,
 )
 from pmdviz.methods.stein import (
     APART,
@@ -91,6 +93,7 @@ def temperature(iteration: int, knobs: AnnealedFlowKnobs) -> float:
     return (rung / knobs.num_temperatures) ** knobs.power
 
 
+MEMORY = ("first", "second")  # of the optimiser, which copies of a particle have too
 COLLAPSED = 0.5  # of the posterior's variance, an sd ratio of 0.7: less is too little
 
 
@@ -109,7 +112,7 @@ class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
     num_particles: Number of points that move together; a step costs m² kernel values.
     """
 
-    num_particles = NUM_PARTICLES.at(1500)
+    num_particles = NUM_PARTICLES.at(1500, acts="copies")
     batch_size = BATCH_SIZE.at(20)
     bandwidth_rule = BANDWIDTH_RULE.at("local")  # its particles repel one another, which misleads leaving one out
     bandwidth = BANDWIDTH.at(0.75)
@@ -123,10 +126,10 @@ class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
 class SVGDState(NamedTuple):
     """Particles, all of the same weight, and the optimiser's memory."""
 
-    particles: np.ndarray  # (m, d)
-    log_weights: np.ndarray  # (m,) equal, logsumexp 0
-    first: np.ndarray  # (m, d)
-    second: np.ndarray  # (m, d)
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,) equal, logsumexp 0
+    first: Array  # (m, d)
+    second: Array  # (m, d)
     iteration: int
     h: float  # of the kernel of the last step, in squared units of theta; NaN at the start
 
@@ -156,7 +159,6 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     name = "svgd"
     requires = frozenset({"reals", "gradient"})
-    Knobs = SVGDKnobs
     varies_less = APART
     kernel_groups = ("svgd",)
     scalars = (
@@ -169,16 +171,19 @@ class SVGD(SmoothedMethod, BatchMethod):
     paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
     update = update_towards("p(θ_j | batch)")
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: SVGDKnobs) -> SVGDState:
+    def init(self, rng: Rng, target: Target, knobs: SVGDKnobs) -> SVGDState:
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         zeros = np.zeros(particles.shape)
         return SVGDState(*read_only(particles, equal_log_weights(len(particles)), zeros, zeros.copy()), 0, np.nan)
 
     def step(
-        self, rng: np.random.Generator, state: SVGDState, target: Target, batch: np.ndarray, knobs: SVGDKnobs
+        self, rng: Rng, state: SVGDState, target: Target, batch: Array, knobs: SVGDKnobs
     ) -> tuple[SVGDState, StepInfo]:
         """One step along the Stein force of a batch."""
+        state, resize, rows = resized(
+            rng, state, knobs.num_particles, target, MEMORY, lambda: self.density(state, knobs, target)
+        )
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
         scores, h = tempered_scores(target, x, batch, beta), squared_width(x, knobs, target)
         force = KERNELS[knobs.kernel].force(x, scores, h) * target.scale
@@ -193,7 +198,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         annealed = knobs.annealing == "on"
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(x)),
-            words + (f" · β = {beta:.3g}" if annealed else ""),
+            resize + words + (f" · β = {beta:.3g}" if annealed else ""),
+            parents=rows,
             scalars=told | ({"temperature": beta} if annealed else {}),
             terms=paced(knobs.optimiser, memory, rho * target.scale, target.scale, parts),
             paths=partial(forces, x, scores, h, knobs.kernel),
@@ -222,7 +228,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         return super().caveat(state, knobs)
 
 
-def tempered_scores(target: Target, particles: np.ndarray, batch: np.ndarray, beta: float) -> np.ndarray:
+def tempered_scores(target: Target, particles: Array, batch: Array, beta: float) -> Array:
     """grad log p0 + beta (N/B) sum over the batch of grad log p(x | theta), (m, d)."""
     scores = checked_gradient(target, particles, batch)
     return scores if beta == 1 else beta * scores + (1 - beta) * target.grad_log_prior(particles)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.product import DirichletMixture
+from pmdviz.densities.product import MANY, DiagonalDensity, DirichletMixture
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.topic_shares import expected_counts
 from pmdviz.methods import optimisers
@@ -34,7 +35,7 @@ class OnlineVBKnobs(BatchKnobs):
 class OnlineVBState(NamedTuple):
     """q(φ_k) = Dir(natural[0, :, k])."""
 
-    natural: np.ndarray  # (1, W, K)
+    natural: Array  # (1, W, K)
     iteration: int
 
 
@@ -59,7 +60,6 @@ class OnlineVB(BatchMethod):
     name = "online_vb"
     family = "parametric"
     requires = frozenset({"documents"})
-    Knobs = OnlineVBKnobs
     noun = "set of topics"
     scalars = (STEP_SIZE,)
     update = move_update(
@@ -70,13 +70,13 @@ class OnlineVB(BatchMethod):
         unit="words",
     )
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: OnlineVBKnobs) -> OnlineVBState:
+    def init(self, rng: Rng, target: Target, knobs: OnlineVBKnobs) -> OnlineVBState:
         """Dirichlet parameters near 1, drawn at random so that topics differ."""
         shape = target.documents(target.data_rows[:0]).shape
         return OnlineVBState(*read_only(rng.gamma(START, 1 / START, (1, *shape))), 0)
 
     def step(
-        self, rng: np.random.Generator, state: OnlineVBState, target: Target, batch: np.ndarray, knobs: OnlineVBKnobs
+        self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs
     ) -> tuple[OnlineVBState, StepInfo]:
         """One natural gradient step on the batch."""
         t, documents = state.iteration + 1, target.documents(batch)
@@ -87,7 +87,7 @@ class OnlineVB(BatchMethod):
         words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         before, share = state.natural[0], target.num_data / len(batch)
 
-        def terms() -> dict[str, np.ndarray]:
+        def terms() -> dict[str, Array]:
             prior = np.full(before.shape, rho * documents.beta)
             return {"forgotten": -rho * before.T, "prior": prior.T, "counts": rho * share * counts.T}
 
@@ -99,7 +99,7 @@ class OnlineVB(BatchMethod):
             numbers={"ρ": rho, "N/B": share},
         )
 
-    def points(self, state: OnlineVBState) -> np.ndarray:
+    def points(self, state: OnlineVBState) -> Array:
         """λ, topic by topic, (K, W)."""
         return state.natural[0].T
 
@@ -109,6 +109,13 @@ class OnlineVB(BatchMethod):
 
 
 # Stochastic variational inference with the bound of Jaakkola and Jordan: closed-form steps for logistic regression.
+
+
+class Fitted(Protocol):
+    """The state of a method that fits a Gaussian."""
+
+    mean: Array
+    cholesky: Array
 
 
 class JaakkolaJordanKnobs(BatchKnobs):
@@ -126,14 +133,43 @@ class JaakkolaJordanKnobs(BatchKnobs):
 class JaakkolaJordanState(NamedTuple):
     """q = N(mean, L L'), by its natural parameters too."""
 
-    linear: np.ndarray  # (d,) h = P mean
-    precision: np.ndarray  # (d, d) P
-    mean: np.ndarray  # (d,)
-    cholesky: np.ndarray  # (d, d) L, lower triangular, L L' = P^-1
+    linear: Array  # (d,) h = P mean
+    precision: Array  # (d, d) P
+    mean: Array  # (d,)
+    cholesky: Array  # (d, d) L, lower triangular, L L' = P^-1
     iteration: int
 
 
-class JaakkolaJordan(BatchMethod):
+class GaussianFit(BatchMethod):
+    """A method that fits q = N(mean, L L'): its state has `mean` (d,) and `cholesky`, L (d, d) or its diagonal (d,)."""
+
+    family = "parametric"
+    noun = "Gaussian"
+
+    def points(self, state: Fitted) -> Array:
+        """The mean, (1, d)."""
+        return state.mean[None]
+
+    def density(self, state: Fitted, knobs: BatchKnobs, target: Target) -> KernelDensity | DiagonalDensity:
+        """The Gaussian itself: one kernel at its mean."""
+        if state.cholesky.ndim == 1 and target.dim > MANY:
+            return DiagonalDensity(state.mean[None], np.zeros(1), state.mean[None], state.cholesky)
+        factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
+        return KernelDensity(state.mean[None], np.zeros(1), factor)
+
+
+def sds(state: Fitted) -> Array:
+    """sd_q(theta_k), (d,)."""
+    return state.cholesky if state.cholesky.ndim == 1 else np.sqrt((state.cholesky**2).sum(axis=1))
+
+
+def gaussian_words(state: Fitted) -> str:
+    """Mean and sds of the first six coordinates, for a step's line."""
+    mean, sd = (", ".join(f"{v:.3g}" for v in values[:6]) for values in (state.mean, sds(state)))
+    return f"mean ({mean}) · sd ({sd})"
+
+
+class JaakkolaJordan(GaussianFit):
     """SVI with the Jaakkola-Jordan bound.
 
     short_title: SVI, bound
@@ -151,26 +187,18 @@ class JaakkolaJordan(BatchMethod):
     """
 
     name = "jaakkola_jordan"
-    family = "parametric"
     requires = frozenset({"reals", "quadratic_bound"})
-    Knobs = JaakkolaJordanKnobs
-    noun = "Gaussian"
     scalars = (STEP_SIZE,)
     update = mean_update("ρ", "S′", bound="b")
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
+    def init(self, rng: Rng, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
         """The prior, N(0, diag(scale^2))."""
         d = target.dim
         parts = np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale)
         return JaakkolaJordanState(*read_only(*parts), 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: JaakkolaJordanState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: JaakkolaJordanKnobs,
+        self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
     ) -> tuple[JaakkolaJordanState, StepInfo]:
         """One natural step."""
         t = state.iteration + 1
@@ -192,11 +220,3 @@ class JaakkolaJordan(BatchMethod):
             terms=ComputedTerms(lambda: mean_terms(mean - before, -rho * factor @ (factor.T @ (before / unit**2)))),
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
         )
-
-    def points(self, state: JaakkolaJordanState) -> np.ndarray:
-        """The mean, (1, d)."""
-        return state.mean[None]
-
-    def density(self, state: JaakkolaJordanState, knobs: JaakkolaJordanKnobs, target: Target) -> KernelDensity:
-        """The Gaussian itself: one kernel at its mean."""
-        return KernelDensity(state.mean[None], np.zeros(1), state.cholesky)

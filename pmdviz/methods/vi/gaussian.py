@@ -7,14 +7,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.errors import TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import inverse
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import (
-    BatchMethod,
     checked_gradient,
     checked_log_density,
     one_blas_thread,
@@ -23,6 +21,7 @@ from pmdviz.methods.base import (
 )
 from pmdviz.methods.optimisers import mean_terms, mean_update, momentum, natural_terms, paced, paced_terms
 from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Work
+from pmdviz.methods.vi import GaussianFit, gaussian_words, sds
 from pmdviz.targets import Target
 
 START_SD = 0.3  # of the prior's
@@ -55,14 +54,14 @@ class SVIKnobs(BatchKnobs):
 class SVIState(NamedTuple):
     """q = N(mean, L L')."""
 
-    mean: np.ndarray  # (d,)
-    cholesky: np.ndarray  # (d, d), lower triangular
-    first: np.ndarray  # (d, d + 1) Adam's mean of the gradients in mean and factor
-    second: np.ndarray  # (d, d + 1) and of their squares
+    mean: Array  # (d,)
+    cholesky: Array  # (d, d), lower triangular
+    first: Array  # (d, d + 1) Adam's mean of the gradients in mean and factor
+    second: Array  # (d, d + 1) and of their squares
     iteration: int
 
 
-class SVI(BatchMethod):
+class SVI(GaussianFit):
     """Stochastic variational inference (Gaussian).
 
     short_title: Gaussian SVI
@@ -82,21 +81,18 @@ class SVI(BatchMethod):
     """
 
     name = "svi"
-    family = "parametric"
     requires = frozenset({"reals", "gradient"})
-    Knobs = SVIKnobs
-    noun = "Gaussian"
     scalars = (STEP_SIZE,)
     update = SVI_UPDATES["natural"]
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: SVIKnobs) -> SVIState:
+    def init(self, rng: Rng, target: Target, knobs: SVIKnobs) -> SVIState:
         """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""
         d = target.dim
         mean, zeros = target.sample_prior(rng, 1)[0], np.zeros((d, d + 1))
         return SVIState(*read_only(mean, np.diag(START_SD * target.scale), zeros, zeros.copy()), 0)
 
     def step(
-        self, rng: np.random.Generator, state: SVIState, target: Target, batch: np.ndarray, knobs: SVIKnobs
+        self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs
     ) -> tuple[SVIState, StepInfo]:
         """One stochastic step."""
         t, half = state.iteration + 1, rng.standard_normal((knobs.num_pairs, target.dim))
@@ -119,41 +115,33 @@ class SVI(BatchMethod):
         read_only(*state[:-1])
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(noise)),
-            _svi_words(state, rho, len(batch)),
+            f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}",
             scalars={"step_size": rho},
             terms=terms,
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
             update=SVI_UPDATES[knobs.optimiser],
         )
 
-    def points(self, state: SVIState) -> np.ndarray:
-        """The mean, (1, d)."""
-        return state.mean[None]
-
-    def density(self, state: SVIState, knobs: SVIKnobs, target: Target) -> KernelDensity:
-        """The Gaussian itself: one kernel at its mean."""
-        return KernelDensity(state.mean[None], np.zeros(1), state.cholesky)
-
     def caveat(self, state: SVIState, knobs: SVIKnobs) -> str:
         """That q has become a point."""
-        return of_a_point(state.mean, np.sqrt((state.cholesky**2).sum(axis=1)))
+        return of_a_point(state.mean, sds(state))
 
 
-def of_a_point(mean: np.ndarray, sds: np.ndarray) -> str:
+def of_a_point(mean: Array, sds: Array) -> str:
     """That a Gaussian has no width left: "" unless every sd is below a billionth of the mean's largest number."""
     if sds.max() > POINT * np.abs(mean).max():
         return ""
     return "q has shrunk to a point: its first steps were too long for this posterior; use a smaller step"
 
 
-def path_gradients(state: SVIState, noise: np.ndarray, gradients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def path_gradients(state: SVIState, noise: Array, gradients: Array) -> tuple[Array, Array]:
     """E r (d,) and E (L' r) eps' (d, d): the ELBO's gradient in the mean, and in the factor seen from within."""
     within = np.einsum("ji,nj->ni", state.cholesky, gradients) + noise  # L' r, as L' L^-T eps = eps
     inner = np.einsum("ni,nj->ij", within, noise) / len(noise)
     return gradients.mean(axis=0), inner
 
 
-def grown(curvature: np.ndarray, rho: float) -> np.ndarray:
+def grown(curvature: Array, rho: float) -> Array:
     """f(c) = 1 + rho c, plus (rho c)^2 / 2 where c < 0: what a precision is multiplied by; positive for every c."""
     return 1 + rho * curvature + 0.5 * np.minimum(rho * curvature, 0.0) ** 2
 
@@ -162,7 +150,7 @@ Fitted = TypeVar("Fitted", "SVIState", "GaussianVBState")
 
 
 @one_blas_thread
-def natural_step(state: Fitted, slope: np.ndarray, inner: np.ndarray, rho: float) -> Fitted:
+def natural_step(state: Fitted, slope: Array, inner: Array, rho: float) -> Fitted:
     """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
     The quadratic term keeps the precision positive whatever the noise (Lin, Schmidt, Khan 2020, Eq. 9-10); where the
@@ -174,13 +162,13 @@ def natural_step(state: Fitted, slope: np.ndarray, inner: np.ndarray, rho: float
     return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
 
 
-def lower_factor(root: np.ndarray) -> np.ndarray:
+def lower_factor(root: Array) -> Array:
     """The Cholesky factor of R R', from R by QR: without forming the product, which would lose half of the digits."""
     factor = np.linalg.qr(root.T, mode="r").T
     return factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
 
 
-def adam_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float, scale: np.ndarray) -> SVIState:
+def adam_step(state: SVIState, slope: Array, inner: Array, rho: float, scale: Array) -> SVIState:
     """Adam on mu / scale, log L_ii and L_ij / scale_i, with steps of about rho."""
     within = np.einsum("ki,kj->ij", inverse(state.cholesky), inner)  # L^-T inner = E r eps'
     in_factor = factor_gradient(within, np.diag(within) * np.diag(state.cholesky), scale)
@@ -191,12 +179,12 @@ def adam_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float,
     return state._replace(mean=state.mean + scale * change[:, 0], cholesky=cholesky, first=first, second=second)
 
 
-def pulls_of(slope: np.ndarray, theta: np.ndarray, target: Target) -> dict[str, np.ndarray]:
+def pulls_of(slope: Array, theta: Array, target: Target) -> dict[str, Array]:
     """The gradient (d,) in the mean as what the prior and what the batch says at draws (n, d) of q."""
     return mean_terms(slope, target.grad_log_prior(theta).mean(axis=0))
 
 
-def factor_gradient(in_factor: np.ndarray, in_logs: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def factor_gradient(in_factor: Array, in_logs: Array, scale: Array) -> Array:
     """The gradient (d, d) in L_ij / scale_i below the diagonal and in log L_ii on it.
 
     `in_factor` (d, d) is that in L, of which the strict lower triangle counts; `in_logs` (d,) that in log L_ii.
@@ -204,16 +192,10 @@ def factor_gradient(in_factor: np.ndarray, in_logs: np.ndarray, scale: np.ndarra
     return np.tril(in_factor, -1) * scale[:, None] + np.diag(in_logs)
 
 
-def factor_moved(cholesky: np.ndarray, change: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def factor_moved(cholesky: Array, change: Array, scale: Array) -> Array:
     """L (d, d) after a `change` (d, d) of those coordinates."""
     lower = np.tril(cholesky, -1) + np.tril(change, -1) * scale[:, None]
     return lower + np.diag(np.diag(cholesky) * np.exp(np.diag(change)))
-
-
-def _svi_words(state: SVIState, rho: float, batch: int) -> str:
-    mean = ", ".join(f"{v:.3g}" for v in state.mean[:6])
-    sd = ", ".join(f"{v:.3g}" for v in np.sqrt((state.cholesky**2).sum(axis=1))[:6])
-    return f"step {rho:.3g} · batch of {batch:,} · mean ({mean}) · sd ({sd})"
 
 
 # Gaussian variational Bayes by reparametrised gradients: full or diagonal, by natural gradients or normalised ones.
@@ -271,13 +253,13 @@ class GaussianVBKnobs(BatchKnobs):
 class GaussianVBState(NamedTuple):
     """q = N(mean, L L')."""
 
-    mean: np.ndarray  # (d,)
-    cholesky: np.ndarray  # L: (d, d) lower triangular, or its diagonal (d,) where there is nothing else
-    squares: np.ndarray  # (w, d, 1 + columns of L) the last squared gradients, the newest last; (0, ...) if natural
+    mean: Array  # (d,)
+    cholesky: Array  # L: (d, d) lower triangular, or its diagonal (d,) where there is nothing else
+    squares: Array  # (w, d, 1 + columns of L) the last squared gradients, the newest last; (0, ...) if natural
     iteration: int
 
 
-class GaussianVB(BatchMethod):
+class GaussianVB(GaussianFit):
     """Gaussian variational Bayes.
 
     short_title: Gaussian VB
@@ -309,10 +291,7 @@ class GaussianVB(BatchMethod):
     """
 
     name = "gaussian_vb"
-    family = "parametric"
     requires = frozenset({"reals", "gradient"})
-    Knobs = GaussianVBKnobs
-    noun = "Gaussian"
     scalars = (STEP_SIZE, Scalar("elbo", "ELBO of the step's draws", "nats"))
     budget_words = f"{USUAL_STEPS:,} steps"
     update = VB_UPDATES["natural"]
@@ -335,7 +314,7 @@ class GaussianVB(BatchMethod):
                 f"must be independent coordinates in more than {MOST_FULL} dimensions; the target has {target.dim:,}",
             )
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: GaussianVBKnobs) -> GaussianVBState:
+    def init(self, rng: Rng, target: Target, knobs: GaussianVBKnobs) -> GaussianVBState:
         """A draw from the prior as the mean, with a third of its sds, as `svi` begins."""
         mean, sd = target.sample_prior(rng, 1)[0], START_SD * target.scale
         columns = target.dim if knobs.shape == "full" else 1
@@ -344,12 +323,7 @@ class GaussianVB(BatchMethod):
         return GaussianVBState(*read_only(mean, np.diag(sd) if knobs.shape == "full" else sd, squares), 0)
 
     def step(
-        self,
-        rng: np.random.Generator,
-        state: GaussianVBState,
-        target: Target,
-        batch: np.ndarray,
-        knobs: GaussianVBKnobs,
+        self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs
     ) -> tuple[GaussianVBState, StepInfo]:
         """One stochastic step."""
         t, noise = state.iteration + 1, rng.standard_normal((knobs.num_draws, target.dim))
@@ -369,58 +343,40 @@ class GaussianVB(BatchMethod):
         pairs = len(batch) * len(noise)
         return state, StepInfo(
             Cost(len(batch), pairs, pairs),
-            _vb_words(state, scalars, len(batch)),
+            f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}",
             scalars=scalars,
             terms=ComputedTerms(terms),
             numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
             update=VB_UPDATES[knobs.gradient],
         )
 
-    def points(self, state: GaussianVBState) -> np.ndarray:
-        """The mean, (1, d)."""
-        return state.mean[None]
-
-    def density(
-        self, state: GaussianVBState, knobs: GaussianVBKnobs, target: Target
-    ) -> KernelDensity | DiagonalDensity:
-        """The Gaussian itself: one kernel at its mean."""
-        if state.cholesky.ndim == 1 and target.dim > MANY:
-            return DiagonalDensity(state.mean[None], np.zeros(1), state.mean[None], state.cholesky)
-        factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
-        return KernelDensity(state.mean[None], np.zeros(1), factor)
-
     def caveat(self, state: GaussianVBState, knobs: GaussianVBKnobs) -> str:
         """That q has become a point."""
         return of_a_point(state.mean, sds(state))
 
 
-def draws(state: GaussianVBState, noise: np.ndarray) -> np.ndarray:
+def draws(state: GaussianVBState, noise: Array) -> Array:
     """theta = mu + L eps, (n, d)."""
     if state.cholesky.ndim == 1:
         return state.mean + state.cholesky * noise
     return state.mean + np.einsum("ij,nj->ni", state.cholesky, noise)
 
 
-def check_reach(mean: np.ndarray, width: np.ndarray, target: Target, gamma: float, batch: np.ndarray) -> None:
+def check_reach(mean: Array, width: Array, target: Target, gamma: float, batch: Array) -> None:
     """Raise TargetError where q is a million sds of the prior away, or as wide."""
     if not (np.abs(mean) + width <= REACH * target.scale).all():
         words = f"q diverged on target {target.name!r}; use a step smaller than {gamma:.3g}"
         raise TargetError(words, mean, rows_in_words(batch))
 
 
-def sds(state: GaussianVBState) -> np.ndarray:
-    """sd_q(theta_k), (d,)."""
-    return state.cholesky if state.cholesky.ndim == 1 else np.sqrt((state.cholesky**2).sum(axis=1))
-
-
-def elbo(state: GaussianVBState, theta: np.ndarray, target: Target, batch: np.ndarray) -> float:
+def elbo(state: GaussianVBState, theta: Array, target: Target, batch: Array) -> float:
     """Mean of log p(theta, X) over draws (n, d) of q, the batch standing for all data, and H(q); in nats."""
     joint = checked_log_density(target, theta, batch, target.num_data / len(batch))
     logs = np.log(state.cholesky if state.cholesky.ndim == 1 else np.diag(state.cholesky))
     return float(joint.mean() + 0.5 * len(logs) * (1 + np.log(2 * np.pi)) + logs.sum())
 
 
-def natural(state: GaussianVBState, noise: np.ndarray, gradients: np.ndarray, gamma: float) -> GaussianVBState:
+def natural(state: GaussianVBState, noise: Array, gradients: Array, gamma: float) -> GaussianVBState:
     """mu and P one natural step on, P positive whatever the noise."""
     slope = gradients.mean(axis=0)
     if state.cholesky.ndim == 2:
@@ -433,12 +389,7 @@ def natural(state: GaussianVBState, noise: np.ndarray, gradients: np.ndarray, ga
 
 
 def normalised(
-    state: GaussianVBState,
-    noise: np.ndarray,
-    gradients: np.ndarray,
-    gamma: float,
-    scale: np.ndarray,
-    knobs: GaussianVBKnobs,
+    state: GaussianVBState, noise: Array, gradients: Array, gamma: float, scale: Array, knobs: GaussianVBKnobs
 ) -> GaussianVBState:
     """mu and L after each number's gradient, divided by a root mean square of its last ones, times gamma."""
     gradient = coordinates_gradient(state, noise, gradients, scale)
@@ -455,9 +406,7 @@ def normalised(
     return state._replace(mean=mean, cholesky=factor_moved(state.cholesky, change[:, 1:], sds(state)), squares=squares)
 
 
-def coordinates_gradient(
-    state: GaussianVBState, noise: np.ndarray, gradients: np.ndarray, scale: np.ndarray
-) -> np.ndarray:
+def coordinates_gradient(state: GaussianVBState, noise: Array, gradients: Array, scale: Array) -> Array:
     """The ELBO's gradient in mu / scale, log L_ii and, of a full factor, L_ij / sd_i: (d, 2) or (d, 1 + d)."""
     slope, along = gradients.mean(axis=0) * scale, (gradients * noise).mean(axis=0)
     if state.cholesky.ndim == 1:
@@ -465,10 +414,3 @@ def coordinates_gradient(
     in_factor = np.einsum("ni,nj->ij", gradients, noise) / len(noise)
     in_logs = along * np.diag(state.cholesky) + 1
     return np.column_stack([slope, factor_gradient(in_factor, in_logs, sds(state))])
-
-
-def _vb_words(state: GaussianVBState, scalars: dict[str, float], batch: int) -> str:
-    mean = ", ".join(f"{v:.3g}" for v in state.mean[:6])
-    sd = ", ".join(f"{v:.3g}" for v in sds(state)[:6])
-    step, bound = scalars["step_size"], scalars["elbo"]
-    return f"step {step:.3g} · batch of {batch:,} · ELBO {bound:.4g} · mean ({mean}) · sd ({sd})"

@@ -11,6 +11,7 @@ import numpy as np
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, checked_gradient, checked_log_likelihood, read_only
@@ -24,11 +25,11 @@ DIFFERENCE = 1e-4  # prior sds: half the distance of the two gradients that give
 class Tempered:
     """beta log p(theta, X) - (1 - beta) |z - z0|^2 / 2 on a batch, z = theta / scale; counts what it asks."""
 
-    def __init__(self, target: Target, batch: np.ndarray, beta: float, origin: np.ndarray) -> None:
+    def __init__(self, target: Target, batch: Array, beta: float, origin: Array) -> None:
         self.target, self.batch, self.beta, self.origin = target, batch, beta, origin / target.scale
         self.visited = self.density_evaluations = self.gradient_evaluations = 0
 
-    def values(self, z: np.ndarray) -> np.ndarray:
+    def values(self, z: Array) -> Array:
         """At z (n, d), as (n,)."""
         theta = z * self.target.scale
         likelihood = checked_log_likelihood(self.target, theta, self.batch, may_vanish=True)
@@ -37,14 +38,14 @@ class Tempered:
         self.density_evaluations += len(self.batch) * len(z)
         return self.beta * joint - 0.5 * (1 - self.beta) * ((z - self.origin) ** 2).sum(axis=1)
 
-    def slopes(self, z: np.ndarray) -> np.ndarray:
+    def slopes(self, z: Array) -> Array:
         """Gradients (n, d) in z."""
         gradient = checked_gradient(self.target, z * self.target.scale, self.batch) * self.target.scale
         self.visited += len(self.batch)
         self.gradient_evaluations += len(self.batch) * len(z)
         return self.beta * gradient - (1 - self.beta) * (z - self.origin)
 
-    def slopes_and_traces(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def slopes_and_traces(self, z: Array) -> tuple[Array, Array]:
         """Gradients (n, d) and the Hessians' traces (n,), by central differences, from one visit to the batch."""
         n, d = z.shape
         shifts = DIFFERENCE * np.eye(d)
@@ -54,7 +55,7 @@ class Tempered:
         return every[:n], traces
 
 
-def entropy_bound(z: np.ndarray, widths: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def entropy_bound(z: Array, widths: Array) -> tuple[float, Array, Array]:
     """-(1/K) sum_n log q_n with q_n = (1/K) sum_j N(z_n | z_j, s_n^2 + s_j^2), below the entropy of q (Eq. 6).
 
     z (K, d), widths s (K,); the value, its gradient (K, d) in z and (K,) in s.
@@ -72,7 +73,7 @@ def entropy_bound(z: np.ndarray, widths: np.ndarray) -> tuple[float, np.ndarray,
     return float(-log_q.mean()), in_z, in_s
 
 
-def elbo_gradient(z: np.ndarray, widths: np.ndarray, slopes: np.ndarray, traces: np.ndarray) -> np.ndarray:
+def elbo_gradient(z: Array, widths: Array, slopes: Array, traces: Array) -> Array:
     """K times the ELBO's gradient in the means and the log widths, (K, d + 1); the means' without the trace (Eq. 9)."""
     K = len(z)
     _, in_z, in_s = entropy_bound(z, widths)
@@ -80,12 +81,12 @@ def elbo_gradient(z: np.ndarray, widths: np.ndarray, slopes: np.ndarray, traces:
 
 
 def maximised(
-    z: np.ndarray, log_widths: np.ndarray, near: Tempered, iterations: int, bounds: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
+    z: Array, log_widths: Array, near: Tempered, iterations: int, bounds: tuple[float, float]
+) -> tuple[Array, Array]:
     """Means (K, d) by L-BFGS without the trace, then log widths (K,) with it, as in the paper's two phases."""
     K = len(z)
 
-    def means(flat: np.ndarray) -> tuple[float, np.ndarray]:
+    def means(flat: Array) -> tuple[float, Array]:
         moved = flat.reshape(z.shape)
         value, in_z, _ = entropy_bound(moved, np.exp(log_widths))
         return -(near.values(moved).mean() + value), -(near.slopes(moved) / K + in_z).ravel()
@@ -93,7 +94,7 @@ def maximised(
     z = _lbfgs(means, z.ravel(), iterations).reshape(z.shape)
     _, traces = near.slopes_and_traces(z)
 
-    def widths(logs: np.ndarray) -> tuple[float, np.ndarray]:
+    def widths(logs: Array) -> tuple[float, Array]:
         s = np.exp(logs)
         value, _, in_s = entropy_bound(z, s)
         return -(0.5 * (s**2 * traces).mean() + value), -(s**2 * traces / K + s * in_s)
@@ -102,11 +103,11 @@ def maximised(
 
 
 def _lbfgs(
-    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
-    start: np.ndarray,
+    objective: Callable[[Array], tuple[float, Array]],
+    start: Array,
     iterations: int,
     bounds: list[tuple[float, float]] | None = None,
-) -> np.ndarray:
+) -> Array:
     from scipy.optimize import minimize  # at run time: SciPy is no dependency, and slow to import
 
     found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
@@ -163,11 +164,11 @@ class NPVKnobs(BatchKnobs):
 class NPVState(NamedTuple):
     """q = (1/K) sum_k N(mu_k, s_k^2 diag(scale)^2)."""
 
-    means: np.ndarray  # (K, d)
-    widths: np.ndarray  # (K,) s_k in the prior's sds
-    origin: np.ndarray  # (d,) centre of the Gaussian that annealing starts from
-    first: np.ndarray  # (K, d + 1) Adam's mean of the gradients in means and log widths
-    second: np.ndarray  # (K, d + 1) and of their squares
+    means: Array  # (K, d)
+    widths: Array  # (K,) s_k in the prior's sds
+    origin: Array  # (d,) centre of the Gaussian that annealing starts from
+    first: Array  # (K, d + 1) Adam's mean of the gradients in means and log widths
+    second: Array  # (K, d + 1) and of their squares
     visited: int
     iteration: int
 
@@ -198,7 +199,6 @@ class NPV(BatchMethod):
     name = "npv"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
-    Knobs = NPVKnobs
     counted, noun = "num_components", "Gaussian"
     scalars = (STEP_SIZE, TEMPERATURE)
     update = move_update(
@@ -215,7 +215,7 @@ class NPV(BatchMethod):
         if knobs.optimiser == "lbfgs" and importlib.util.find_spec("scipy") is None:
             raise InputError("optimiser = 'lbfgs' needs SciPy, which is not installed: install it, or take 'adam'")
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: NPVKnobs) -> NPVState:
+    def init(self, rng: Rng, target: Target, knobs: NPVKnobs) -> NPVState:
         """Means spread over the prior or drawn from it, half as wide as the prior."""
         K, d = knobs.num_components, target.dim
         pool = target.sample_prior(rng, POOL * K)
@@ -224,7 +224,7 @@ class NPV(BatchMethod):
         return NPVState(*read_only(means, np.full(K, START_WIDTH), pool.mean(axis=0), *moments), 0, 0)
 
     def step(
-        self, rng: np.random.Generator, state: NPVState, target: Target, batch: np.ndarray, knobs: NPVKnobs
+        self, rng: Rng, state: NPVState, target: Target, batch: Array, knobs: NPVKnobs
     ) -> tuple[NPVState, StepInfo]:
         """One Adam step, or a few iterations of L-BFGS, on the batch's objective."""
         t, beta = state.iteration + 1, temperature(state.visited + len(batch), knobs)
@@ -248,7 +248,7 @@ class NPV(BatchMethod):
             numbers={"ρ": rho, "β": beta} if adam else {},
         )
 
-    def points(self, state: NPVState) -> np.ndarray:
+    def points(self, state: NPVState) -> Array:
         """The means, (K, d)."""
         return state.means
 
@@ -268,14 +268,8 @@ def temperature(visited: int, knobs: NPVKnobs) -> float:
 
 
 def adam_step(
-    means: np.ndarray,
-    log_widths: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    near: Tempered,
-    rho: float,
-    t: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    means: Array, log_widths: Array, first: Array, second: Array, near: Tempered, rho: float, t: int
+) -> tuple[Array, Array, Array, Array]:
     """One step of about rho prior sds on the means (K, d), in the prior's sds, and of about rho on the log widths."""
     slopes, traces = near.slopes_and_traces(means)
     gradient = elbo_gradient(means, np.exp(log_widths), slopes, traces)
@@ -283,7 +277,7 @@ def adam_step(
     return means + rho * direction[:, :-1], log_widths + rho * direction[:, -1], first, second
 
 
-def terms_of(before: NPVState, after: NPVState, beta: float, rho: float, scale: np.ndarray) -> dict[str, np.ndarray]:
+def terms_of(before: NPVState, after: NPVState, beta: float, rho: float, scale: Array) -> dict[str, Array]:
     """What moved the means in a step of Adam, (K, d) each; the pull of the posterior is what the others leave."""
     z, K = before.means / scale, len(before.means)
     pace, past = optimisers.adam_parts(before.first[:, :-1], after.second[:, :-1], after.iteration)
@@ -294,7 +288,7 @@ def terms_of(before: NPVState, after: NPVState, beta: float, rho: float, scale: 
     return {"posterior": posterior} | {name: part for name, part in terms.items() if part.any()}
 
 
-def cluster_centres(pool: np.ndarray, K: int, scale: np.ndarray) -> np.ndarray:
+def cluster_centres(pool: Array, K: int, scale: Array) -> Array:
     """K centres (K, d) of a pool of points (n, d) by Lloyd's algorithm, distances in units of `scale`."""
     points = pool / scale
     centres = points[:K].copy()

@@ -1,130 +1,13 @@
 "use strict"
-// The live page: its controls, its runs, each in a worker of its own, and the words.
+// The live page: its controls and settings, and which run is on show.
 
-const given = JSON.parse(document.getElementById("lab").textContent)
-const find = (id) => document.getElementById(id)
-const make = (name, more = {}, ...inside) => {
-  const made = Object.assign(document.createElement(name), more)
-  made.append(...inside)
-  return made
-}
-const whole = (value) => Math.round(value).toLocaleString("en-US")
-const digits = (value) => value >= 0.0995 ? value.toPrecision(3) : value.toFixed(3)
-const said = (value) => number(Math.abs(value) >= 1000 ? whole(value) : Number(value.toPrecision(3)))
-let playing = false, speed = "usual", module = null, wanted = false
-const runs = []
+let speed = "usual"
+const minus = (words) => words.replace("-", "\u2212")
+const said = (value) => minus(Math.abs(value) >= 1000 ? whole(value) : String(Number(value.toPrecision(3))))
 
 async function inflated(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer()
-}
-
-// A run, and what is shown of it.
-
-class Run {
-  constructor(method, place) {
-    const value = given.methods[method], own = method === given.method
-    Object.assign(this, {method, place, title: value.title, specs: value.settings, history: [], kept: {}, floor: null})
-    this.canvas = make("canvas", {tabIndex: 0, className: "stage"})
-    this.canvas.setAttribute("role", "img")
-    this.caption = make("p", {className: "caption"})
-    this.tile = make("section", {className: "tile"}, this.caption, this.canvas)
-    find("stages").append(this.tile)
-    this.worker = new Worker(URL.createObjectURL(new Blob([find("driver").textContent], {type: "text/javascript"})))
-    this.worker.onmessage = ({data}) => this.heard(data)
-    this.worker.onerror = (event) => complain(event.message)
-    const first = runs[0]?.frame
-    this.ask("open", {module, declared: given.declared, target: given.target, method, knobs: own ? given.knobs : value.knobs,
-      seed: first ? first.seed : given.seed, planned: own ? given.planned : [], floor: own ? given.floor : null})
-    if (first && JSON.stringify(first.options) !== JSON.stringify(given.target.options)) {
-      this.ask("target", {options: first.options})
-    }
-    this.draggable()
-  }
-  ask(kind, more = {}) { this.worker.postMessage({kind, ...more}) }
-  heard(data) {
-    if (data.kind === "frame") {
-      if (this.frame && data.iteration < this.frame.iteration) this.history = []
-      if (data.p) this.kept.p = data.p
-      this.frame = data
-      this.floor = data.floor ?? this.floor
-      this.history = this.history.filter((row) => row.iteration < data.iteration)
-      this.history.push({iteration: data.iteration, visited: data.visited, tv: data.tv, kl: data.kl})
-      if (this.history.length > 4000) this.history = this.history.filter((_, k) => k % 2 === 0)
-      this.fresh = true
-    } else if (data.kind === "floor") this.floor = data
-    else if (data.kind === "memory") this.grown = data.grown
-    else if (data.kind === "paused" && runs.every((run) => run === this || run.frame?.ended)) setPlaying(false)
-    else if (data.kind === "error") complain(data.words)
-    wanted = true
-  }
-  draw(colours) {
-    const handles = given.target.own_data ? [] : HANDLES[given.target.name] ?? []
-    this.map = drawStage(this.canvas, this.frame, this.kept, given.target.names, {...colours, belief: colours.entrants[this.place]}, handles)
-    this.caption.textContent = runs.length > 1 ? `${this.title}: ${statusOf(this)}` : ""
-    this.canvas.setAttribute("aria-label", `${this.title}, ${statusOf(this)}`)
-    if (this.fresh && !this.ahead) {
-      this.ask("drawn")
-      this.fresh = false
-    }
-  }
-  /** Whether another run of a comparison has used fewer observations, and will go on. */
-  get ahead() {
-    return playing && runs.some((run) => run !== this && !run.frame.ended && run.frame.visited < this.frame.visited)
-  }
-  /** Drag a mode: its data are simulated again where it is let go. */
-  draggable() {
-    let held = null
-    const handles = given.target.own_data ? [] : HANDLES[given.target.name] ?? []
-    const place = (event) => {
-      const box = this.canvas.getBoundingClientRect(), {left, top, wide, high} = this.map, view = this.frame.view
-      const share = [(event.clientX - box.left - left) / wide, 1 - (event.clientY - box.top - top) / high]
-      return share.map((s, k) => view[k] ? view[k][0] + s * (view[k][1] - view[k][0]) : 0)
-    }
-    this.canvas.onpointerdown = (event) => {
-      if (!this.map) return
-      const [x, y] = place(event), reach = this.frame.view.map(([low, high]) => (high - low) / 20)
-      held = handles.find(({at}) => at(this.frame.options).every((value, k) => !reach[k] || Math.abs(value - [x, y][k]) < reach[k]))
-      if (held) this.canvas.setPointerCapture(event.pointerId)
-    }
-    this.canvas.onpointermove = (event) => {
-      if (!held) return
-      this.frame.options = {...this.frame.options, ...clipped(held.moved(...place(event), this.frame.options.dim))}
-      wanted = true
-    }
-    this.canvas.onpointerup = (event) => {
-      if (held) setTarget(clipped(held.moved(...place(event), this.frame.options.dim)))
-      held = null
-    }
-  }
-}
-
-function clipped(options) {
-  return Object.fromEntries(Object.entries(options).map(([name, value]) => {
-    const {low, high} = given.options.find((spec) => spec.name === name) ?? {}
-    return [name, Math.min(high ?? Infinity, Math.max(low ?? -Infinity, Number(value.toPrecision(4))))]
-  }))
-}
-
-// Words.
-
-function statusOf({frame, floor}) {
-  const of = frame.visited <= given.budget ? ` of ${whole(given.budget)}` : ""
-  const parts = [`iteration ${whole(frame.iteration)}`, `${whole(frame.visited)}${of} ${given.unit} used`]
-  if (Number.isFinite(frame.tv)) parts.push(`TV ${digits(frame.tv)}`)
-  if (floor) parts.push(`independent draws ${digits(floor.tv)}`)
-  return parts.join(", ")
-}
-
-/** One sentence about how good the run is. */
-function verdictOf({frame, floor}) {
-  if (frame.iteration === 0) return "These are draws from the prior. Press Play."
-  if (!Number.isFinite(frame.tv)) return "The picture shows the first two coordinates. No distance is measured here."
-  if (frame.left > 0.05) return `The starting density still has ${Math.round(100 * frame.left)} % of the exponent: more steps are needed.`
-  if (!floor) return `Half of the absolute difference between the two densities is ${digits(frame.tv)}.`
-  const times = frame.tv / floor.tv
-  if (times <= 1.25) return "The particles are as good as independent draws of the posterior."
-  return `The distance is ${times.toPrecision(2)} times that of independent draws.`
 }
 
 function complain(words) {
@@ -134,22 +17,19 @@ function complain(words) {
 
 // Drawing, once a frame of the screen.
 
-const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark"
+const theme = () => document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")
 
 function draw() {
   requestAnimationFrame(draw)
   if (!wanted || !runs.length || runs.some((run) => !run.frame)) return
   wanted = false
-  const colours = given.colours[dark() ? "dark" : "light"]
-  for (const run of runs) run.draw(colours)
-  const status = statusOf(runs[0])
+  const chosen = theme(), status = statusOf(runs[0])
+  for (const run of runs) run.draw(chosen)
   if (find("status").textContent !== status) find("status").textContent = status
   find("verdict").textContent = verdictOf(runs[0])
-  if (given.target.exact) {
-    drawTrace(find("tv"), runs, "tv", "TV", colours)
-    drawTrace(find("kl"), runs, "kl", "forward KL (nats)", colours)
-  }
+  for (const name of Object.keys(lab.target.traces)) pmdvizDraw(find(name), tracePicture(name), {theme: chosen, borders: BORDER})
   showSettings()
+  follow(runs[0])
 }
 
 // Commands.
@@ -185,9 +65,7 @@ function setKnob(run, spec, value) {
 
 function compare(method) {
   while (runs.length > 1) {
-    const gone = runs.pop()
-    gone.worker.terminate()
-    gone.tile.remove()
+    runs.pop().end()
   }
   if (method) {
     runs.push(new Run(method, 1))
@@ -200,8 +78,8 @@ function compare(method) {
 
 /** The Python that continues the run. */
 function python() {
-  const {frame} = runs[0], recipe = {...given.recipe, seed: frame.seed, target_options: frame.options, knobs: frame.start,
-    changes: frame.changes.map(({iteration, knobs}) => [iteration, knobs]), budget: Math.max(given.budget, frame.visited)}
+  const {frame} = runs[0], recipe = {...lab.recipe, seed: frame.seed, target_options: frame.options, knobs: frame.start,
+    changes: frame.changes.map(({iteration, knobs}) => [iteration, knobs]), budget: Math.max(lab.budget, frame.visited)}
   const lines = ["import pmdviz", "", `recipe = pmdviz.Recipe.from_json(r'''${JSON.stringify(recipe)}''')`,
     "session = pmdviz.Session(recipe)", `session.advance(${frame.iteration})  # where the page was`, "run = session.run"]
   return lines.join("\n") + "\n"
@@ -267,21 +145,25 @@ function control(spec, valueOf, change) {
   return label
 }
 
+/** A step of a lesson has a few controls. */
+const isOffered = ({name}) => !lab.controls || lab.controls.includes(name)
+
 function listSettings() {
   controls.length = 0
   for (const id of ["basic", "more", "data"]) find(id).replaceChildren()
   for (const run of runs) {
     if (runs.length > 1) find("basic").append(make("h3", {textContent: run.title}))
-    for (const spec of run.specs) {
-      find(spec.basic ? "basic" : "more").append(control(spec, () => run.frame?.knobs, (value) => setKnob(run, spec, value)))
+    for (const spec of run.specs.filter(isOffered)) {
+      find(spec.basic || lab.controls ? "basic" : "more").append(control(spec, () => run.frame?.knobs, (value) => setKnob(run, spec, value)))
     }
   }
-  for (const spec of given.options) {
-    find("data").append(control(spec, () => runs[0].frame?.options, (value) => setTarget({[spec.name]: value})))
+  for (const spec of lab.target.simulated.filter(isOffered)) {
+    find(lab.controls ? "basic" : "data").append(control(spec, () => runs[0].frame?.options, (value) => setTarget({[spec.name]: value})))
   }
 }
 
 function showSettings() {
+  for (const id of ["more", "data"]) find(id).parentElement.hidden = !find(id).childElementCount
   for (const each of controls) {
     const values = each.valueOf()
     if (!values) continue
@@ -301,10 +183,51 @@ function keys(event) {
   command()
 }
 
+/** Show a run: one of the page, and of a lesson its few controls. */
+function show(run, controls = null) {
+  for (const gone of runs.splice(0)) gone.end()
+  lab = {...run, target: given.targets[run.target], controls}
+  until = controls ? lab.budget ?? Infinity : Infinity
+  setPlaying(false)
+  find("trouble").textContent = ""
+  find("python").hidden = true
+  document.title = find("title").textContent = lab.title || `${given.methods[lab.method].title} on ${lab.target.title}`
+  find("question").textContent = lab.question
+  find("traces").hidden = !Object.keys(lab.target.traces).length
+  const others = Object.keys(lab.target.knobs).filter((name) => name !== lab.method)
+  find("compare").replaceChildren(make("option", {value: "", textContent: "no other method"}),
+    ...others.map((name) => make("option", {value: name, textContent: given.methods[name].title})))
+  find("compare").parentElement.hidden = Boolean(controls)
+  runs.push(new Run(lab.method, 0))
+  find("compare").value = lab.compare
+  if (lab.compare) compare(lab.compare)
+  else listSettings()
+  if (speed !== "usual") every("speed", {value: speed})
+}
+
+/** What the address names: a run, `embed/` and a run, or `lesson/` and a lesson. All else is left alone. */
+function visit() {
+  const [, frame, lesson, name] = location.hash.match(/^#(embed\/)?(lesson\/)?([\w-]+)$/) ?? []
+  document.documentElement.classList.toggle("embed", Boolean(frame) || find("site").hidden)
+  if (lesson && Object.hasOwn(given.lessons ?? {}, name)) return openLesson(name)
+  leaveLesson()
+  show(name && Object.hasOwn(given.runs, name) ? given.runs[name] : Object.values(given.runs)[0])
+  find("presets").value = name ?? given.menu?.[0] ?? ""
+}
+
+/** The menus of a site. */
+function listSite() {
+  if (!given.menu) return
+  find("site").hidden = false
+  find("presets").append(...given.menu.map((name) => make("option", {value: name, textContent: given.runs[name].title})))
+  find("lessons").append(make("option", {value: "", textContent: "no lesson"}),
+    ...Object.entries(given.lessons).map(([name, {title}]) => make("option", {value: name, textContent: title})))
+  find("presets").onchange = ({target}) => { location.hash = target.value }
+  find("lessons").onchange = ({target}) => { location.hash = target.value ? `lesson/${target.value}` : given.menu[0] }
+}
+
 async function open() {
-  document.title = find("title").textContent = `${given.methods[given.method].title} on ${given.target.title}`
   module = await inflated(given.module)
-  runs.push(new Run(given.method, 0))
   find("play").onclick = play
   find("step").onclick = () => every("step")
   find("restart").onclick = () => restart()
@@ -314,22 +237,17 @@ async function open() {
     every("speed", {value: speed})
   }
   find("theme").onclick = () => {
-    document.documentElement.dataset.theme = dark() ? "light" : "dark"
+    document.documentElement.dataset.theme = theme() === "dark" ? "light" : "dark"
     wanted = true
   }
   find("copy").onclick = copyPython
-  find("compare").append(make("option", {value: "", textContent: "no other method"}), ...Object.entries(given.methods)
-    .filter(([name]) => name !== given.method).map(([name, {title}]) => make("option", {value: name, textContent: title})))
   find("compare").onchange = (event) => compare(event.target.value)
-  find("traces").hidden = !given.target.exact
+  for (const name of ["tv", "kl"]) pmdvizWatch(find(name), {zoom: "width"})
   document.onkeydown = keys
-  new ResizeObserver(() => { wanted = true }).observe(document.body)
   matchMedia("(prefers-color-scheme: dark)").onchange = () => { wanted = true }
-  listSettings()
-  if (given.compare) {
-    find("compare").value = given.compare
-    compare(given.compare)
-  }
+  listSite()
+  visit()
+  onhashchange = visit
   requestAnimationFrame(draw)
 }
 

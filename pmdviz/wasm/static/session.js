@@ -2,6 +2,7 @@
 // A run: the random streams, the batches, the state; its density on a grid and the distances to the exact posterior.
 
 const SIDES = {1: [512, 1024, 2048, 4096, 8192], 2: [160, 224, 320, 448, 640]}, NEGLIGIBLE = 1e-8, UNDERFLOW = 1e-12
+const COARSE = 80, FAR = 8 // cells a side, and sds: what lies further from all modes is looked for on a coarse grid alone
 
 /** Equal cells of a box [[low, high], ...]. */
 class Grid {
@@ -68,10 +69,26 @@ class Exact {
     const key = JSON.stringify([grid.box, grid.side])
     if (!this.kept.has(key)) {
       if (this.kept.size > 3) this.kept.delete(this.kept.keys().next().value)
-      const logP = this.target.logJoint(grid.points).map((value) => value - this.logZ), p = logP.map(Math.exp)
+      const logP = this.logJoint(grid).map((value) => value - this.logZ), p = logP.map(Math.exp)
       this.kept.set(key, {logP, p, peak: largest(p)})
     }
     return this.kept.get(key)
+  }
+  /** log joint at the cells of a grid, -Infinity where a coarse grid of the plane has e^-32 of the peak or less. */
+  logJoint(grid) {
+    const {box, side, points} = grid
+    if (box.length === 1) return this.target.logJoint(points)
+    const coarse = this.target.logJoint(new Grid(box, COARSE).points), near = new Uint8Array(COARSE ** 2), cells = []
+    const least = largest(coarse) - 0.5 * (FAR + 0.7 / (COARSE * this.narrowest)) ** 2, within = (k) => Math.max(0, Math.min(COARSE - 1, k))
+    for (let j = 0; j < COARSE; j++) for (let i = 0; i < COARSE; i++) {
+      if (coarse[j * COARSE + i] < least) continue
+      for (const dj of [-1, 0, 1]) for (const di of [-1, 0, 1]) near[within(j + dj) * COARSE + within(i + di)] = 1
+    }
+    const where = Array.from({length: side}, (_, k) => Math.floor(k * COARSE / side)), out = new Float64Array(side * side).fill(-Infinity)
+    for (let k = 0; k < out.length; k++) if (near[where[Math.floor(k / side)] * COARSE + where[k % side]]) cells.push(k)
+    const values = this.target.logJoint(rowsAt(points, cells))
+    cells.forEach((cell, k) => { out[cell] = values[k] })
+    return out
   }
   /** n independent draws (n, d): a cell by its mass, uniform within it. */
   sample(rng, n) {

@@ -125,24 +125,6 @@ const MODELS = {
   },
 }
 
-// Points that a person drags: where they are, and the options when one of them is moved.
-const HANDLES = {
-  mixture: [
-    {name: "first mode", at: (o) => [o.theta1, o.theta2], moved: (x, y) => ({theta1: x, theta2: y})},
-    {name: "second mode", at: (o) => [o.theta1 + o.theta2, -o.theta2], moved: (x, y) => ({theta1: x + y, theta2: -y})},
-  ],
-  banana: [
-    {name: "true θ", at: (o) => [o.theta1, o.theta2], moved: (x, y) => ({theta1: x, theta2: y})},
-    {name: "its mirror image", at: (o) => [o.theta1, -o.theta2], moved: (x, y) => ({theta1: x, theta2: -y})},
-  ],
-  bimodal1d: [
-    {name: "right mode", at: (o) => [o.theta, 0], moved: (x) => ({theta: Math.abs(x)})},
-    {name: "left mode", at: (o) => [-o.theta, 0], moved: (x) => ({theta: Math.abs(x)})},
-  ],
-  gaussian: [{name: "true θ", at: (o) => [o.theta, o.dim > 1 ? o.theta : 0],
-    moved: (x, y, dim) => ({theta: dim > 1 ? (x + y) / 2 : x})}],
-}
-
 function squaredRow(x, i) {
   const d = x.shape[1]
   return x.subarray(i * d + 1, (i + 1) * d).map((value) => value * value)

@@ -4,12 +4,17 @@
 const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
 const FLOOR_SETS = 16
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
-let again = 0 // which loop is running
+let drawing = null, look = null // numbers and method of the pictures
+let drawn = null, known = null // what is drawn of the exact posterior; that which the page has
+let until = Infinity // so many observations it plays to
+let again = 0, frames = 0 // which loop is running; how many frames were sent
+let resume = () => {} // goes on when the page has drawn
 
 const told = (what) => self.postMessage(what)
 
-function open({target, method, knobs, seed, planned, floor: known}) {
-  const made = new Target(revived(target))
+function open({target, method, knobs, seed, planned, floor: known, ...more}) {
+  const made = new Target(revived(target));
+  ({drawing, look, until} = more)
   session = new Session(made, method, knobs, seed, planned)
   exact = made.box ? new Exact(made) : null
   floor = known && {...known, done: FLOOR_SETS}
@@ -17,50 +22,59 @@ function open({target, method, knobs, seed, planned, floor: known}) {
   baseline(++again)
 }
 
-/** Particles of the picture, and how heavy each is. */
-function dots() {
-  const {state, knobs, method} = session, draws = method.draws?.(state, knobs) ?? state.particles
-  const [n, d] = draws.shape, x = new Float32Array(n), y = new Float32Array(n)
-  for (let i = 0; i < n; i++) {
-    x[i] = draws[i * d]
-    y[i] = d > 1 ? draws[i * d + 1] : 0
+function newFrame() {
+  const {iteration, visited, state, ended, changes, start, seed, target, knobs, method} = session
+  const draws = method.draws?.(state, knobs) ?? state.particles, weights = state.log_weights
+  const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
+    floor: floor?.done ? floor : null, left: state.prior_left ?? 0, marks: {}, particles: draws.shape[0]}
+  if (weights) frame.ess = 1 / weights.reduce((total, each) => total + Math.exp(2 * each), 0)
+  if (exact) {
+    const {grid, q, tv, kl} = judged(session.densities, target, exact), key = JSON.stringify([target.options, grid.side])
+    if (key !== sent) drawn = exactMarks(exact.onGrid(grid).p, grid, target, drawing)
+    sent = key
+    Object.assign(frame, {tv, kl, top: drawn.top})
+    frame.marks.approximate = asColumns(regionLines(q, grid, target, drawing.OUTLINE, drawn.tops, drawing))
+    if (look.heat && target.dim === 2) frame.marks.image = heatImage(q, grid, drawing)
   }
-  const weights = Float32Array.from(state.log_weights ?? new Float64Array(n).fill(-Math.log(n)), Math.exp)
-  return {x, y, weights}
+  frame.marks.particles = dotColumns(draws, weights, look.largest, drawn?.top ?? 1, drawing)
+  return frame
 }
 
-function show() {
-  const {iteration, visited, state, ended, changes, start, seed, target, knobs} = session
-  const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
-    dots: dots(), floor: floor?.done ? floor : null, view: target.view_box, left: state.prior_left ?? 0}
-  if (exact) {
-    const found = judged(session.densities, target, exact), key = JSON.stringify([target.options, found.grid.side])
-    Object.assign(frame, {q: Float32Array.from(found.q), side: found.grid.side, tv: found.tv, kl: found.kl})
-    if (key !== sent) frame.p = Float32Array.from(exact.onGrid(found.grid).p)
-    sent = key
-  }
+function send(frame) {
+  if (drawn !== known) Object.assign(frame.marks, drawn.marks)
+  known = drawn
   waiting = true
+  frames++
   told(frame)
 }
 
+const show = () => send(newFrame())
+
+// Messages are heard before what comes next; a timer would take 4 ms.
+const turn = () => new Promise((done) => {
+  const {port1, port2} = new MessageChannel()
+  port1.onmessage = done
+  port2.postMessage(null)
+})
+
 function stepped() {
-  if (session.ended) playing = false
-  else session.step()
+  if (!session.ended && session.visited < until) session.step()
+  if (session.ended || session.visited >= until) playing = false
 }
 
 async function play() {
-  const mine = ++again, pause = (ms) => new Promise((done) => setTimeout(done, ms))
+  const mine = ++again
   while (playing && mine === again) {
-    if (waiting) {
-      await pause(1)
-      continue
-    }
-    const [most, ms] = SPEEDS[speed], began = performance.now()
+    const [most, ms] = SPEEDS[speed], began = performance.now(), sent = frames
     stepped()
     for (let k = 1; k < most && playing && performance.now() - began < ms; k++) stepped()
-    show()
+    const next = newFrame() // while the page draws the one before
+    await turn()
+    while (waiting && mine === again) await new Promise((done) => { resume = done })
+    if (mine !== again) return
+    if (sent === frames) send(next) // else something else has been shown meanwhile
     if (!playing) told({kind: "paused"})
-    await pause(speed === "slow" ? ms : 0)
+    if (speed === "slow") await new Promise((done) => setTimeout(done, ms))
   }
   if (!playing) baseline(mine)
 }
@@ -87,7 +101,10 @@ const renew = () => {
 }
 
 const ASKED = {
-  drawn() { waiting = false },
+  drawn() {
+    waiting = false
+    resume()
+  },
   speed({value}) { speed = value },
   play() {
     playing = true

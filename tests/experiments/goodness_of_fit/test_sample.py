@@ -5,12 +5,7 @@ import pmdviz
 from benchmarks.helpers.fit_sizes import rejection_rate
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
-from pmdviz.experiments.goodness_of_fit.experiment import (
-    SCENARIOS,
-    GoodnessOfFit,
-    GoodnessOfFitKnobs,
-    samples_of,
-)
+from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of
 from pmdviz.experiments.goodness_of_fit.testing import longest_correlation_time, points_of
 
 PLANE = {"dim": 2}

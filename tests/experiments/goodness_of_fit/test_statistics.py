@@ -31,10 +31,7 @@ LEVELS += [(*pair, "aggregated") for pair in [("ksd", "gaussian_mean"), ("dksd",
 
 
 @pytest.mark.ci
-@looped(
-    "test, scenario, bandwidth",
-    LEVELS,
-)
+@looped("test, scenario, bandwidth", LEVELS)
 def test_the_level_is_kept(test, scenario, bandwidth):
     assert rate(test, scenario, 0.0, bandwidth) <= 0.12
 

@@ -13,23 +13,10 @@ from tests.support.tables import looped
 
 SMALL = {"target_options": {"num_data": 300}}
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}}
-METHODS = ["pmd:num_particles=80", "smc:num_particles=80", "gibbs", "sgld", "svi", "hmc", "importance:num_particles=50"]
 
 
 def started(methods, *target, **parts):
     return Race(RaceRecipe.checked(methods, *target, **parts))
-
-
-def test_after_each_frame_they_are_at_most_one_full_step_apart():
-    race, frames = started(METHODS, budget=900, **SMALL), 0
-    while not race.done:
-        before = sum(race.visited)
-        race.advance(100)
-        frames += 1
-        assert sum(race.visited) > before or race.done
-        racing = [visited for k, visited in enumerate(race.visited) if not race.stop_reason(k)]
-        assert not racing or max(racing) - min(racing) <= race.bound
-    assert frames >= 900 / 300 / 2 and all(race.stop_reason(k) for k in range(len(race.recipe.entrants)))
 
 
 @looped("clock, rows, unit, k, beyond", [("data", 60, 1, 1, 180), ("evaluations", 20, 50, 0, 200)])

@@ -68,10 +68,7 @@ def test_what_cannot_be_used_is_said():
         ("{", "not a recipe in JSON"),
         ('{"methods": ["pmd"]}', "a race needs budget"),
         ('{"method": "pmd"}', "unknown key of a race: 'method'; did you mean 'methods'?"),
-        (
-            '{"pmdviz_race": 3, "methods": ["pmd"], "budget": 5}',
-            "format 4; this one has format 3: make it again",
-        ),
+        ('{"pmdviz_race": 3, "methods": ["pmd"], "budget": 5}', "format 4; this one has format 3: make it again"),
         ('{"methods": 3, "budget": 5}', "methods must be a list of entrants"),
         ('{"methods": ["pmd"], "budget": null}', "budget must be a whole number"),
         ('{"methods": ["pmd"], "budget": 5, "target_options": 3}', "target_options must be an object"),

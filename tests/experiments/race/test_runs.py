@@ -106,9 +106,6 @@ def test_what_cannot_be_used_is_said_before_anything_runs():
             race(["pmd"], **{"progress": lambda *said: pytest.fail("it ran"), **given})
 
 
-FIVE = {"target": "linear", "target_options": {"dim": 5}}
-
-
 def last_scene(made, **options):
     film = RaceFilm(made, RaceLook.checked({"frames": 2, **options}))
     return film, film.last_scene()

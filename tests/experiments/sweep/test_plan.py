@@ -15,10 +15,7 @@ def test_every_combination_times_every_seed_in_order_or_side_by_side():
     ]  # fmt: skip
     assert len({job.identity for job in jobs}) == len(jobs) == 12
     jobs = planned(GAUSSIAN, {"num_particles": [20, 30], "budget": [100, 200]}, 1, together=True)
-    assert [job.values for job in jobs] == [
-        {"num_particles": 20, "budget": 100},
-        {"num_particles": 30, "budget": 200},
-    ]
+    assert [job.values for job in jobs] == [{"num_particles": 20, "budget": 100}, {"num_particles": 30, "budget": 200}]
     jobs = planned(GAUSSIAN, {"num_data": [10, 40], "policy": ["never", "ess"]}, [7])
     assert [(j.recipe.target_options["num_data"], j.recipe.knobs["policy"]) for j in jobs] == [
         (10, "never"), (10, "ess"), (40, "never"), (40, "ess"),
