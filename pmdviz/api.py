@@ -22,7 +22,7 @@ from pmdviz.metrics import perfect_draws
 from pmdviz.targets import TARGETS, Target, find_target, get_target
 from pmdviz.targets.custom import CustomTarget, offered
 from pmdviz.targets.custom import register_target as register_target
-from pmdviz.targets.table_form import table_of
+from pmdviz.targets.options import table_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,8 @@ With `--num-procs` each process also has the scripts of the page from the start,
 
 import panel_material_ui  # noqa: F401, whose import offers its scripts
 
-from pmdviz.serve import handlers, logs
+from pmdviz.serve import handlers
 
 ROUTES: list = []  # what Panel asks a plugin for; ours has no addresses of its own
 
 handlers.install()
-logs.install()

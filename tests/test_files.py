@@ -10,7 +10,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.table import Table
+from pmdviz.experiments.workers import Table
 from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, static_text, write_text
 
 ROW = {"m": 1}

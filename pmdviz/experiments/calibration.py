@@ -52,11 +52,11 @@ class Calibration(Experiment):
     source = "Talts, Betancourt, Simpson, Vehtari, Gelman 2018"
     Knobs = CalibrationKnobs
 
-    def columns(self, knobs: Any) -> Mapping[str, type]:
+    def columns(self, knobs: CalibrationKnobs) -> Mapping[str, type]:
         """The truth and its rank, per data set."""
         return {"seed": int, "theta": float, "rank": float}
 
-    def cases(self, knobs: Any) -> list[Case]:
+    def cases(self, knobs: CalibrationKnobs) -> list[Case]:
         """One per data set."""
         return [{"method": knobs.method, "seed": seed} for seed in range(knobs.num_data_sets)]
 
@@ -70,7 +70,7 @@ class Calibration(Experiment):
         below = float(frame.weights @ (frame.particles[:, 0] < theta))
         return [{"seed": case["seed"], "theta": theta, "rank": below}]
 
-    def summary(self, rows: Sequence[Row], knobs: Any) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[dict[str, Any]]:
         """How often the truth is in the central intervals, and 12 Var(rank), which is 1 for uniform ranks."""
         ranks = np.array([row["rank"] for row in rows], float)
         if len(ranks) < NUM_BINS:
@@ -82,7 +82,7 @@ class Calibration(Experiment):
             {"method": METHODS[knobs.method], "data sets": len(ranks), **inside, "spread": spread, "draws": verdict}
         ]
 
-    def pictures(self, rows: Sequence[Row], knobs: Any) -> Sequence[Picture]:
+    def pictures(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> Sequence[Picture]:
         """The ranks, and how many a bin would have if they were uniform."""
         edges = np.linspace(0, 1, NUM_BINS + 1)
         counts, _ = np.histogram([row["rank"] for row in rows], edges)

@@ -216,52 +216,32 @@ EXACT_SIZE = Size(0.1, 200.0)
 
 
 class DimensionKnobs(Knobs):
-    """The knobs of `dimension`."""
+    """The knobs of `dimension`.
 
-    family = Choice(
-        "linear",
-        choices={name: each.title for name, each in FAMILIES.items()},
-        label="Posterior",
-        doc="A regression on d features, whose answer is known at every d.",
-    )
+    family: A regression on d features, whose answer is known at every d.
+    methods: With their default settings, unless they are settings of PMD.
+    metric: What the chart shows; every run is measured by all of them.
+    largest_dim: From 1, 2, 3, 5, 10, 20 and 50 those below it, and itself.
+    num_particles: Of every method that has particles, and how many independent draws are compared with them.
+    num_data: The same number at every d.
+    budget: What a method visits by default, or the same number of data for all.
+    visited: By every method, unless it ends before of itself.
+    seeds: Each on a data set of its own: seeds from 0 on.
+    """
+
+    family = Choice("linear", {name: each.title for name, each in FAMILIES.items()}, "Posterior")
     methods = Choice(
         "few",
-        choices={name: words for name, (words, _) in TEAMS.items()} | {name: e.title for name, e in ENTRANTS.items()},
-        label="Methods",
-        doc="With their default settings, unless they are settings of PMD.",
+        {name: words for name, (words, _) in TEAMS.items()} | {name: e.title for name, e in ENTRANTS.items()},
+        "Methods",
     )
-    metric = Choice(
-        "mean_error",
-        choices={name: METRICS[name].label for name in COLUMNS},
-        label="Error",
-        doc="What the chart shows; every run is measured by all of them.",
-    )
-    largest_dim = Whole(
-        20, bounds=(1, 100), label="Largest d", doc="From 1, 2, 3, 5, 10, 20 and 50 those below it, and itself."
-    )
-    num_particles = Whole(
-        1000,
-        bounds=(10, 100_000),
-        log=True,
-        label="Particles m",
-        doc="Of every method that has particles, and how many independent draws are compared with them.",
-    )
-    num_data = Whole(500, bounds=(1, 100_000), log=True, label="Data points N", doc="The same number at every d.")
-    budget = Choice(
-        "own",
-        choices={"own": "what each method needs", "equal": "the same for all"},
-        label="Budget",
-        doc="What a method visits by default, or the same number of data for all.",
-    )
-    visited = Whole(
-        30_000,
-        bounds=(1, 1_000_000_000),
-        log=True,
-        label="Data to visit",
-        only_if=("budget", "equal"),
-        doc="By every method, unless it ends before of itself.",
-    )
-    seeds = Whole(2, bounds=(1, 100), label="Runs at each d", doc="Each on a data set of its own: seeds from 0 on.")
+    metric = Choice("mean_error", {name: METRICS[name].label for name in COLUMNS}, "Error")
+    largest_dim = Whole(20, (1, 100), label="Largest d")
+    num_particles = Whole(1000, (10, 100_000), log=True, label="Particles m")
+    num_data = Whole(500, (1, 100_000), log=True, label="Data points N")
+    budget = Choice("own", {"own": "what each method needs", "equal": "the same for all"}, "Budget")
+    visited = Whole(30_000, (1, 1_000_000_000), log=True, label="Data to visit", only_if=("budget", "equal"))
+    seeds = Whole(2, (1, 100), label="Runs at each d")
 
 
 class Dimension(Experiment):

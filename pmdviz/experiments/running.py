@@ -15,8 +15,7 @@ from typing import Any
 import pmdviz.experiments
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, check_size
-from pmdviz.experiments.table import Row, Table, csv_text
-from pmdviz.experiments.workers import FAILED, run_cases
+from pmdviz.experiments.workers import FAILED, Row, Table, csv_text, run_cases
 from pmdviz.files import finite, write_json
 
 # All experiments of the package: every module of its folders is imported, so that a new file is there by itself.

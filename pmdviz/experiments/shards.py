@@ -315,36 +315,26 @@ FIT_S = 0.5  # a machine's model
 
 
 class ShardKnobs(Knobs):
-    """The knobs of `sharded_posterior`."""
+    """The knobs of `sharded_posterior`.
 
-    target = Choice(
-        "mixture",
-        choices={name: each.title for name, each in WHOLES.items()},
-        label="Posterior",
-        doc="Of linear regression every subposterior is a Gaussian; of the mixture it has two modes.",
-    )
-    sampler = Choice(
-        "pmd",
-        choices={name: each.title for name, each in SAMPLERS.items()},
-        label="Sampler on a shard",
-        doc="With its default settings. Exact draws show what is lost by putting subposteriors together alone.",
-    )
+    target: Of linear regression every subposterior is a Gaussian; of the mixture it has two modes.
+    sampler: With its default settings. Exact draws show what is lost by putting subposteriors together alone.
+    combiners: How one posterior is made of the draws of all machines.
+    most_shards: From 1, 2, 5, 10, 20 those below it, and itself.
+    num_data: On all machines together.
+    num_particles: How many each machine sends, and how many particles its sampler has.
+    seeds: Each on a data set of its own: seeds from 0 on.
+    """
+
+    target = Choice("mixture", {name: each.title for name, each in WHOLES.items()}, "Posterior")
+    sampler = Choice("pmd", {name: each.title for name, each in SAMPLERS.items()}, "Sampler on a shard")
     combiners = Choice(
-        "all",
-        choices={"all": "all of them"} | {name: each.title for name, each in COMBINERS.items()},
-        label="Put together by",
-        doc="How one posterior is made of the draws of all machines.",
+        "all", {"all": "all of them"} | {name: each.title for name, each in COMBINERS.items()}, "Put together by"
     )
-    most_shards = Whole(10, bounds=(1, 50), label="Largest K", doc="From 1, 2, 5, 10, 20 those below it, and itself.")
-    num_data = Whole(1000, bounds=(10, 100_000), log=True, label="Data points N", doc="On all machines together.")
-    num_particles = Whole(
-        1000,
-        bounds=(50, 20_000),
-        log=True,
-        label="Draws of a machine",
-        doc="How many each machine sends, and how many particles its sampler has.",
-    )
-    seeds = Whole(2, bounds=(1, 100), label="Runs at each K", doc="Each on a data set of its own: seeds from 0 on.")
+    most_shards = Whole(10, (1, 50), label="Largest K")
+    num_data = Whole(1000, (10, 100_000), log=True, label="Data points N")
+    num_particles = Whole(1000, (50, 20_000), log=True, label="Draws of a machine")
+    seeds = Whole(2, (1, 100), label="Runs at each K")
 
     def check(self) -> None:
         """Every shard has some data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -19,7 +20,9 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from pmdviz.export.films import Film, Scene
 from pmdviz.export.options import NO_TRACES, Look
+from pmdviz.export.pictures import stage_of, traces_of
 from pmdviz.pictures import Mark, Picture, tick_words
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity
@@ -475,3 +478,18 @@ def folded(words: str) -> str:
         return words
     at = min(commas, key=lambda k: abs(k - len(words) / 2))
     return f"{words[: at + 1]}\n{words[at + 2 :]}"
+
+
+# The picture of a run: the stage, and the traces where there is room for them.
+
+
+class RunPicture(Drawing):
+    """The figure of a run."""
+
+    def __init__(self, film: Film, first: Scene) -> None:
+        last = film.last_scene()
+        super().__init__(film.look, max(len(last.words), len(first.words)))
+        stage, traces = self.paper.layout(self.title_lines)
+        self.stage = PicturePanel(self.paper, stage, partial(stage_of, film), first)
+        self.traces = PicturePanel(self.paper, traces, partial(traces_of, film, last), first) if traces else None
+        self.panels = [self.stage, *([self.traces] if self.traces else [])]

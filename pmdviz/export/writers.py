@@ -19,9 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.export.films import Film, RaceFilm
+from pmdviz.export.films import UNITS, Film, RaceFilm
 from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
-from pmdviz.export.tables import UNITS
 from pmdviz.scenes import style
 from pmdviz.scenes.style import STRENGTH
 
@@ -74,12 +73,12 @@ class Job:
 
 def picture_of(film: Film | RaceFilm, first: Any) -> Drawing:
     """What draws the scenes of a film as pixels; `first` is one of them."""
+    from pmdviz.export.figure import RunPicture
     from pmdviz.export.race_picture import RacePicture  # matplotlib, which may be missing
-    from pmdviz.export.run_picture import Picture
 
     if isinstance(film, RaceFilm):
         return RacePicture(film.look, first, film.histories, film.longest)
-    return Picture(film, first)
+    return RunPicture(film, first)
 
 
 @dataclass(frozen=True)

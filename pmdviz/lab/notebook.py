@@ -120,11 +120,11 @@ def can_draw() -> bool:
 
 def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
     """Stage and traces of a snapshot, 960x540, as PNG."""
-    from pmdviz.export.run_picture import Picture
+    from pmdviz.export.figure import RunPicture
 
     film = Film(snapshot.run, Look.checked(_theme(dark)), all_floors=False)
     scene = film.last_scene()
-    return _png(Picture(film, scene), scene)
+    return _png(RunPicture(film, scene), scene)
 
 
 def race_png(scene: RaceScene, dark: bool = False) -> bytes:

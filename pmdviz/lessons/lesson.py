@@ -15,8 +15,8 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.expressions import Expression, Scope
 from pmdviz.knobs import real_number
-from pmdviz.presets.measures import Diagnoses
-from pmdviz.presets.models import (
+from pmdviz.presets.measures import (
+    Diagnoses,
     Flag,
     MaybeTest,
     Real,

@@ -11,7 +11,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.presets import find_preset
-from pmdviz.presets.models import read
+from pmdviz.presets.measures import read
 
 NAME = re.compile(r"practice-(\d{1,9})")
 NUM_CASES = 12

@@ -15,7 +15,7 @@ from pmdviz.methods.base import BatchMethod, Method, read_only
 from pmdviz.methods.optimisers import mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
-from pmdviz.targets.blocks import Conditionals
+from pmdviz.targets.space import Conditionals
 
 
 class SubsetGPKnobs(MethodKnobs):

@@ -46,7 +46,7 @@ from pmdviz.methods.step import (
     Work,
 )
 from pmdviz.targets import Target
-from pmdviz.targets.blocks import Block, coordinate_blocks
+from pmdviz.targets.space import Block, coordinate_blocks
 
 WINDOW = 50  # steps over which the lower bound is averaged before it is compared
 BOUND_EVERY = 10  # steps; it costs a likelihood of every particle, and tells nothing new at each of them

@@ -16,8 +16,19 @@ from typing import Annotated, Any
 
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.errors import unknown
-from pmdviz.presets.measures import Diagnoses
-from pmdviz.presets.models import MaybeTest, MaybeWhole, Names, Real, Test, Text, Whole, listed, read, read_yaml
+from pmdviz.presets.measures import (
+    Diagnoses,
+    MaybeTest,
+    MaybeWhole,
+    Names,
+    Real,
+    Test,
+    Text,
+    Whole,
+    listed,
+    read,
+    read_yaml,
+)
 
 
 @dataclass(frozen=True)

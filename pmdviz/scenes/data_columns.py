@@ -22,7 +22,7 @@ from pmdviz.scenes.columns import EMPTY_LINE, contour_line, curve_columns, densi
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
 from pmdviz.targets.mass import Handle
-from pmdviz.targets.table_form import SIMULATED
+from pmdviz.targets.options import SIMULATED
 
 BINS = 30
 MAX_DOTS = 2_000

@@ -128,29 +128,33 @@ STARTS = {  # q_0 over the states A, B, C
 
 
 class GeometryKnobs(Knobs):
-    """Three sliders, and where the paths start."""
+    """Three sliders, and where the paths start.
+
+    gamma: The share that a mirror step forgets: the forward KL falls by at least this share. The gradient steps
+        have the η with which their first step is as long.
+    steps: How many steps of both are drawn.
+    peak: How peaked the posterior is: the probability of A. B gets 70 % of the rest, C 30 %. In the density the two
+        modes become narrower with it.
+    start: The distribution that both paths begin with: the prior. You can also drag it in the triangle.
+    """
 
     kind_words = "setting of the Geometry page"
 
-    gamma = Real(
-        0.3, bounds=(0, 1), inclusive_bounds=(False, True), softbounds=(0.01, 1.0), label="Step size γ", acts="at once",
-        basic=True, doc="The share that a mirror step forgets: the forward KL falls by at least this share. "
-        "The gradient steps have the η with which their first step is as long.",
-    )  # fmt: skip
-    steps = Whole(
-        5, bounds=(0, MOST_STEPS), label="Steps t", acts="at once", basic=True, doc="How many steps of both are drawn."
-    )
-    peak = Real(
-        0.9, bounds=(0.4, 0.95), label="Posterior p(A)", acts="at once", basic=True,
-        doc="How peaked the posterior is: the probability of A. B gets 70 % of the rest, C 30 %. "
-        "In the density the two modes become narrower with it.",
-    )  # fmt: skip
+    gamma = Real(0.3, "(0, 1]", (0.01, 1.0), "Step size γ", acts="at once", basic=True)
+    steps = Whole(5, (0, MOST_STEPS), label="Steps t", acts="at once", basic=True)
+    peak = Real(0.9, (0.4, 0.95), label="Posterior p(A)", acts="at once", basic=True)
     start = Choice(
-        "far", choices={"far": "near C, far from p", "equal": "all equally likely", "edge": "near B, close to an edge",
-                        MOVED: "where you moved it"},
-        label="Start q₀", acts="at once", basic=True,
-        doc="The distribution that both paths begin with: the prior. You can also drag it in the triangle.",
-    )  # fmt: skip
+        "far",
+        {
+            "far": "near C, far from p",
+            "equal": "all equally likely",
+            "edge": "near B, close to an edge",
+            MOVED: "where you moved it",
+        },
+        "Start q₀",
+        acts="at once",
+        basic=True,
+    )
 
 
 STATES = ("A", "B", "C")

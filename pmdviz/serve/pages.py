@@ -41,7 +41,7 @@ from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
 from pmdviz.lab.panels.guide import BESIDE, Guide
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
-from pmdviz.serve import bookkeeping, handlers, logs
+from pmdviz.serve import handlers, server_internals
 from pmdviz.serve.server_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
@@ -341,7 +341,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 def _close(tabs: Tabs) -> None:
     tabs.stop()
     _open.discard(tabs)
-    bookkeeping.schedule_trim()
+    server_internals.schedule_trim()
 
 
 def session_page() -> pmui.Page:
@@ -419,8 +419,7 @@ def is_full() -> bool:
 def serve_lab() -> None:
     """What the served script calls."""
     handlers.install()  # also into the server that runs already
-    logs.install()
-    bookkeeping.install()
+    server_internals.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")
 

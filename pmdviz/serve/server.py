@@ -234,15 +234,14 @@ def _server(options: argparse.Namespace, port: int) -> Any:
 
     from pmdviz.lab.loop import limits
     from pmdviz.lab.loop import work as temporary
-    from pmdviz.serve import bookkeeping, logs, prebuilt
+    from pmdviz.serve import prebuilt, server_internals
     from pmdviz.serve.pages import essay_routes, session_page
 
     limits.enforce()
     temporary.remove_stale()
-    logs.install()
     threadpool_limits(1, "blas")
     prebuilt.install()
-    bookkeeping.install()
+    server_internals.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]

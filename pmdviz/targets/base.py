@@ -14,11 +14,10 @@ from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs, Raw, documented
-from pmdviz.targets.blocks import Conditionals, Documents
 from pmdviz.targets.exact import Box, Exact, Reference, has_density
 from pmdviz.targets.mass import Handle, find_modes
-from pmdviz.targets.space import Discrete, Reals, Space
-from pmdviz.targets.table_form import TableForm, as_source
+from pmdviz.targets.options import TableForm, as_source
+from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture

@@ -25,11 +25,10 @@ from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
-from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from pmdviz.targets.enumeration import MAX_STATES, Enumeration
 from pmdviz.targets.exact import DrawsReference, Exact, GridExact, Reference
 from pmdviz.targets.mass import ENOUGH
-from pmdviz.targets.space import Discrete, Reals, Space
+from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, Space, checked_blocks, coordinate_blocks
 
 PROBES = 8  # prior draws on which the functions are tried
 BOX_DRAWS = 4096  # prior draws that find the box where none is given
@@ -449,7 +448,7 @@ _registered: dict[str, CustomTarget] = {}
 def register_target(target: CustomTarget) -> CustomTarget:
     """Make a target of yours known by its name in this process: to runs, recipes, links and the menus of the Lab.
 
-    A target that has the same name and was registered earlier is replaced. Returns the target.
+    A target that has the same name and was registered earlier is replaced; the result is the target.
 
     Raises
     ------
@@ -462,7 +461,7 @@ def register_target(target: CustomTarget) -> CustomTarget:
     >>> pmdviz.run(target="dose", budget=400)
     """
     if not isinstance(target, CustomTarget):
-        raise InputError(f"register_target takes a target made with pmdviz.custom_target; given: {shown(target)}")
+        raise InputError(f"register_target takes a target made with pmdviz.custom_target, not {shown(target)}")
     if offered().get(target.name) is not _registered.get(target.name):
         raise InputError(f"the server offers another target with the name {target.name!r}; choose another name")
     _registered[target.name] = target

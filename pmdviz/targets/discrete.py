@@ -10,8 +10,15 @@ import numpy as np
 from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import FairSigns, Target
-from pmdviz.targets.chains import chains_disagree, gibbs_chains
-from pmdviz.targets.enumeration import MAX_SIDE, Enumeration, HiddenEnumeration, TransferMatrix, log_2_cosh
+from pmdviz.targets.enumeration import (
+    MAX_SIDE,
+    Enumeration,
+    HiddenEnumeration,
+    TransferMatrix,
+    chains_disagree,
+    gibbs_chains,
+    log_2_cosh,
+)
 from pmdviz.targets.exact import DrawsReference
 from pmdviz.targets.options import TargetOptions, target_seed
 from pmdviz.targets.space import Discrete, numbered

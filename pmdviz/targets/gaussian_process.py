@@ -16,24 +16,29 @@ from pmdviz.kernels import gaussian_processes
 from pmdviz.kernels.likelihoods import linear_log_likelihood
 from pmdviz.knobs import A_FILE, Choice, Flag, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.blocks import Conditionals
-from pmdviz.targets.chains import metropolis_chains
+from pmdviz.targets.enumeration import metropolis_chains
 from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
-from pmdviz.targets.options import TargetOptions, data_points, data_seed, data_source, own_data, prior_sd, target_seed
-from pmdviz.targets.rows import CANCER, read_columns
-from pmdviz.targets.series import FEATURES, drawn_songs, scaled_rows, scaled_songs
-from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import (
+from pmdviz.targets.options import (
     ANY,
     HELD_OUT,
     SIMULATED,
     TableForm,
+    TargetOptions,
     at_least_two,
     check_most,
+    data_points,
+    data_seed,
+    data_source,
     divided_table,
     names_of_inputs,
+    own_data,
+    prior_sd,
     rows_of,
+    target_seed,
 )
+from pmdviz.targets.rows import CANCER, read_columns
+from pmdviz.targets.series import FEATURES, drawn_songs, scaled_rows, scaled_songs
+from pmdviz.targets.space import Conditionals, numbered
 
 LARGEST_EXACT = 4096  # data of which the exact process, whose time grows like N^3, is computed
 MEDIAN_OF = 1000  # inputs between which the median distance is taken

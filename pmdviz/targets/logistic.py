@@ -14,21 +14,23 @@ from pmdviz.kernels import likelihoods
 from pmdviz.kernels.blocks import logistic_block_gradient
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
-from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
-from pmdviz.targets.chains import hamiltonian_chains
+from pmdviz.targets.enumeration import hamiltonian_chains
 from pmdviz.targets.exact import DrawsReference, GridExact, Reference
 from pmdviz.targets.options import (
+    ANY,
+    SIMULATED,
+    TableForm,
     TargetOptions,
     data_points,
     data_seed,
     data_source,
     digit_pair,
+    names_of_inputs,
     only_simulated,
     prior_sd,
 )
 from pmdviz.targets.rows import read_classes, read_two_classes
-from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import ANY, SIMULATED, TableForm, names_of_inputs
+from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds

@@ -18,14 +18,16 @@ from pmdviz.kernels.mixture import (
 from pmdviz.kernels.spins import mixture_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.blocks import InBlocks, coordinate_blocks
 from pmdviz.targets.enumeration import states_of
 from pmdviz.targets.exact import GaussianMixtureExact, GridExact
 from pmdviz.targets.mass import Handle
 from pmdviz.targets.options import (
+    SIMULATED,
+    TableForm,
     TargetOptions,
     data_points,
     data_seed,
+    divided_table,
     noise,
     only_simulated,
     own_data,
@@ -34,8 +36,7 @@ from pmdviz.targets.options import (
     q0_sd,
     target_seed,
 )
-from pmdviz.targets.space import Discrete, numbered
-from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table
+from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior

@@ -17,9 +17,8 @@ import numpy as np
 from pmdviz.kernels import networks
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, FairSigns, Target
-from pmdviz.targets.options import TargetOptions, data_points, data_seed, data_source
+from pmdviz.targets.options import ANY, TableForm, TargetOptions, data_points, data_seed, data_source
 from pmdviz.targets.rows import curve, read_classes, read_regression
-from pmdviz.targets.table_form import ANY, TableForm
 
 BINARY_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
 

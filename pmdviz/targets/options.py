@@ -2,10 +2,381 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
+from pmdviz.data.cells import MOST_CLASSES, NUMBERS, WORDS, Cells, Column, cells_of
+from pmdviz.data.files import cells_in, content_of, path_of, too_small
+from pmdviz.data.tables import Pin, Table, as_array, hold, is_frame
+from pmdviz.errors import InputError, InputWarning, shown, unknown
 from pmdviz.knobs import A_FILE, Choice, Knobs, Real, Source, Whole
-from pmdviz.targets.table_form import SIMULATED, TableForm
+from pmdviz.targets.space import numbered
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from pmdviz.knobs import KnobSpec
+
+
+# What a person's own table must be for a target, and the rows that are taken of it, on the page and in Python.
+
+OUTCOMES = {"": "no outcome", "number": "a number", "class": "one of two classes", "classes": "one of several classes"}
+INPUT, OUTCOME, LEAVE_OUT = "input", "outcome", "leave out"  # roles of columns
+OUTCOME_NAMES = frozenset({"y", "outcome", "target", "label", "class", "response"})
+ROW_NAMES = frozenset({"id", "index", "row", "no", "nr", "rownames", "row.names", "unnamed: 0"})
+DIGITS = tuple(map(str, range(10)))
+MOST_KINDS = 200  # different words of a column that are told apart
+FAR_MEAN, NARROW, WIDE = 3.0, 0.2, 5.0  # beyond these a prior of sd 1 around 0 is of little use
+SCALED_TO = 5  # decimals of a scaled value: more would only make a link long
+ANY = 100_000  # inputs: a target takes as many as a table has
+MOST_HELD_OUT = 5000  # rows; every frame predicts them all
+HELD_OUT = "a row is held out"  # why one row more is needed
+SIMULATED = "synthetic"  # the value of option `data` that means the model itself
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """The columns of a table that a target takes: `least` to `most` inputs and, where it has an outcome, that last.
+
+    `words` is one sentence for a person who brings a table.
+    """
+
+    words: str
+    least: int = 1
+    most: int = 1
+    outcome: str = ""  # a key of OUTCOMES
+    dim_beyond: int | None = None  # the option of inputs less their number; None: there is no such option
+    held_out: int = 0  # so many rows beyond those learnt from must be left at least
+    rows_option: str = "num_data"  # of the target: how many rows are learnt from
+    inputs_option: str = "dim"
+    reduces: bool = False  # whether fewer rows and inputs than the table has are usual
+    as_given: bool = False  # counts, pixels, or what is scaled anyway: a page does not offer to scale it
+    picks: str = ""  # the option by which the target makes two classes of several
+    series: bool = False  # rows follow one another: none may be missing, and the last column is taken
+    layout: int = 0  # a table of so many columns of numbers is taken as it is
+
+    def options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int, held_out: int = 0) -> dict[str, int]:
+        """The options, of a target with such `specs`, with which it takes all of a table but `held_out` rows."""
+        most = rows - max(held_out, self.held_out)
+        wanted = {self.rows_option: most}
+        if self.dim_beyond is not None:
+            wanted[self.inputs_option] = columns - bool(self.outcome) + self.dim_beyond
+        return {name: min(value, int((specs[name].bounds or (0, value))[1])) for name, value in wanted.items()}
+
+    def usual_options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int) -> dict[str, int]:
+        """The same where nobody says them: all of the table, or the defaults as far as it goes."""
+        found = self.options(specs, rows, columns)
+        for name in found:
+            if self.reduces or (self.held_out and name == self.rows_option):
+                found[name] = min(found[name], specs[name].default)
+        return {name: value for name, value in found.items() if value > 0}
+
+    def size_of(self, source: str) -> tuple[int, int]:
+        """How many rows and columns are taken of a file; of word counts how many documents. Raises InputError."""
+        found = content_of(source)
+        return (len(found), 0) if isinstance(found, list) else rows_of(source, self).rows.shape
+
+    @property
+    def columns_words(self) -> str:
+        """How many columns, such as "1 to 8 input columns and one with the outcome (a number)"."""
+        some = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        some = f"{self.least} or more" if self.most == ANY else some
+        inputs = f"{some} column{'s' * (self.most > 1)} of numbers"
+        return f"{inputs} and one with the outcome ({OUTCOMES[self.outcome]})" if self.outcome else inputs
+
+
+class Chosen(NamedTuple):
+    """What is taken of a table."""
+
+    columns: tuple[str, ...]
+    rows: np.ndarray  # (n, inputs, and 1 with an outcome)
+    said: tuple[str, ...] = ()  # sentences on what was done
+
+
+def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
+    """A role for each column: what a person would choose most often, who may choose otherwise."""
+    columns = cells.columns
+    if form.layout == len(columns) and all(column.kind == NUMBERS for column in columns):
+        return (INPUT,) * (len(columns) - 1) + (OUTCOME,)
+    kinds = (NUMBERS, WORDS) if cells.words else (NUMBERS,)
+    outcome = (len(columns) - 1 if cells.words else _usual_outcome(columns, form)) if form.outcome else None
+    fitting = [k for k, column in enumerate(columns) if column.kind in kinds and k != outcome]
+    telling = [k for k in fitting if not names_rows(columns[k]) and (form.as_given or len(columns[k].values) > 1)]
+    if outcome is not None:
+        telling = [k for k in telling if not _gives_away(columns[k], columns[outcome])]
+    found = telling if len(telling) >= form.least else fitting
+    inputs = {*(found[-form.most :] if form.series else found[: form.most])}
+    return tuple(OUTCOME if k == outcome else INPUT if k in inputs else LEAVE_OUT for k in range(len(columns)))
+
+
+def settled(roles: Sequence[str], before: Sequence[str], form: TableForm) -> tuple[str, ...]:
+    """The roles after one was chosen: the only outcome, or the only input, gives way to a new one."""
+    made = list(roles)
+    for role in (OUTCOME, *([INPUT] if form.most == 1 else [])):
+        new = [k for k, (now, then) in enumerate(zip(roles, before, strict=True)) if now == role != then]
+        if new:
+            made = [LEAVE_OUT if each == role and k != new[0] else each for k, each in enumerate(made)]
+    return tuple(made)
+
+
+def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = False) -> Chosen:
+    """The rows without a missing value, inputs first and the outcome last; a column of words is one of 0, 1 for each.
+
+    Raises InputError for what does not fit.
+    """
+    inputs = [column for column, role in zip(cells.columns, roles, strict=True) if role == INPUT]
+    outcomes = [column for column, role in zip(cells.columns, roles, strict=True) if role == OUTCOME]
+    if len(outcomes) != bool(form.outcome):
+        raise InputError(f"choose one column as the outcome; chosen: {len(outcomes)}")
+    if not form.least <= len(inputs) <= max(form.most, form.layout - 1):
+        raise InputError(f"this target takes {form.columns_words}; chosen as input: {len(inputs) or 'none'}")
+    said: list[str] = []
+    whole = np.all([column.there for column in (*inputs, *outcomes)], axis=0)
+    parts = [_input(column, whole) for column in inputs] + [_outcome(column, whole, form, said) for column in outcomes]
+    if not whole.any():
+        raise InputError("every row has a missing value in one of the chosen columns: leave some columns out")
+    if form.series and not whole.all():
+        raise InputError(f"a series must have no gaps; row {1 + int(whole.argmin()):,} has no value")
+    if lost := int((~whole).sum()):
+        said.append(f"{lost:,} row{'s' * (lost > 1)} with missing values {'are' if lost > 1 else 'is'} left out.")
+    names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
+    rows = np.column_stack([values for _, values, _ in parts])
+    if scale:
+        units = _units(names, rows, scales)
+        rows = _scaled(rows, scales)
+        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {units}.")
+    return Chosen(tuple(names), rows, tuple(said))
+
+
+def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:
+    """Whether one of the columns that are numbers is far from mean 0 and sd 1, where that matters."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is far from 1
+        return not form.as_given and any(
+            abs(column.known.mean()) > FAR_MEAN or not NARROW <= column.known.std() <= WIDE
+            for column, role in zip(cells.columns, roles, strict=True)
+            if column.kind == NUMBERS and (role == INPUT or (role == OUTCOME and form.outcome == "number"))
+        )
+
+
+def names_rows(column: Column) -> bool:
+    """Whether a column counts or names the rows."""
+    return column.counts_rows or column.name.lower() in ROW_NAMES
+
+
+def _gives_away(column: Column, outcome: Column) -> bool:
+    """Whether a column is the outcome of two values once more, such as "not yes" beside "yes"."""
+    if any(len(each.values) != 2 or (each.words is None and each.values != ("0", "1")) for each in (column, outcome)):
+        return False
+    one, other = (each.cells == (0 if each.words is None else each.values[0]) for each in (column, outcome))
+    return bool((one == other).all() or (one != other).all())
+
+
+def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
+    """The last column that can be one, or the last of those with the name of one; ten digits are told by the last."""
+    last = len(columns) - 1  # what counts the rows there may well be an outcome
+    free = [k for k, column in enumerate(columns) if not names_rows(column) or (k == last and column.counts_rows)]
+    if form.picks and free and columns[free[-1]].values == DIGITS:
+        return free[-1]
+    fitting = [k for k in free if _can_be(columns[k], form.outcome)]
+    named = [k for k in fitting if columns[k].name.lower() in OUTCOME_NAMES]
+    others = [k for k in free[-1:] if form.picks and columns[k].kind == NUMBERS and _is_label(columns[k])]
+    return (named or fitting or others or [None])[-1]
+
+
+def _can_be(column: Column, outcome: str) -> bool:
+    if outcome == "class":
+        return len(column.values) == 2
+    if outcome == "classes":
+        return 2 <= len(column.values) <= MOST_CLASSES
+    return column.kind == NUMBERS
+
+
+def _is_label(column: Column) -> bool:
+    return len(column.values) <= len(DIGITS) and bool((np.nan_to_num(column.numbers) % 1 == 0).all())
+
+
+Part = tuple[tuple[str, ...], np.ndarray, bool]  # names, values (n, columns) in some rows, whether they are scaled
+
+
+def _input(column: Column, rows: np.ndarray, outcome: bool = False) -> Part:
+    name = shown(column.name, 40)
+    if column.kind == NUMBERS:
+        return (column.name,), column.numbers[rows, None], True
+    if column.words is None or outcome or np.isfinite(column.numbers).any():
+        raise InputError(f"column {name} has {column.misfit or 'no value'}, where a number is needed; leave it out")
+    kinds = sorted({*column.words[rows]})
+    if len(kinds) > MOST_KINDS:
+        raise InputError(
+            f"column {name} has {len(kinds):,} different words, and at most {MOST_KINDS} can be told apart"
+        )
+    values = (column.words[rows, None] == np.array(kinds, object)).astype(float)
+    return tuple(f"{column.name}={kind}" for kind in kinds), values, False
+
+
+def _outcome(column: Column, rows: np.ndarray, form: TableForm, said: list[str]) -> Part:
+    found, name = len(column.values), shown(column.name, 40)
+    two_words = column.kind == WORDS and found == 2 and not np.isfinite(column.numbers).any()
+    if form.outcome == "number" and not two_words:
+        return _input(column, rows, outcome=True)
+    if column.kind == NUMBERS and found > 1 and ((form.picks and found > 2) or form.outcome == "classes"):
+        return (column.name,), column.numbers[rows, None], False
+    most = MOST_CLASSES if form.outcome == "classes" else 2
+    if not 2 <= found <= most:
+        wanted = "two classes are" if most == 2 else f"2 to {MOST_CLASSES} classes are"
+        many = f"more than {MOST_CLASSES}" if found > MOST_CLASSES else f"{found}"
+        raise InputError(f"column {name} has {many} different values, where {wanted} needed; choose another outcome")
+    codes = np.searchsorted(np.unique(column.known), column.cells[rows, None]).astype(float)
+    if column.values != tuple(str(code) for code in range(found)):
+        meant = ", ".join(f"{shown(text, 24)} is {code}" for code, text in reversed([*enumerate(column.values[:8])]))
+        said.append(f"In {name}, {meant}.")
+    return (column.name,), codes, False
+
+
+def _units(names: Sequence[str], rows: np.ndarray, which: Sequence[bool]) -> str:
+    """What 0 and 1 of the scaled columns are in the units of the table, of the first few."""
+    scaled = [(name, column.mean(), column.std()) for name, column, on in zip(names, rows.T, which, strict=True) if on]
+    some = [f"{shown(name, 24)} {mean:.4g} and {mean + sd:.4g}" for name, mean, sd in scaled[:4]]
+    return ", ".join([*some, *(["..."] if len(scaled) > 4 else [])])
+
+
+def _scaled(rows: np.ndarray, which: Sequence[bool]) -> np.ndarray:
+    """Columns less their mean, divided by their sd; a column of one value is 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, sd = rows.mean(axis=0), rows.std(axis=0)
+        made = np.round((rows - mean) / np.where(sd > 0, sd, 1.0), SCALED_TO)
+    if not np.isfinite((made + sd)[:, np.array(which)]).all():
+        raise InputError("some numbers are too large to be scaled: leave that column out, or give them in other units")
+    return np.where(which, made, rows)
+
+
+def rows_of(source: str, form: TableForm) -> Chosen:
+    """The rows of a file, or of a table that is held, with the roles that the page would give its columns.
+
+    A table that is held, and an array, is taken as it is: inputs first, then the outcome. Raises InputError.
+    """
+    found = content_of(source)
+    if isinstance(found, list):
+        raise InputError(f"file {shown(path_of(source))} holds word counts, and a table is needed")
+    if isinstance(found, Table):
+        return Chosen(found.columns, found.rows)
+    return Chosen((), found) if isinstance(found, np.ndarray) else _of_cells(source, form)
+
+
+def at_least_two(source: str, rows: np.ndarray) -> np.ndarray:
+    """The rows, if they are two at least, of two columns. Raises InputError."""
+    if min(rows.shape) < 2:
+        raise too_small(path_of(source), rows)
+    return rows
+
+
+@lru_cache(maxsize=2)
+def _of_cells(source: str, form: TableForm) -> Chosen:
+    cells = content_of(source)
+    assert isinstance(cells, Cells)
+    try:
+        return _taken(cells, form, path_of(source))
+    except InputError as error:
+        more = "; pmdviz.read_table takes the columns that you name"
+        raise InputError(f"file {shown(path_of(source))}: {error}{more}", "data", error.on_page) from None
+
+
+def _taken(cells: Cells, form: TableForm, called: str) -> Chosen:
+    """What is taken with the usual roles; an InputWarning says what is left out."""
+    roles = usual_roles(cells, form)
+    found = chosen(cells, roles, form)
+    unused = [
+        f"{shown(column.name, 40)}{f' ({column.misfit})' * (column.kind == WORDS)}"
+        for column, role in zip(cells.columns, roles, strict=True)
+        if role == LEAVE_OUT
+    ]
+    left = [f"Left out: {', '.join(unused[:8])}{', ...' * (len(unused) > 8)}."] if unused else []
+    if left or found.said:
+        used = ", ".join(shown(name, 40) for name in found.columns[:8]) + ", ..." * (len(found.columns) > 8)
+        warnings.warn(f"{called}: used: {used}. {' '.join((*left, *found.said))}", InputWarning, stacklevel=2)
+    return found
+
+
+Given: TypeAlias = "str | os.PathLike[str] | Table | pd.DataFrame | ArrayLike"  # data as they are given in Python
+
+
+def as_source(data: Given, form: TableForm) -> str:
+    """What names data that are given in Python: a path, a table, a data frame or an array. Raises InputError.
+
+    Of a data frame the columns have the roles that those of its CSV file would have; an array is taken as it is.
+    """
+    if isinstance(data, str):
+        return data
+    if isinstance(data, os.PathLike):
+        return str(os.fspath(data))
+    if isinstance(data, Table):
+        return Pin(data)
+    if is_frame(data):
+        columns, rows, _ = _taken(cells_of(data), form, "the data frame")
+    else:
+        rows = as_array(data)
+        rows = rows[:, None] if rows.ndim == 1 else rows
+        if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+            raise InputError(f"data must be a table of numbers (n, k); given: {shown(data)}", "data")
+        columns = tuple(f"x{k}" for k in range(1, rows.shape[1] + 1))
+    return Pin(hold("given", columns, rows, ""))
+
+
+def table_of(
+    source: str | pd.DataFrame, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool
+) -> Chosen:
+    """What is taken of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
+    cells = cells_of(source) if is_frame(source) else cells_in(source)
+    for name in (*(inputs or ()), *([outcome] if outcome else [])):
+        if name not in cells.names:
+            raise unknown("column", name, cells.names)
+    usual = usual_roles(cells, form)
+    roles = [
+        OUTCOME if (name == outcome if outcome else role == OUTCOME and name not in (inputs or ())) else
+        INPUT if (name in inputs if inputs is not None else role == INPUT) else LEAVE_OUT
+        for name, role in zip(cells.names, usual, strict=True)
+    ]  # fmt: skip
+    return chosen(cells, roles, form, scale)
+
+
+def divided_table(
+    source: str, form: TableForm, num_data: int, seed: int, dim: int | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """`num_data` rows (n, k) of a table: all as they are, or some drawn without replacement by `seed`.
+
+    With them at most MOST_HELD_OUT of the others; None where none is left. Raises InputError where there are fewer
+    rows, or where the columns are not what `form` and option `dim` say.
+    """
+    rows = rows_of(source, form).rows
+    columns, inputs = rows.shape[1], rows.shape[1] - bool(form.outcome)
+    if not form.least <= inputs <= form.most:
+        has = f"{columns} column{'s' * (columns != 1)}"
+        raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
+    if form.dim_beyond is not None and dim is not None and dim != (needed := inputs + form.dim_beyond):
+        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; given: {dim}", "dim")
+    check_most("num_data", num_data, len(rows) - form.held_out, source, HELD_OUT * form.held_out)
+    order = np.random.default_rng(seed).permutation(len(rows))
+    kept, rest = np.sort(order[:num_data]), np.sort(order[num_data:][:MOST_HELD_OUT])
+    return rows[kept].astype(float), rows[rest].astype(float) if len(rest) else None
+
+
+def check_most(option: str, given: int, most: int, source: str, so_that: str = "") -> None:
+    """Raises InputError where an option is larger than the data of a source allow, `so_that` something holds."""
+    if given > most:
+        why = f", so that {so_that}" if so_that else ""
+        raise InputError(f"{option} must be at most {most:,} with data {shown(source)}{why}; given: {given:,}", option)
+
+
+def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...]:
+    """What the inputs of a table are called; x₁, x₂, ... where it does not say, or where they are not its columns."""
+    names = rows_of(source, form).columns
+    return names[:inputs] if len(names) == inputs + bool(form.outcome) else tuple(numbered("x", inputs))
 
 
 class TargetOptions(Knobs):

@@ -15,8 +15,8 @@ import numpy as np
 
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
+from pmdviz.targets.options import HELD_OUT, TableForm, at_least_two, check_most, rows_of
 from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import HELD_OUT, TableForm, at_least_two, check_most, rows_of
 
 PLACES = 9  # of a score: the bits of BLAS depend on its number of threads
 MOST_HELD_OUT = 5000  # so many tell the accuracy to half a percent, and every frame predicts them all

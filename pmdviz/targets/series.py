@@ -16,7 +16,7 @@ import numpy as np
 from pmdviz.data.cells import Cells
 from pmdviz.data.files import content_of
 from pmdviz.errors import InputError, shown
-from pmdviz.targets.table_form import TableForm, check_most, rows_of
+from pmdviz.targets.options import TableForm, check_most, rows_of
 
 SP500, PERCENT = "sp500", 100.0
 CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more

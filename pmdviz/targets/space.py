@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -147,3 +149,151 @@ class Simplices(Space):
 
     def __repr__(self) -> str:
         return f"Simplices({self.num}, {self.size})"
+
+
+# Blocks of parameters, and what targets with structure hand to methods.
+
+AT_ONCE = 4096  # points whose gradient is asked for in one call
+
+
+@dataclass(frozen=True)
+class Block:
+    """Coordinates of theta that belong together."""
+
+    name: str
+    coordinates: tuple[int, ...]
+    closed: bool = False  # whether the best q of the block is known in closed form, given the others'
+    pace: float | tuple[float, ...] = 1.0  # times as long as h are its Langevin steps, (k,) of each coordinate
+
+    @cached_property
+    def columns(self) -> slice | list[int]:
+        """Its columns of an array (m, d): a slice where they are a run, which makes a view and no copy."""
+        first, last = self.coordinates[0], self.coordinates[-1]
+        run = self.coordinates == tuple(range(first, last + 1))
+        return slice(first, last + 1) if run else list(self.coordinates)
+
+    @cached_property
+    def paces(self) -> np.ndarray:
+        """`pace` of each coordinate, (k,)."""
+        return np.broadcast_to(np.asarray(self.pace, float), len(self.coordinates))
+
+
+class InBlocks:
+    """Mix-in of a target that declares "blocks": `blocks`, and what a mean-field method asks of each of them.
+
+    A subclass sets `blocks` in `build`. One that can do better than the default gives `_block_gradient`; one with
+    blocks in closed form gives the three methods that speak of those.
+    """
+
+    blocks: tuple[Block, ...]
+    grad_log_joint: Callable[..., np.ndarray]
+    sample_prior: Callable[..., np.ndarray]
+
+    def block_gradient(
+        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """E over q of the other blocks of the gradient of `log_joint` in the block's coordinates, at `own`: (M, k).
+
+        q is that of the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
+        in closed form it is given by its parameters, `closed[name]`, and where all others are there is but one row. All
+        data are visited once.
+        """
+        columns, total, (m, k) = block.columns, np.zeros(own.shape), own.shape
+        at_once = max(1, AT_ONCE // m)
+        for start in range(0, len(others), at_once):  # a few at a time: memory as for a few thousand points at most
+            some = others[start : start + at_once]
+            points = np.repeat(some[:, None], m, axis=1)  # (rows, m, d)
+            points[:, :, columns] = own
+            gradients = self.grad_log_joint(points.reshape(-1, points.shape[2]))[:, columns]
+            total += gradients.reshape(len(some), m, k).sum(axis=0)
+        return total / len(others)
+
+    def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n points (n, d) to begin with: draws from the prior, unless a subclass knows better."""
+        return self.sample_prior(rng, n)
+
+    def closed_start(self, block: Block) -> np.ndarray:
+        """Parameters (p,) of the q that a block in closed form begins with."""
+        raise NotImplementedError
+
+    def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Parameters (p,) of the best q of a block in closed form, given particles (M, d) and the other blocks'."""
+        raise NotImplementedError
+
+    def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, k) of the coordinates of a block in closed form."""
+        raise NotImplementedError
+
+
+def coordinate_blocks(names: Sequence[str]) -> tuple[Block, ...]:
+    """Every coordinate a block of its own."""
+    return tuple(Block(name, (k,)) for k, name in enumerate(names))
+
+
+def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tuple[Block, ...]:
+    """Blocks of the coordinates in `groups`, numbers from 0, named after them; those of a block in their order.
+
+    Raises InputError unless every coordinate is in exactly one of them.
+    """
+    try:
+        numbers = [sorted(_whole(number) for number in group) for group in groups]
+    except TypeError:
+        raise InputError(
+            f"blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]; given: {shown(groups)}"
+        ) from None
+    if any(not group for group in numbers):
+        raise InputError(f"blocks must not be empty; given: {shown(groups)}")
+    found = sorted(number for group in numbers for number in group)
+    if found != list(range(len(names))):
+        raise InputError(_partition_words(found, names))
+    return tuple(Block(", ".join(names[k] for k in group), tuple(group)) for group in numbers)
+
+
+def _whole(number: float) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError
+    return int(number)
+
+
+def _partition_words(found: list[int], names: Sequence[str]) -> str:
+    """Which coordinates are in no block, in several, or do not exist."""
+    wrong = [(f"{names[k]} is in none", k not in found) for k in range(len(names))]
+    wrong += [(f"{names[k]} is in several", found.count(k) > 1) for k in range(len(names))]
+    wrong += [(f"there is no coordinate {k}", not 0 <= k < len(names)) for k in sorted({*found})]
+    said = [words for words, holds in wrong if holds][:3]
+    return (
+        f"blocks must hold each of the {len(names)} coordinates (0 to {len(names) - 1}) exactly once: {'; '.join(said)}"
+    )
+
+
+# What targets with structure hand to methods: a closed form given a part of the unknowns, and documents of words.
+
+
+class Conditionals(NamedTuple):
+    """m particles Z_j, and q(u | Z_j) of each as natural parameters of an exponential family.
+
+    With the density exp(natural . statistics - partition) in u; `prior_partitions` are those of p(u | Z_j). Unknowns
+    that are drawn when their row is visited are not kept: p is 0 where there are no others.
+    """
+
+    particles: np.ndarray  # (m, p)
+    constants: np.ndarray  # (m, ...) what follows from the particles alone, computed once
+    natural: np.ndarray  # (m, ...)
+    partitions: np.ndarray  # (m,)
+    prior_partitions: np.ndarray  # (m,)
+
+
+class Documents(NamedTuple):
+    """Documents as sparse word counts under latent Dirichlet allocation with K topics on W words."""
+
+    rows: np.ndarray  # (B, 3) first, middle, end: the pairs of a document, and from where on they are held out
+    words: np.ndarray  # (pairs,) of the whole corpus
+    counts: np.ndarray  # (pairs,)
+    alpha: float  # of the documents' topic shares
+    beta: float  # of the topics' words
+    shape: tuple[int, int]  # W, K
+
+    @property
+    def sparse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, words and counts."""
+        return self.rows, self.words, self.counts

@@ -10,12 +10,10 @@ import numpy as np
 from pmdviz.kernels import volatility
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, Target
-from pmdviz.targets.blocks import Block, InBlocks
 from pmdviz.targets.exact import DrawsReference
-from pmdviz.targets.options import TargetOptions, data_seed, data_source
+from pmdviz.targets.options import TableForm, TargetOptions, data_seed, data_source
 from pmdviz.targets.series import read_returns
-from pmdviz.targets.space import numbered
-from pmdviz.targets.table_form import TableForm
+from pmdviz.targets.space import Block, InBlocks, numbered
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
 MEAN_VARIANCE = 10.0  # of the prior of mu

@@ -20,10 +20,17 @@ from pmdviz.kernels.topic_counts import estimated_log_likelihood, log_partitions
 from pmdviz.kernels.topic_shares import held_out_log_likelihood, shares_of
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets.base import Target
-from pmdviz.targets.blocks import Conditionals, Documents
-from pmdviz.targets.options import TargetOptions, data_seed, data_source
-from pmdviz.targets.space import Simplices
-from pmdviz.targets.table_form import ANY, TableForm, at_least_two, check_most, rows_of
+from pmdviz.targets.options import (
+    ANY,
+    TableForm,
+    TargetOptions,
+    at_least_two,
+    check_most,
+    data_seed,
+    data_source,
+    rows_of,
+)
+from pmdviz.targets.space import Conditionals, Documents, Simplices
 
 MOST_WORDS = 100_000  # types
 NUM_TEST = 100  # documents held out of a corpus that is drawn

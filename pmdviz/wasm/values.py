@@ -15,7 +15,7 @@ import numpy as np
 from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
-from pmdviz.targets.table_form import SIMULATED
+from pmdviz.targets.options import SIMULATED
 from pmdviz.wasm.files import FOLDER, MODULE, NAMES
 
 SCRIPTS = ("host", "random", "densities", "targets", "methods", "chains", "session")  # in this order

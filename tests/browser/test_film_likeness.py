@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
+from pmdviz.export.figure import RunPicture
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look
-from pmdviz.export.run_picture import Picture
 from tests.support.likeness import similarity
 
 SIDE = 511  # px of the stage in a film of 960 x 540, where lengths are the page's own
@@ -38,7 +38,7 @@ def film_stage(iteration):
     session.advance(iteration)
     film = Film(session.run, Look.checked({}))
     scene = film.last_scene()
-    picture = Picture(film, scene)
+    picture = RunPicture(film, scene)
     return picture.draw(scene)[-SIDE:, :SIDE, :3][LEGEND:]
 
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.targets.formula import EXAMPLES
+from pmdviz.targets.without_data import EXAMPLES
 
 pytestmark = pytest.mark.ci
 

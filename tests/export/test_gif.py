@@ -3,9 +3,9 @@ import pytest
 from PIL import Image, ImageSequence
 
 from pmdviz.errors import InputError
+from pmdviz.export.figure import RunPicture
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.run_picture import Picture
 from pmdviz.export.writers import LAST_CS, TRANSPARENT, cell_of, delays, nearest, pack, palette, rgb
 from pmdviz.scenes import style
 from tests.support.likeness import similarity
@@ -25,7 +25,7 @@ def shown(path, mode="RGB"):
 def drawn(run, **options):
     film = Film(run, Look.checked(spelled_out(options)))
     scenes = [*film.scenes()]
-    picture = Picture(film, scenes[0])
+    picture = RunPicture(film, scenes[0])
     return [picture.draw(scene)[..., :3].copy() for scene in scenes]
 
 

@@ -6,9 +6,9 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 import pmdviz
+from pmdviz.export.figure import RunPicture
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.run_picture import Picture
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.stage import DRAWN, LAYERS
@@ -30,7 +30,7 @@ def drawn(run, **options):
     """The picture of a run's last frame, and its pixels."""
     film = film_of(run, **options)
     scene = film.last_scene()
-    picture = Picture(film, scene)
+    picture = RunPicture(film, scene)
     return picture, picture.draw(scene)
 
 
@@ -79,7 +79,7 @@ def test_axes_words_legend_and_traces_are_the_pages(run):
     assert box.width == pytest.approx(box.height)
     film = film_of(run)
     scene = film.last_scene()
-    traces = Picture(film, scene).traces
+    traces = RunPicture(film, scene).traces
     traces.show(scene)
     group = GROUPS["tv"]
     expected = trace_columns(scene.history, group, traces.axes.get_ylim())
@@ -105,10 +105,10 @@ def test_a_trace_that_the_run_has_not_is_not_in_the_legend():
 def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
     film = film_of(run, frames=4, **options)
     scenes = [*film.scenes()]
-    picture = Picture(film, scenes[0])
+    picture = RunPicture(film, scenes[0])
     frames = [picture.draw(scene).copy() for scene in scenes]
     assert np.array_equal(picture.draw(scenes[1]), frames[1])
-    fresh = Picture(film, scenes[0]).draw(scenes[-1])
+    fresh = RunPicture(film, scenes[0]).draw(scenes[-1])
     assert np.array_equal(fresh, frames[-1])
     assert len({frame.tobytes() for frame in frames}) == 4
 
@@ -160,14 +160,14 @@ def test_the_paths_of_a_method_are_drawn():
     made = pmdviz.run(method="svgd", budget=500, floor=False)
     film = film_of(made, frames=2, size="480x270")
     first, last = film.scenes()
-    picture = Picture(film, first)
+    picture = RunPicture(film, first)
     pixels, columns = picture.draw(last), last.columns.paths
     paths = picture.stage.artists["paths"]
     ends = np.array(paths.get_segments()).reshape(-1, 4)
     np.testing.assert_allclose(ends, np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1))
     assert len(ends) and len(np.unique(paths.get_colors()[:, :3], axis=0)) == len(np.unique(columns["kind"]))
     without = film_of(made, layers="exact,approximate,particles,prior", size="480x270")
-    assert not np.array_equal(pixels, Picture(without, first).draw(last))
+    assert not np.array_equal(pixels, RunPicture(without, first).draw(last))
 
 
 @looped("transparent", [False, True])
@@ -176,7 +176,7 @@ def test_png_is_the_frame_that_a_film_ends_with(run, tmp_path, transparent):
     saved = np.asarray(Image.open(run.export(tmp_path / "still.png", **options)).convert("RGBA"))
     film = Film(run, Look.checked(options))
     scene = film.last_scene()
-    drawn = Picture(film, scene).draw(scene)
+    drawn = RunPicture(film, scene).draw(scene)
     assert saved.shape == drawn.shape == (270, 480, 4)
     assert (np.abs(saved.astype(int) - drawn).max(axis=2) > 2).mean() < 0.001
     assert saved[0, 0, 3] == (0 if transparent else 255)

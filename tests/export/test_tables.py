@@ -9,7 +9,7 @@ from pmdviz.data.cells import read_cells
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.export.tables import UNITS
+from pmdviz.export.films import UNITS
 from pmdviz.export.writers import table_csv
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.methods import METHODS, usual_target

@@ -8,7 +8,7 @@ from pmdviz.data.tables import held, hold
 from pmdviz.errors import InputError
 from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
 from pmdviz.targets import TARGETS
-from pmdviz.targets.table_form import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
+from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
 from tests.support.tables import looped
 
 ONE = TableForm("One column.")

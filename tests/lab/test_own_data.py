@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from pmdviz.targets.table_form import INPUT, LEAVE_OUT, OUTCOME
+from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME
 from tests.lab.threads import playing_lab, until
 
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"

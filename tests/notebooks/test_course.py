@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz.cli import course_key, main
-from pmdviz.cli.course_key import answered, execute, name_in, read, tags
-from pmdviz.cli.tools import course
+from pmdviz.cli import main, tools
+from pmdviz.cli.tools import answered, course, execute, name_in, read, tags
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.methods import METHODS
 from pmdviz.presets import PRESETS
@@ -85,7 +84,7 @@ def test_a_notebook_runs_from_top_to_bottom_and_has_a_key(path, tmp_path):
     for tag, words in (("verdict", "You said **"), ("check", "Nothing to check yet"), ("solved", "**Right**")):
         assert all(cell.outputs[-1].data["text/markdown"].startswith(words) for cell in tagged(executed, tag)), tag
     assert len(tagged(executed, "solved")) == len(tagged(notebook, "check"))
-    key = course_key.section(notebook, executed)
+    key = tools.section(notebook, executed)
     assert key.count("**Question.**") == len(tagged(notebook, "question"))
     assert key.count("- `check` wants:") == len(tagged(notebook, "check"))
 
@@ -94,6 +93,6 @@ def test_a_notebook_runs_from_top_to_bottom_and_has_a_key(path, tmp_path):
 def test_the_instructors_key_has_every_question_and_its_answers(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("pmdviz.cli.tools.course", lambda: COURSE[:1])
     assert main.main(["notebooks", str(tmp_path), "--instructor"]) == 0
-    key = (tmp_path / course_key.KEY).read_text(encoding="utf-8")
-    assert capsys.readouterr().out.rstrip().endswith(str(tmp_path / course_key.KEY))
+    key = (tmp_path / tools.KEY).read_text(encoding="utf-8")
+    assert capsys.readouterr().out.rstrip().endswith(str(tmp_path / tools.KEY))
     assert key.count("**Question.**") == len(tagged(read(COURSE[0]), "question")) and "(right)" in key

@@ -14,14 +14,14 @@ from bokeh.themes import Theme
 from bokeh.util.warnings import BokehDeprecationWarning
 
 from pmdviz.lab import Lab
-from pmdviz.serve import bookkeeping, server_internals
+from pmdviz.serve import server_internals
 
 
 @pytest.fixture
 def installed(monkeypatch):
     monkeypatch.setattr(PropertyDescriptor, "_get_default", PropertyDescriptor._get_default)
-    monkeypatch.setattr(bookkeeping, "_known", {})
-    server_internals.replace_default_of(bookkeeping.kept_default)
+    monkeypatch.setattr(server_internals, "_known", {})
+    server_internals.replace_default_of(server_internals.kept_default)
 
 
 def values(models):
@@ -40,7 +40,7 @@ def test_every_model_of_a_lab_has_bokehs_own_values(installed):
     models = [Lab().view.get_root()]
     models += models[0].references()
     ours = values(models)
-    assert len(bookkeeping._known) > 500
+    assert len(server_internals._known) > 500
     PropertyDescriptor._get_default = server_internals.default_of
     assert len(models) > 100 and values(models) == ours
 
@@ -90,8 +90,8 @@ def numbered(text):
 
 
 def test_a_patch_is_as_bokeh_makes_it():
-    ours = sent_by(bookkeeping.create)
+    ours = sent_by(server_internals.create)
     assert ours == sent_by(bokehs_own)
     assert ours[0].count('"attributes"') == 3  # each new model is described once
     with pytest.raises(ValueError, match="one document"):
-        bookkeeping.create(patch_doc, [])
+        server_internals.create(patch_doc, [])

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from pmdviz.knobs import Knobs
-from pmdviz.serve import logs, turns
+from pmdviz.serve import handlers, turns
 from pmdviz.serve.turns import Bucket
 from tests.support.tables import looped
 
@@ -17,10 +17,10 @@ def _heard(monkeypatch):  # Bokeh 3.9.0 keeps the records of its loggers from py
 
 @pytest.fixture
 def said(caplog):
-    logs.install()
-    logs.install()
-    logger = logging.getLogger(logs.LOGGERS[0])
-    assert sum(isinstance(one, logs.RefusedMessages) for one in logger.filters) == 1
+    handlers.filter_logs()
+    handlers.filter_logs()
+    logger = logging.getLogger(handlers.LOGGERS[0])
+    assert sum(isinstance(one, handlers.RefusedMessages) for one in logger.filters) == 1
 
     def log(act):
         try:
@@ -42,11 +42,11 @@ def test_a_message_that_makes_no_sense_is_one_line_and_what_fails_in_our_own_cod
 
 @looped("name", ("bokeh.util.asyncio", "bokeh.util.tornado"))
 def test_a_traceback_that_is_written_into_a_record_is_one_line_too(caplog, name):
-    logs.install()
+    handlers.filter_logs()
     text = 'Traceback (most recent call last):\n  File "{}", line 1, in f\nValueError: ' + "x" * 5000 + "\n"
     logging.getLogger(name).error(text.format("/panel/reactive.py"))
     assert caplog.messages[-1].startswith("a message was refused: ValueError: xxx") and len(caplog.messages[-1]) < 300
-    logging.getLogger(name).error(text.format(f"{logs.HERE}/lab/live.py"))
+    logging.getLogger(name).error(text.format(f"{handlers.HERE}/lab/live.py"))
     assert caplog.messages[-1].count("\n") == 3
 
 
@@ -57,7 +57,7 @@ def test_a_log_has_short_records_and_few_lines(monkeypatch):
         def emit(self, record):
             written.append(self.format(record))
 
-    kept, bounded = Kept(), logs.BoundedLog()
+    kept, bounded = Kept(), handlers.BoundedLog()
     kept.addFilter(bounded)
     logger = logging.Logger("attacked")
     for handler in (kept, kept):
@@ -71,7 +71,7 @@ def test_a_log_has_short_records_and_few_lines(monkeypatch):
     assert len(written[1]) < 1500 and "ValueError: yyy" in written[1]
     for k in range(1000):
         logger.warning("%s\n" * 3, k, k, k)
-    assert sum(text.count("\n") + 1 for text in written) <= logs.LINES_A_MINUTE
+    assert sum(text.count("\n") + 1 for text in written) <= handlers.LINES_A_MINUTE
     monkeypatch.setattr(bounded, "_lines", Bucket(1, 10))
     logger.warning("later")
     assert "later (" in written[-1] and "left out" in written[-1]

@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.table import Table
+from pmdviz.experiments.workers import Table
 from pmdviz.lab import links
 from pmdviz.lab.controls import sharing as experiment_sharing
 

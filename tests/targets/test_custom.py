@@ -18,8 +18,7 @@ from pmdviz.lab.links import read
 from pmdviz.serve import server
 from pmdviz.targets import TARGETS, get_target, make_target
 from pmdviz.targets import custom as custom_targets
-from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
-from pmdviz.targets.space import Discrete, Reals
+from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, checked_blocks, coordinate_blocks
 from tests.support.engine import default_target, digest, drive
 from tests.support.tables import looped
 
@@ -503,6 +502,14 @@ def test_a_likelihood_is_not_asked_outside_the_support():
     assert run.final.info.zero_weight == (~inside).sum()
 
 
+def test_targets_states_and_exact_posteriors_are_closed_to_writing():
+    run = pmdviz.run(target="mixture", budget=200, num_particles=50, floor=False)
+    frame = run.final
+    arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
+    arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
+    assert not any(array.flags.writeable for array in arrays)
+
+
 # Targets that a server offers: loaded by name in every process, in menus, links and recipes.
 
 MODULE = """
@@ -691,7 +698,7 @@ def test_a_registered_target_is_found_by_its_name_everywhere_and_may_be_replaced
 
 def test_only_a_custom_target_whose_name_is_free_is_registered(heights, monkeypatch):
     monkeypatch.setattr(custom_targets, "_registered", {})
-    with pytest.raises(InputError, match="takes a target made with pmdviz.custom_target; given: 'mixture'"):
+    with pytest.raises(InputError, match="takes a target made with pmdviz.custom_target, not 'mixture'"):
         pmdviz.register_target("mixture")
     with pytest.raises(InputError, match="the server offers another target with the name 'heights'"):
         pmdviz.register_target(custom(name="heights"))

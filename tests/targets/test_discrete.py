@@ -10,9 +10,8 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.words import sentence
 from pmdviz.targets import make_target
-from pmdviz.targets.chains import chains_disagree
 from pmdviz.targets.discrete import TABLES
-from pmdviz.targets.enumeration import Enumeration, HiddenEnumeration, TransferMatrix
+from pmdviz.targets.enumeration import Enumeration, HiddenEnumeration, TransferMatrix, chains_disagree
 from pmdviz.targets.exact import DrawsReference
 from tests.support.tables import looped
 

@@ -10,7 +10,7 @@ import pmdviz
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, InputWarning
 from pmdviz.scenes.stage import SCENES
-from pmdviz.targets import chains as metropolis
+from pmdviz.targets import enumeration as metropolis
 from pmdviz.targets import make_target
 from pmdviz.targets import series as songs
 from pmdviz.targets.exact import DrawsReference, GaussianExact

@@ -15,7 +15,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, InputWarning
 from pmdviz.lab.panels.own_data import Brought, _origin, _tried
 from pmdviz.targets import TARGETS, make_target
-from pmdviz.targets.table_form import chosen, rows_of, usual_roles
+from pmdviz.targets.options import chosen, rows_of, usual_roles
 
 STATS, SKLEARN, MLX = "statsmodels/datasets", "sklearn/datasets/data", "mlxtend/data/data"
 ANES = "popul TVnews selfLR ClinLR DoleLR PID age educ income vote"

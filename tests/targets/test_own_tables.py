@@ -8,7 +8,7 @@ from pmdviz.data.tables import hold
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
-from pmdviz.targets.table_form import OUTCOMES
+from pmdviz.targets.options import OUTCOMES
 from tests.kernels.naive import differences
 from tests.support.tables import looped
 

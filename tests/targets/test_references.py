@@ -12,7 +12,7 @@ from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets import mass as searched
-from pmdviz.targets.chains import hamiltonian_chains, peak
+from pmdviz.targets.enumeration import hamiltonian_chains, peak
 from pmdviz.targets.exact import DrawsReference, has_density
 from tests.support.tables import looped
 

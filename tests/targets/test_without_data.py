@@ -13,8 +13,7 @@ from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.exact import GaussianMixtureExact
-from pmdviz.targets.formula import EXAMPLES
-from pmdviz.targets.without_data import WithoutData, logits_of, probability
+from pmdviz.targets.without_data import EXAMPLES, WithoutData, logits_of, probability
 from tests.support.tables import looped
 
 WEIGHTS, MEANS = np.array([0.2, 0.5, 0.3]), np.array([[-1.0, 0.5], [1.5, 0.0], [0.0, -2.0]])

@@ -27,10 +27,9 @@ from pmdviz.experiments.base import (
 )
 from pmdviz.experiments.sweep import fitted
 from pmdviz.knobs import Choice, Knobs, Whole
-from pmdviz.targets.options import data_source
+from pmdviz.targets.options import TableForm, data_source, rows_of
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.rows import whole_table
-from pmdviz.targets.table_form import TableForm, rows_of
 
 # The points that the machines share out, and those held out: drawn from a true model, or rows of a table.
 
@@ -263,14 +262,26 @@ AGAINST: dict[str, Against] = {
 
 
 class AggregationKnobs(Knobs):
-    """The knobs of `aggregation`."""
+    """The knobs of `aggregation`.
 
-    model = Choice(
-        "gaussian",
-        choices={name: model.title for name, model in MODELS.items()},
-        label="Model",
-        doc="What each machine fits to its own data.",
-    )
+    model: What each machine fits to its own data.
+    num_data: On all machines together; of a table at most as many as it has.
+    dim: Of a point; of a table, so many principal components.
+    components: Of a mixture; where they are counted on each machine, those of the true one.
+    latent: Directions of probabilistic PCA, fewer than the dimension.
+    count: By BIC the machines' models may have different numbers of components, and no mean of their parameters.
+    num_shards: Each has as many data.
+    varied: Everything else stays.
+    lowest: The least value of what is varied.
+    highest: The largest value of what is varied.
+    num_levels: How many of what is varied, evenly on a log axis.
+    num_draws: A few times as many as the model has parameters.
+    repetitions: Data seeds from 0 on.
+    combiners: Which of them are compared.
+    against: What the combined parameters are compared with in pictures and slopes; the rows have all three.
+    """
+
+    model = Choice("gaussian", {name: model.title for name, model in MODELS.items()}, "Model")
     data = data_source(
         {SIMULATED: "drawn from a true model"} | {name: table.words for name, table in CARRIED.items()},
         "Drawn from known parameters; tables that scikit-learn and statsmodels carry, of which the leading principal "
@@ -280,90 +291,57 @@ class AggregationKnobs(Knobs):
     )
     num_data = Whole(
         1_000_000,
-        bounds=(20, 10**12),
-        softbounds=(1000, 1_000_000),
+        (20, 10**12),
+        (1000, 1_000_000),
+        "Data points N",
         log=True,
         default_by=("model", dict.fromkeys(MIXED, 60_000)),
-        label="Data points N",
-        doc="On all machines together; of a table at most as many as it has.",
     )
     dim = Whole(
-        3,
-        bounds=(2, 100),
-        softbounds=(2, 20),
-        default_by=("data", {"digits": 10, "breast_cancer": 10, "randhie": 5}),
-        label="Dimension d",
-        doc="Of a point; of a table, so many principal components.",
+        3, (2, 100), (2, 20), "Dimension d", default_by=("data", {"digits": 10, "breast_cancer": 10, "randhie": 5})
     )
-    components = Whole(
-        3,
-        bounds=(2, 30),
-        softbounds=(2, 10),
-        only_if=("model", MIXED),
-        label="Components",
-        doc="Of a mixture; where they are counted on each machine, those of the true one.",
-    )
+    components = Whole(3, (2, 30), (2, 10), "Components", only_if=("model", MIXED))
     latent = Whole(
         2,
-        bounds=(1, 50),
-        softbounds=(1, 10),
+        (1, 50),
+        (1, 10),
+        "Latent dimension q",
         only_if=("model", tuple(name for name, model in MODELS.items() if model.low_rank)),
-        label="Latent dimension q",
-        doc="Directions of probabilistic PCA, fewer than the dimension.",
     )
     count = Choice(
         "known",
-        choices={"known": "as set here", "bic": "by BIC on each machine"},
+        {"known": "as set here", "bic": "by BIC on each machine"},
+        "Number of components",
         only_if=("model", MIXED),
-        label="Number of components",
-        doc="By BIC the machines' models may have different numbers of components, and no mean of their parameters.",
     )
-    num_shards = Whole(10, bounds=(2, 1000), softbounds=(2, 50), label="Machines K", doc="Each has as many data.")
-    varied = Choice(
-        "n",
-        choices={name: each.title for name, each in VARIED.items()},
-        label="What is varied",
-        doc="Everything else stays.",
-    )
+    num_shards = Whole(10, (2, 1000), (2, 50), "Machines K")
+    varied = Choice("n", {name: each.title for name, each in VARIED.items()}, "What is varied")
     lowest = Whole(
         30,
-        bounds=(2, 10**12),
+        (2, 10**12),
         default_by=("varied", {name: each.levels[0] for name, each in VARIED.items()}),
         log=True,
         label="From",
-        doc="The least value of what is varied.",
     )
     highest = Whole(
         1000,
-        bounds=(2, 10**12),
+        (2, 10**12),
         default_by=("varied", {name: each.levels[1] for name, each in VARIED.items()}),
         log=True,
         label="To",
-        doc="The largest value of what is varied.",
     )
-    num_levels = Whole(4, bounds=(1, 20), label="Values", doc="How many of what is varied, evenly on a log axis.")
+    num_levels = Whole(4, (1, 20), label="Values")
     num_draws = Whole(
         300,
-        bounds=(2, 1_000_000),
-        softbounds=(30, 3000),
+        (2, 1_000_000),
+        (30, 3000),
+        "Draws from each model n",
         log=True,
         only_if=("varied", tuple(name for name, each in VARIED.items() if each.column != "num_draws")),
-        label="Draws from each model n",
-        doc="A few times as many as the model has parameters.",
     )
-    repetitions = Whole(10, bounds=(1, 1000), label="Repetitions", doc="Data seeds from 0 on.")
-    combiners = Choice(
-        "all",
-        choices={name: words for name, (words, _) in SETS.items()},
-        label="Ways to combine",
-        doc="Which of them are compared.",
-    )
-    against = Choice(
-        "exact",
-        choices={name: each.title for name, each in AGAINST.items()},
-        label="Error against",
-        doc="What the combined parameters are compared with in pictures and slopes; the rows have all three.",
-    )
+    repetitions = Whole(10, (1, 1000), label="Repetitions")
+    combiners = Choice("all", {name: words for name, (words, _) in SETS.items()}, "Ways to combine")
+    against = Choice("exact", {name: each.title for name, each in AGAINST.items()}, "Error against")
 
     def check(self) -> None:
         """Raise InputError where values do not fit one another."""

@@ -215,79 +215,40 @@ SPINS = ("ising_3x3", "ising_4x4", "ising_10x10")
 
 
 class GoodnessOfFitKnobs(Knobs):
-    """The knobs of `goodness_of_fit`."""
+    """The knobs of `goodness_of_fit`.
 
-    scenario = Choice(
-        "ising_3x3",
-        choices={name: each.title for name, each in SCENARIOS.items()},
-        label="Scenario",
-        doc="The target p, and how the q that samples come from differs from it.",
-    )
-    temperature = Real(
-        10.0,
-        bounds=(1, 1000),
-        softbounds=(2, 50),
-        log=True,
-        label="Temperature T of p",
-        only_if=("scenario", SPINS),
-        doc="Neighbours of p are coupled by 1/T; those of q by 1/T plus the perturbation.",
-    )
-    strength = Real(
-        1.0,
-        bounds=(0, 3),
-        label="Strength",
-        doc="Factor of the perturbations; at 0 q is p, and the rates are the sizes of the tests.",
-    )
+    scenario: The target p, and how the q that samples come from differs from it.
+    temperature: Neighbours of p are coupled by 1/T; those of q by 1/T plus the perturbation.
+    strength: Factor of the perturbations; at 0 q is p, and the rates are the sizes of the tests.
+    varied: Along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.
+    test: All of them see the same samples.
+    num_points: Where the sample size is varied: the largest one; the others are a half, a quarter and an eighth of
+        it.
+    repetitions: At each point of a curve.
+    draws: Draws of the null distribution for every p-value: bootstrap, permutations or simulated counts.
+    bandwidth: Of the kernels. The usual one is the squared median distance, or of kernels on states the published
+        one. Several are combined by their least p-value at the same level.
+    width: The same for all tests, each in its own unit.
+    alpha: How often a sample of p itself may be rejected.
+    seed: Of all samples.
+    """
+
+    scenario = Choice("ising_3x3", {name: each.title for name, each in SCENARIOS.items()}, "Scenario")
+    temperature = Real(10.0, (1, 1000), (2, 50), "Temperature T of p", log=True, only_if=("scenario", SPINS))
+    strength = Real(1.0, (0, 3), label="Strength")
     varied = Choice(
-        "perturbation",
-        choices={"perturbation": "how far q is from p", "num_points": "sample size"},
-        label="What is varied",
-        doc="Along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.",
+        "perturbation", {"perturbation": "how far q is from p", "num_points": "sample size"}, "What is varied"
     )
-    test = Choice(
-        ALL,
-        choices={ALL: "all that apply", **{name: each.title for name, each in FIT_TESTS.items()}},
-        label="Tests",
-        doc="All of them see the same samples.",
-    )
-    num_points = Whole(
-        200,
-        bounds=(10, 1000),
-        label="Points n of a sample",
-        doc="Where the sample size is varied: the largest one; the others are a half, a quarter and an eighth of it.",
-    )
-    repetitions = Whole(200, bounds=(1, 10_000), label="Samples", doc="At each point of a curve.")
-    draws = Whole(
-        300,
-        bounds=(19, 10_000),
-        label="Null draws m",
-        doc="Draws of the null distribution for every p-value: bootstrap, permutations or simulated counts.",
-    )
+    test = Choice(ALL, {ALL: "all that apply", **{name: each.title for name, each in FIT_TESTS.items()}}, "Tests")
+    num_points = Whole(200, (10, 1000), label="Points n of a sample")
+    repetitions = Whole(200, (1, 10_000), label="Samples")
+    draws = Whole(300, (19, 10_000), label="Null draws m")
     bandwidth = Choice(
-        "median",
-        choices={"median": "the usual one", "aggregated": "several, combined", "own": "one of your own"},
-        label="Bandwidth",
-        doc="Of the kernels. The usual one is the squared median distance, or of kernels on states the published one. "
-        "Several are combined by their least p-value at the same level.",
+        "median", {"median": "the usual one", "aggregated": "several, combined", "own": "one of your own"}, "Bandwidth"
     )
-    width = Real(
-        1.0,
-        bounds=(1e-4, 10_000),
-        softbounds=(0.05, 50),
-        log=True,
-        label="Bandwidth h",
-        only_if=("bandwidth", "own"),
-        doc="The same for all tests, each in its own unit.",
-    )
-    alpha = Real(
-        0.05,
-        bounds=(0, 1),
-        inclusive_bounds=(False, False),
-        softbounds=(0.01, 0.2),
-        label="Level α",
-        doc="How often a sample of p itself may be rejected.",
-    )
-    seed = Whole(0, bounds=(0, 2**32 - 1), label="Seed", doc="Of all samples.")
+    width = Real(1.0, (1e-4, 10_000), (0.05, 50), "Bandwidth h", log=True, only_if=("bandwidth", "own"))
+    alpha = Real(0.05, "(0, 1)", (0.01, 0.2), "Level α")
+    seed = Whole(0, (0, 2**32 - 1), label="Seed")
 
     def check(self) -> None:
         """So many draws that p-values can be below the level."""

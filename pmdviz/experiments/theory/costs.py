@@ -171,15 +171,14 @@ def _slope(costs: list[Cost], x: str, y: str) -> float | None:
 
 
 class CostsKnobs(Knobs):
-    """The knobs of `costs`."""
+    """The knobs of `costs`.
 
-    extent = Choice(
-        "all",
-        choices={"all": "every method, three sizes", "short": "the paper's methods, two sizes"},
-        label="Extent",
-        doc="What is measured. The short one takes less than a minute, all of it several.",
-    )
-    rounds = Whole(ROUNDS, bounds=(1, 100), label="Rounds", doc="Measurements per figure; their median is reported.")
+    extent: What is measured. The short one takes less than a minute, all of it several.
+    rounds: Measurements per figure; their median is reported.
+    """
+
+    extent = Choice("all", {"all": "every method, three sizes", "short": "the paper's methods, two sizes"}, "Extent")
+    rounds = Whole(ROUNDS, (1, 100), label="Rounds")
 
 
 class Costs(Experiment):

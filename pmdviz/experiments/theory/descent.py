@@ -19,55 +19,33 @@ SETTLED = 0.25  # of the looks: the last ones, over which the floor is measured
 
 
 class DescentKnobs(Knobs):
-    """The knobs of `descent`."""
+    """The knobs of `descent`.
 
-    correlation = Real(
-        0.6,
-        bounds=(-1, 1),
-        inclusive_bounds=(False, False),
-        softbounds=(-0.95, 0.95),
-        label="Correlation ρ",
-        doc="Of the two coordinates of each pair.",
-    )
-    dim = Whole(2, bounds=(2, 20), label="Dimension d", doc="Number of coordinates of the Gaussian.")
+    correlation: Of the two coordinates of each pair.
+    dim: Number of coordinates of the Gaussian.
+    grouping: What is a block. The pairs, and all together, are no approximation here.
+    step_size: The others are a half of it, a quarter, and so on.
+    num_steps: How many.
+    looks: Number of steps of the longest size; with shorter ones a look comes after as many more as cover the same
+        time.
+    num_particles: The theorem is about infinitely many.
+    distance: Of the start's mean, per coordinate.
+    start_sd: Of the start, per coordinate.
+    runs: Run seeds from 0 on.
+    """
+
+    correlation = Real(0.6, "(-1, 1)", (-0.95, 0.95), "Correlation ρ")
+    dim = Whole(2, (2, 20), label="Dimension d")
     grouping = Choice(
-        "single",
-        choices={"single": "each coordinate alone", "target": "the pairs", "joint": "all together"},
-        label="Blocks",
-        doc="What is a block. The pairs, and all together, are no approximation here.",
+        "single", {"single": "each coordinate alone", "target": "the pairs", "joint": "all together"}, "Blocks"
     )
-    step_size = Real(
-        0.8,
-        bounds=(0, 1),
-        inclusive_bounds=(False, True),
-        softbounds=(0.05, 1),
-        log=True,
-        label="Longest Langevin step h",
-        unit="θ²",
-        doc="The others are a half of it, a quarter, and so on.",
-    )
-    num_steps = Whole(4, bounds=(2, 8), label="Step sizes", doc="How many.")
-    looks = Whole(
-        40,
-        bounds=(8, 1000),
-        label="Looks",
-        doc="Number of steps of the longest size; with shorter ones a look comes after as many more as cover the same "
-        "time.",
-    )
-    num_particles = Whole(
-        3000, bounds=(100, 50_000), log=True, label="Particles m", doc="The theorem is about infinitely many."
-    )
-    distance = Real(
-        6.0, bounds=(0, 1000), label="Distance of the start", unit="sds", doc="Of the start's mean, per coordinate."
-    )
-    start_sd = Real(
-        2.0,
-        bounds=(0, 100),
-        inclusive_bounds=(False, True),
-        label="Sd of the start",
-        doc="Of the start, per coordinate.",
-    )
-    runs = Whole(2, bounds=(1, 100), label="Runs at each step size", doc="Run seeds from 0 on.")
+    step_size = Real(0.8, "(0, 1]", (0.05, 1), "Longest Langevin step h", "θ²", log=True)
+    num_steps = Whole(4, (2, 8), label="Step sizes")
+    looks = Whole(40, (8, 1000), label="Looks")
+    num_particles = Whole(3000, (100, 50_000), log=True, label="Particles m")
+    distance = Real(6.0, (0, 1000), label="Distance of the start", unit="sds")
+    start_sd = Real(2.0, "(0, 100]", label="Sd of the start")
+    runs = Whole(2, (1, 100), label="Runs at each step size")
 
 
 class Theory(NamedTuple):

@@ -12,8 +12,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
-from pmdviz.experiments.measures import ERRORS
-from pmdviz.experiments.sweep import COUNTS, Fit, Job, fitted, measured_run, planned
+from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
 from pmdviz.experiments.theory.formulas import (
     SMOOTHNESS,
     STRATEGIES,
@@ -48,22 +47,17 @@ def particles() -> Choice:
 
 
 class ConvergenceKnobs(Knobs):
-    """The knobs of `convergence`."""
+    """The knobs of `convergence`.
+
+    varied: Particles m (in whole runs, or in one step), steps T (also with growing particles), both, or data N.
+    error: What the slope is fitted to.
+    seeds: Run seeds from 0 on.
+    """
 
     target, strategy = posterior(), particles()
-    varied = Choice(
-        "mT",
-        choices={name: each.title for name, each in VARIED.items()},
-        label="What is varied",
-        doc="Particles m (in whole runs, or in one step), steps T (also with growing particles), both, or data N.",
-    )
-    error = Choice(
-        "bounded",
-        choices={name: words for name, (words, _) in ERRORS.items()},
-        label="Error",
-        doc="What the slope is fitted to.",
-    )
-    seeds = Whole(20, bounds=(1, 1000), label="Runs at each value", doc="Run seeds from 0 on.")
+    varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "What is varied")
+    error = Choice("bounded", {name: words for name, (words, _) in ERRORS.items()}, "Error")
+    seeds = Whole(20, (1, 1000), label="Runs at each value")
 
 
 class Convergence(Experiment):
@@ -194,11 +188,15 @@ def terms(recipe: Recipe, steps: int) -> list[Terms]:
 
 
 class RecurrenceKnobs(Knobs):
-    """The knobs of `recurrence`."""
+    """The knobs of `recurrence`.
+
+    runs: Run seeds from 0 on: the theorem is about their mean.
+    steps: From the first one on.
+    """
 
     target, strategy = posterior(), particles()
-    runs = Whole(4, bounds=(1, 1000), label="Runs", doc="Run seeds from 0 on: the theorem is about their mean.")
-    steps = Whole(15, bounds=(1, 10_000), label="Steps", doc="From the first one on.")
+    runs = Whole(4, (1, 1000), label="Runs")
+    steps = Whole(15, (1, 10_000), label="Steps")
 
 
 class Recurrence(Experiment):

@@ -11,9 +11,8 @@ import numpy as np
 import panel as pn
 
 from pmdviz.experiments.base import Chart, Series
-from pmdviz.experiments.measures import ERRORS
 from pmdviz.experiments.running import ExperimentResult, run_experiment
-from pmdviz.experiments.sweep import Fit
+from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate
 from pmdviz.experiments.theory.theorems import Convergence, Terms, dimension, mean_terms, merged, unrolled

@@ -21,7 +21,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.targets import TARGETS, Target
-from pmdviz.targets.table_form import (
+from pmdviz.targets.options import (
     INPUT,
     LEAVE_OUT,
     OUTCOME,

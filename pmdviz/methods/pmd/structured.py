@@ -20,7 +20,7 @@ from pmdviz.methods.particles import (
 )
 from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, WEIGHTED, BatchKnobs, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
-from pmdviz.targets.blocks import Conditionals
+from pmdviz.targets.space import Conditionals
 
 ALONE = 2.0  # effective particles below which one of them decides
 

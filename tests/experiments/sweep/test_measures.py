@@ -5,8 +5,8 @@ from scipy.stats import norm
 
 import pmdviz
 from pmdviz import InputError, Recipe, Session
-from pmdviz.experiments import measures
-from pmdviz.experiments.measures import BOUNDED, bounded_error, chosen_error, exact_values, measured
+from pmdviz.experiments import sweep as measures
+from pmdviz.experiments.sweep import BOUNDED, bounded_error, chosen_error, exact_values, measured
 from tests.support.own import own_target
 
 

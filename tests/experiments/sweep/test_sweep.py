@@ -12,7 +12,7 @@ import pytest
 
 import pmdviz
 from pmdviz import InputError, Recipe
-from pmdviz.experiments.table import Table
+from pmdviz.experiments.workers import Table
 from tests.support.own import own_target
 
 ROOT = Path(__file__).parents[3]
