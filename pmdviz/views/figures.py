@@ -78,14 +78,6 @@ def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None
     figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=MOVING_JS))
 
 
-def put_below(figure: Figure, first: str, *renderers: GlyphRenderer) -> None:
-    """Have them painted by the script that paints what moves, before the renderer of the name `first`."""
-    others = [each for each in figure.renderers if each not in renderers]
-    at = [each.name for each in others].index(first)
-    figure.renderers = [*others[:at], *renderers, *others[at:]]
-    float_above(figure, renderers)
-
-
 def dim(figure: Figure, on: bool) -> None:
     """Fade an old picture, or show it fully again. A class in place of a style would lay out the page anew."""
     if is_dim(figure) != on:  # asked with every frame

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, GlyphRenderer, HoverTool
-from bokeh.plotting import figure as Figure
+from bokeh.models import GlyphRenderer, HoverTool
 
 from pmdviz.methods import Method
-from pmdviz.scenes import style
+from pmdviz.pictures import Mark
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns
 from pmdviz.scenes.data_columns import NO_MOMENT, Columns, DataMoment, data_picture
 from pmdviz.scenes.stage import (
@@ -24,7 +23,6 @@ from pmdviz.scenes.stage import (
     stage_picture,
     stage_tips,
 )
-from pmdviz.views import figures
 from pmdviz.views.drawing import PictureFigure
 
 
@@ -39,6 +37,7 @@ class StageView(PictureFigure):
         self, target: Any, scene: Scene = SCENES["posterior"], pair: Pair = (0, 1), legend: bool = True
     ) -> None:
         self.look_at(target, scene, pair)
+        self._below: dict[str, Mark] = {}
         first = stage_picture(scene, target, None, pair, StageColumns(), axes=self._ends)
         marks = {name: mark._replace(hover=self._tips if name == "particles" else {}) for name, mark in MARKS.items()}
         super().__init__("stage", first._replace(marks=marks), zoom="both", legend=legend)  # equal borders: a square
@@ -96,36 +95,19 @@ class StageView(PictureFigure):
         if np.isfinite(columns.top) and not np.isfinite(self._top):
             self._top, self._ends = columns.top, stage_axes(self.scene, self.target, self.pair, columns.top)
         note = note.replace(": ", ":\n") if self._large else note  # large letters are too long for one line
-        self.draw_picture(
-            stage_picture(self.scene, self.target, self.method, self.pair, columns, note, axes=self._ends)
-        )
+        made = stage_picture(self.scene, self.target, self.method, self.pair, columns, note, axes=self._ends)
+        self.draw_picture(made._replace(marks={**made.marks, **self._below}))
+
+    def draw_below(self, name: str, lines: Mapping[str, np.ndarray] = EMPTY_LINE) -> None:
+        """Draw lines under those of the run, or none: of a "ghost", or where a target is "moved" to."""
+        mark = MARKS[name]._replace(columns=lines)
+        if lines is not self._below.get(name, MARKS[name]).columns:
+            self._below[name] = mark
+            self.draw_picture(self.picture._replace(marks={**self.picture.marks, name: mark}))
 
     def toggle(self, names: Iterable[str]) -> None:
         """Show only the layers in `names`."""
-        self.hide(frozenset(LAYERS).difference(names))
-
-
-class LinesBelow:
-    """Lines over the dots of a stage and under those of the run: a ghost's, or where a dragged handle would put p."""
-
-    def __init__(self, figure: Figure, name: str, layer: str) -> None:
-        self.layer = layer
-        self.source = ColumnDataSource(EMPTY_LINE)
-        look: dict[str, Any] = {"line_width": style.LINE_WIDTH, "line_dash": style.DASHES[name]}
-        self.line = figure.line("x", "y", source=self.source, name=name, **look)
-        figures.put_below(figure, "exact", self.line)
-        self._shown: Mapping[str, np.ndarray] = EMPTY_LINE
-        self.set_theme(dark=False)
-
-    def show(self, columns: Mapping[str, np.ndarray] = EMPTY_LINE) -> None:
-        """Draw the lines, or none; what is drawn already costs nothing."""
-        if columns is not self._shown:
-            self._shown = columns
-            self.source.data = dict(columns)
-
-    def set_theme(self, dark: bool) -> None:
-        """The colour of the theme."""
-        self.line.glyph.line_color = style.theme(dark).layers[self.layer]
+        self.hide(frozenset((*LAYERS, "ghost")).difference(names))
 
 
 class DataView(PictureFigure):

@@ -150,11 +150,11 @@ async def test_a_handle_is_followed_and_its_release_is_a_new_run():
         handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 1})
         await until(lambda: handles.view.answer.get("serial") == 1)
         assert handles.view.answer["handles"][1] == {"name": "second mode", "x": -1.0, "y": 3.0}
-        assert len(handles.lines.source.data["x"]) > 20
+        assert len(lab.screen.stage.sources["moved"].data["x"]) > 20
         assert lab.last.recipe.target_options["theta2"] == -2.0
         handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 2, "drop": True})
         await until(lambda: lab.last.recipe.target_options["theta2"] == -3.0)
-        assert len(handles.lines.source.data["x"]) == 0
+        assert len(lab.screen.stage.sources["moved"].data["x"]) == 0
         assert handles.view.handles[0] == {"name": "first mode", "x": 2.0, "y": -3.0}
         lab._act("undo")
         await until(lambda: lab.last.recipe.target_options["theta2"] == -2.0)

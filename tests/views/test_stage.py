@@ -72,7 +72,7 @@ def test_a_rejuvenation_is_said_and_what_moves_lies_above_the_axes(session):
     assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
     view = StageView(session.target)
     moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
-    drawn = {view.drawn[name].renderer for name in ("others", *LAYERS)}
+    drawn = {view.drawn[name].renderer for name in ("others", "ghost", "moved", *LAYERS)}
     assert moving == drawn and view.note.level == "overlay"
     callbacks = view.figure.js_property_callbacks["change:inner_width"]
     assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)

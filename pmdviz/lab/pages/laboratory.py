@@ -448,7 +448,6 @@ class Lab(LivePage):
         """Theme and size of the labels."""
         super().set_theme(dark, presenter)
         self.inside.set_theme(self._dark)
-        self.own.set_theme(self._dark)
 
     def _newest(self, what: str, act: str) -> Callable[[Any], None]:
         """Have the runner do `act(value)`, of several that wait only the newest."""

@@ -31,8 +31,7 @@ from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
 from pmdviz.targets import Target
 from pmdviz.targets.mass import Handle
-from pmdviz.views import DataView
-from pmdviz.views.stage import LinesBelow
+from pmdviz.views import DataView, StageView
 
 # Data added and taken away one by one: from the present data to an own table; plain values, no page.
 
@@ -308,14 +307,14 @@ class HandlesView(Component):
 class Handles:
     """`begin(MOVING, options=...)` starts the run of a target that was moved; `pause` stops what plays."""
 
-    def __init__(self, figure: Any, begin: Callable[..., None], pause: Callable[[], None]) -> None:
+    def __init__(self, stage: StageView, begin: Callable[..., None], pause: Callable[[], None]) -> None:
         self._begin, self._pause = begin, pause
         self._seen: tuple[Any, ...] = ()
         self._target: Target | None = None
         self.hidden = False  # by a lesson: they are where the posterior is
-        self.lines = LinesBelow(figure, "moved", "exact")
+        self._draw_moved = partial(stage.draw_below, "moved")
         self._work = TaskSlot(queues=True)
-        self.view = HandlesView(self._hear, stage=figure.id, css_classes=["pmdviz-handles"], sizing_mode=None)
+        self.view = HandlesView(self._hear, stage=stage.figure.id, css_classes=["pmdviz-handles"], sizing_mode=None)
 
     def start(self, doc: Any) -> None:
         """The page's document."""
@@ -334,7 +333,7 @@ class Handles:
         self._seen, self._target = seen, target
         there = snapshot.scene.shows_theta and snapshot.pair == PLANE and not self.hidden
         self._work.let_go()
-        self.lines.show()
+        self._draw_moved()
         flat, names = target.dim == 1, target.parameter_names
         self.view.param.update(
             handles=_plain(target.handles()) if there else [],
@@ -345,12 +344,8 @@ class Handles:
     def forget(self) -> None:
         """What was dragged goes back: nothing comes of it."""
         self._work.let_go()
-        self.lines.show()
+        self._draw_moved()
         self.view.again += 1
-
-    def set_theme(self, dark: bool) -> None:
-        """Colours of the light or the dark theme."""
-        self.lines.set_theme(dark)
 
     def _hear(self, data: Mapping[str, Any]) -> None:
         if data.get("cancel"):
@@ -372,7 +367,7 @@ class Handles:
         self._work.compute(pool_for(QUICK_S), act, told, lambda words: self.forget())
 
     def _follow(self, serial: int, found: Moved) -> None:
-        self.lines.show(found.lines)
+        self._draw_moved(found.lines)
         self.view.answer = {"serial": serial, "handles": _plain(found.handles)}
 
     def _drop(self, at: int, x: float, y: float) -> None:
@@ -391,7 +386,7 @@ class OwnProblem:
 
     def __init__(self, begin: Callable[..., None], screen: Screen, pause: Callable[[], None]) -> None:
         self.dialog = OwnDataDialog(begin)
-        self.handles = Handles(screen.stage.figure, begin, pause)
+        self.handles = Handles(screen.stage, begin, pause)
         self.editing = DataEditing(begin)
         screen.view.append(self.handles.view)
         screen.options.insert(1, self.editing.view)
@@ -412,10 +407,6 @@ class OwnProblem:
         self.dialog.show(snapshot)
         self.handles.show(snapshot)
         self.editing.show(snapshot)
-
-    def set_theme(self, dark: bool) -> None:
-        """Colours of the light or the dark theme."""
-        self.handles.set_theme(dark)
 
     def cancelled(self) -> None:
         """What was asked for was cancelled."""

@@ -43,7 +43,6 @@ from pmdviz.scenes.trace_columns import (
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
-from pmdviz.views.stage import LinesBelow
 
 # The words above the picture: the question, and a sentence.
 
@@ -143,7 +142,7 @@ class LayerSwitches:
     @property
     def seen(self) -> list[str]:
         """The layers that are to be seen."""
-        return [name for name in LAYERS if self.boxes[name].value]
+        return [name for name in (*LAYERS, GHOST) if self.boxes[name].value]
 
     def name(self, words: Mapping[str, str]) -> None:
         """Take the words of a legend; what has none is not drawn."""
@@ -200,7 +199,6 @@ class Screen:
         self.stage = StageView(target, legend=False)  # the switches are its legend
         self.traces, self.second = TracesView(), TracesView(SECOND)
         self.second.figure.name = "second_traces"
-        self.ghost = LinesBelow(self.stage.figure, "ghost", "ghost")
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
@@ -298,7 +296,6 @@ class Screen:
 
     def _toggle(self, layers: list[str]) -> None:
         self.stage.toggle(layers)
-        self.ghost.line.visible = bool(self.switches.boxes[GHOST].value)
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
@@ -308,7 +305,7 @@ class Screen:
             columns = self.veil.columns(self._moving(snapshot, pause_s if playing else 0.0), snapshot.scene)
             with_image = self._image_pace.is_due(time.monotonic(), playing)
             self.stage.draw(columns, self._noted(snapshot, playing), with_image)
-            self.ghost.show(snapshot.ghost.approximate if snapshot.ghost else EMPTY_LINE)
+            self.stage.draw_below(GHOST, snapshot.ghost.approximate if snapshot.ghost else EMPTY_LINE)
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self._tell(snapshot, playing)
@@ -481,7 +478,6 @@ class Screen:
         for view in (self.stage, self.traces, self.second, self.data):
             if view is not None:
                 view.set_theme(dark, presenter)
-        self.ghost.set_theme(dark)
         self.ack.presenter = presenter
         self.switches.set_theme(dark, presenter)
         large = ["pmdviz-large"] if presenter else []

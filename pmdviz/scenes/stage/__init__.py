@@ -174,6 +174,8 @@ MARKS = {  # from the lowest up, with nothing in them
     "prior": Mark("line", "prior", EMPTY_LINE, {"dash": "prior"}, layer="prior", moves=True),
     "particles": Mark("dots", "particles", EMPTY_DOTS, {"drawn": 0}, TIPS, layer="particles", moves=True),
     "paths": Mark("segments", "ink", EMPTY_PATHS, layer="paths", moves=True),
+    "ghost": Mark("line", "ghost", EMPTY_LINE, {"dash": "ghost"}, layer="ghost", moves=True),  # of another run
+    "moved": Mark("line", "exact", EMPTY_LINE, {"dash": "moved"}, moves=True),  # of a target that is being dragged
     "exact": Mark("line", "exact", EMPTY_LINE, {"dash": "exact"}, layer="exact", moves=True),
     "approximate": Mark("line", "approximate", EMPTY_LINE, {"dash": "approximate"}, layer="approximate", moves=True),
     "words": Mark("words", "ink", NO_WORDS._asdict()),
