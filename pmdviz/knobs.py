@@ -37,6 +37,7 @@ ACTS = {
     "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
+    "copies": "takes effect at the next step, as a random subset or with copies moved a little",
     "resampling": "takes effect at the next step, where it forces a resampling",
     "restart": "takes effect on restart",
 }

@@ -21,6 +21,7 @@ from pmdviz.methods.particles import (
     SmoothingKnobs,
     check_reach,
     equal_log_weights,
+    resized,
     smoothed,
     smoothed_along,
 )
@@ -56,7 +57,7 @@ class PMFVBKnobs(SmoothingKnobs):
         Langevin dynamics of every particle.
     """
 
-    num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000))
+    num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000), acts="copies")
     num_others = Whole(10, (1, 10_000), (1, 100), "Averaged over", "particles", log=True)
     step_size = Real(0.01, "(0, 1_000_000]", (1e-4, 1), "Langevin step h", "θ²", log=True, basic=True)
     kappa = optimisers.STEP_DECAY.at(0.0)
@@ -166,6 +167,7 @@ class PMFVB(Method):
         self, rng: np.random.Generator, state: PMFVBState, target: Target, batch: np.ndarray, knobs: PMFVBKnobs
     ) -> tuple[PMFVBState, StepInfo]:
         """All blocks once, each given what the ones before it have come to."""
+        state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
         h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
         averaged, pulls = 0, []
@@ -187,12 +189,13 @@ class PMFVB(Method):
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
-        words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
+        words = f"{resize}h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
         return state, StepInfo(
             Cost(len(batch), evaluated * bounded, evaluated * averaged),
             words,
             scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
             terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
+            parents=rows,
             numbers={"h": h},
         )
 
@@ -317,7 +320,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         1 nothing is left to the mean particle, and each is an unadjusted Langevin chain.
     """
 
-    num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500))
+    num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500), acts="copies")
     batch_size = BATCH_SIZE.at(100)
     start = Choice(
         "common",
@@ -426,6 +429,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         self, rng: np.random.Generator, state: PMFVBNNState, target: Target, batch: np.ndarray, knobs: PMFVBNNKnobs
     ) -> tuple[PMFVBNNState, StepInfo]:
         """A block of every particle; then the moments, and the factors in closed form."""
+        state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
         weights, ridge = state.particles[:, : target.num_weights], ridge_of(state, target)
         chosen = blocks(rng, weights, knobs.block_share)
@@ -450,7 +454,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))
         numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}
         info = _info(h, len(batch), len(moved), chosen.shape[1], after)
-        return after, info._replace(terms=terms, numbers=numbers)
+        return after, info._replace(words=resize + info.words, parents=rows, terms=terms, numbers=numbers)
 
     def ended(self, state: PMFVBNNState, knobs: PMFVBNNKnobs, target: Target) -> str:
         """That the validation score has stalled, where that is to end a run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_
 from pmdviz.errors import TargetError
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import Method, checked_log_prior, rows_in_words
+from pmdviz.methods.base import Method, checked_log_prior, read_only, rows_in_words
 from pmdviz.methods.step import MethodKnobs, Term, Update
 from pmdviz.targets import Target
 
@@ -83,6 +83,35 @@ ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never be
 
 NUM_PARTICLES = Whole(1, (1, 100_000), (100, 50_000), "Particles m", log=True, basic=True, acts="restart")
 ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of m")
+
+
+def resized(
+    rng: np.random.Generator,
+    state: Any,
+    m: int,
+    target: Target,
+    others: tuple[str, ...] = (),
+    density: Callable[[], KernelDensity | ShapedDensity | DiagonalDensity] | None = None,
+) -> tuple[Any, str, np.ndarray | None]:
+    """`state` with m particles of equal weight: a random subset of the old ones, or all of them and copies.
+
+    Also what was done in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
+    name further arrays of the state with a row for each particle. Copies are moved by the noise of their kernel in
+    `density()`, unless that takes them out of the prior's support; without a density they are not moved.
+    """
+    old = len(state.particles)
+    if m == old:
+        return state, "", None
+    order = np.argsort(rng.random(old), kind="stable")
+    rows = np.sort(order[:m]) if m < old else np.concatenate([np.arange(old), np.resize(order, m - old)])
+    parts = {name: getattr(state, name)[rows] for name in ("particles", *others)}
+    if m > old and density is not None:
+        moved = density().displaced(rows[old:], rng.standard_normal((m - old, target.dim)))
+        inside = checked_log_prior(target, moved) > -np.inf
+        parts["particles"][old:][inside] = moved[inside]
+    parts["log_weights"] = equal_log_weights(m)
+    words = f"particles {old:,} → {m:,}, {'a random subset' if m < old else 'with copies'} · "
+    return state._replace(**dict(zip(parts, read_only(*parts.values()), strict=True))), words, rows
 
 
 def ess_below(ess: float, threshold: float, m: int) -> bool:

@@ -7,7 +7,7 @@ from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.densities.shaped import Shape, shaped_density
 from pmdviz.methods.particles import DRAWS, RESAMPLERS, candidates_each, from_density, from_prior
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from
+from tests.support.engine import advanced, errors_from
 from tests.support.tables import looped
 
 RUNS = 80
@@ -67,3 +67,36 @@ def test_independent_draws_of_the_prior_are_its_own_and_there_is_an_end_to_candi
     assert candidates_each("balanced", 100_000, 2) == 16
     assert candidates_each("balanced", 100_000, 8) == 5
     assert candidates_each("balanced", 100_000, 1000) == 1
+
+
+RESIZED = {
+    **{"svgd": "mixture", "gf_svgd": "mixture", "steinis": "gaussian"},
+    **{"pmfvb": "correlated_gaussian", "pmfvb_nn": "regression_net"},
+}
+
+
+@pytest.mark.parametrize("method", RESIZED)
+def test_another_number_of_particles_takes_effect_at_the_next_step_and_replays(method):
+    session, start = advanced(method, 4, RESIZED[method], num_particles=40), []
+    for m in (15, 90):
+        session.set(num_particles=m)
+        frame = session.advance()
+        assert len(frame.particles) == len(frame.weights) == m == len(np.unique(frame.particles, axis=0))
+        assert frame.info.words.startswith(f"particles {[40, *start][-1]} → {m}, ")
+        start.append(m)
+        session.advance(3)
+    again = type(session)(session.recipe)
+    again.advance(session.frame.iteration)
+    assert again.frame.particles.tobytes() == session.frame.particles.tobytes()
+    assert again.frame.weights.tobytes() == session.frame.weights.tobytes()
+
+
+def test_more_followers_leave_the_estimate_of_z_unbiased():
+    truth, found = make_target("gaussian").reference().log_z, []
+    for seed in range(24):
+        session = advanced("steinis", 12, num_particles=60, seed=seed)
+        session.set(num_particles=400)
+        session.advance()
+        frame = session.frame
+        found.append(np.exp(frame.method.log_z(frame.state, frame.knobs, frame.target) - truth))
+    assert abs(errors_from(np.array(found), 1.0)) < 4

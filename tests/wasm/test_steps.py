@@ -30,12 +30,12 @@ def plain(state):
     return {name: plain(value) if hasattr(value, "_asdict") else value for name, value in state._asdict().items()}
 
 
-def recorded(recipe, states=STATES):
+def recorded(recipe, states=STATES, **turned):
     """States of a run, each with its stream of random numbers and the batch of the next step, and what came of it."""
     method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
     rng, batches = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
-    state = method.init(rng, target, knobs)
+    state, knobs = method.init(rng, target, knobs), knobs.replaced(**turned)
     moments, results = [], []
     while len(moments) < states and not method.ended(state, knobs, target):
         rows = batches.draw(method.batch_size(state, knobs, target.num_data), method.batches(state, knobs))
@@ -47,9 +47,9 @@ def recorded(recipe, states=STATES):
     return target, knobs, moments, results
 
 
-def check(driver, **choice):
+def check(driver, turned=None, **choice):
     """Compare every recorded step."""
-    target, knobs, moments, results = recorded(Recipe(**choice))
+    target, knobs, moments, results = recorded(Recipe(**choice), **turned or {})
     spec = json.dumps(target_value(target))
     driver.page.evaluate("(v) => { window.chosen = v }", [spec, choice["method"], settings_value(knobs)])
     found = driver.ask("v.map((each) => stepped(targetOf(chosen[0], chosen[0]), chosen[1], chosen[2], each))", *moments)
@@ -101,3 +101,10 @@ def test_a_step_with_other_settings(driver, method, knobs):
     if method in ("pmd", "svgd", "smc_mcmc"):
         knobs = {"num_particles": 120, **knobs}
     check(driver, target="mixture", target_options={"num_data": 400}, method=method, seed=2, **knobs)
+
+
+@pytest.mark.ci
+@pytest.mark.browser
+@pytest.mark.parametrize("m", [50, 300])
+def test_another_number_of_particles_takes_effect_at_once(driver, m):
+    check(driver, {"num_particles": m}, target="mixture", method="svgd", seed=2, num_particles=120)

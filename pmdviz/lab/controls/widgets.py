@@ -237,6 +237,7 @@ ACTS = {  # when a knob takes effect, in its explanation
     "at once": "immediately",
     "next step": "at the next step",
     "rejuvenation": "at the next step, with new particles",
+    "copies": "at the next step, as a random subset or with copies moved a little",
     "resampling": "at the next step, which resamples",
     "restart": "on restart",
 }

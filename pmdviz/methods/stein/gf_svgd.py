@@ -25,9 +25,10 @@ from pmdviz.methods.particles import (
     covariance,
     equal_log_weights,
     prior_draws,
+    resized,
 )
 from pmdviz.methods.stein import APART, CLOSEST, DIVISORS, KERNELS, forces, parts_of_force, squared_width
-from pmdviz.methods.stein.svgd import AnnealedFlowKnobs, temperature
+from pmdviz.methods.stein.svgd import MEMORY, AnnealedFlowKnobs, temperature
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Work, on_the_way
 from pmdviz.targets import Target
 
@@ -222,7 +223,7 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
         surrogate looks like importance sampling, and is wrong.
     """
 
-    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000))
+    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000), acts="copies")
     surrogate = Choice(MOMENTS, TITLES, "Surrogate ρ", basic=True)
     surrogate_ratio = Real(
         3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", "× the particles'", log=True, only_if=("surrogate", MOMENTS)
@@ -334,6 +335,9 @@ class GFSVGD(SmoothedMethod):
         self, rng: np.random.Generator, state: GFSVGDState, target: Target, batch: np.ndarray, knobs: GFSVGDKnobs
     ) -> tuple[GFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
+        state, resize, rows = resized(
+            rng, state, knobs.num_particles, target, MEMORY, lambda: self.density(state, knobs, target)
+        )
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
         log_p = checked_log_density(target, x, batch, beta)
         rho = SURROGATES[knobs.surrogate](x, log_p, knobs, target)
@@ -350,7 +354,9 @@ class GFSVGD(SmoothedMethod):
         state = GFSVGDState(*arrays, t, growth(particles, target.scale))
         terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
         paths = partial(forces, x, scores, h, knobs.kernel, w)
-        return state, info._replace(terms=terms, paths=paths, numbers={"ε": size})
+        return state, info._replace(
+            words=resize + info.words, parents=rows, terms=terms, paths=paths, numbers={"ε": size}
+        )
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.product import DiagonalDensity
+from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
@@ -18,6 +20,7 @@ from pmdviz.methods.particles import (
     SmoothedMethod,
     SmoothingKnobs,
     check_reach,
+    children,
     equal_log_weights,
     normalised,
     prior_draws,
@@ -54,7 +57,7 @@ class SteinISKnobs(SmoothingKnobs):
     num_pilots: Followers that decide when to stop and count for nothing else.
     """
 
-    num_particles = NUM_PARTICLES.at(200, softbounds=(20, 5_000))
+    num_particles = NUM_PARTICLES.at(200, softbounds=(20, 5_000), acts="rejuvenation")
     num_leaders = Whole(100, (1, 10_000), (10, 1_000), "Leaders", log=True, basic=True, acts="restart")
     eta = optimisers.ETA.at(0.25)
     kappa = optimisers.STEP_DECAY.at(0.5)
@@ -199,17 +202,21 @@ class SteinIS(SmoothedMethod):
         self, rng: np.random.Generator, state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
     ) -> tuple[SteinISState, StepInfo]:
         """All points by the force of the leaders where they stand; now and then the weights."""
-        ess = effective_sample_size(state.log_weights)
+        ess, old = effective_sample_size(state.log_weights), len(state.particles)
+        renewed = knobs.num_particles != old
+        if renewed:
+            state = redrawn(rng, state, self.density(state, knobs, target), knobs.num_particles)
         moved, did = displaced(state, target, checked_gradient(target, state.leaders, batch), knobs)
         asked, terms = 0, dict[str, np.ndarray]()
-        if knobs.is_checked(moved.iteration):
+        if renewed or knobs.is_checked(moved.iteration):
             moved, asked, terms = weighted(moved, target, batch, knobs)
         read_only(*(part for part in moved if isinstance(part, np.ndarray)))
         zeros, rows = int((moved.log_weights == -np.inf).sum()), len(batch)
         scalars = {**did.scalars, "ess_before": ess, "zero_weight": zeros, "moving_ess": moved.share}
         return moved, StepInfo(
             Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders)),
-            _words(moved, did, knobs),
+            (f"particles {old:,} → {knobs.num_particles:,}, drawn from q · " if renewed else "")
+            + _words(moved, did, knobs),
             events(limited=did.limited),
             scalars,
             terms,
@@ -246,6 +253,22 @@ class SteinIS(SmoothedMethod):
         if not known and folded:
             return f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong"
         return known
+
+
+def redrawn(
+    rng: np.random.Generator, state: SteinISState, density: KernelDensity | ShapedDensity | DiagonalDensity, m: int
+) -> SteinISState:
+    """m new followers, drawn from q; their log q is its, so the mean of p / q over them is as unbiased as before."""
+    old, (drawn, _) = len(state.particles), children(rng, density, m, "independent", "systematic")
+    return state._replace(
+        particles=drawn,
+        log_weights=equal_log_weights(m),
+        points=np.concatenate([drawn, state.points[old:]]),
+        log_q=np.concatenate([density.log_density(drawn), state.log_q[old:]]),
+        starts=np.full(drawn.shape, np.nan),  # where they are is no sign that they are stuck
+        folded=np.zeros(m),
+        log_z=None,
+    )
 
 
 class Displacement(NamedTuple):

@@ -19,6 +19,7 @@ from pmdviz.methods.particles import (
     SmoothingKnobs,
     equal_log_weights,
     prior_draws,
+    resized,
 )
 from pmdviz.methods.stein import (
     APART,
@@ -91,6 +92,7 @@ def temperature(iteration: int, knobs: AnnealedFlowKnobs) -> float:
     return (rung / knobs.num_temperatures) ** knobs.power
 
 
+MEMORY = ("first", "second")  # of the optimiser, which copies of a particle have too
 COLLAPSED = 0.5  # of the posterior's variance, an sd ratio of 0.7: less is too little
 
 
@@ -109,7 +111,7 @@ class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
     num_particles: Number of points that move together; a step costs m² kernel values.
     """
 
-    num_particles = NUM_PARTICLES.at(1500)
+    num_particles = NUM_PARTICLES.at(1500, acts="copies")
     batch_size = BATCH_SIZE.at(20)
     bandwidth_rule = BANDWIDTH_RULE.at("local")  # its particles repel one another, which misleads leaving one out
     bandwidth = BANDWIDTH.at(0.75)
@@ -179,6 +181,9 @@ class SVGD(SmoothedMethod, BatchMethod):
         self, rng: np.random.Generator, state: SVGDState, target: Target, batch: np.ndarray, knobs: SVGDKnobs
     ) -> tuple[SVGDState, StepInfo]:
         """One step along the Stein force of a batch."""
+        state, resize, rows = resized(
+            rng, state, knobs.num_particles, target, MEMORY, lambda: self.density(state, knobs, target)
+        )
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
         scores, h = tempered_scores(target, x, batch, beta), squared_width(x, knobs, target)
         force = KERNELS[knobs.kernel].force(x, scores, h) * target.scale
@@ -193,7 +198,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         annealed = knobs.annealing == "on"
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(x)),
-            words + (f" · β = {beta:.3g}" if annealed else ""),
+            resize + words + (f" · β = {beta:.3g}" if annealed else ""),
+            parents=rows,
             scalars=told | ({"temperature": beta} if annealed else {}),
             terms=paced(knobs.optimiser, memory, rho * target.scale, target.scale, parts),
             paths=partial(forces, x, scores, h, knobs.kernel),

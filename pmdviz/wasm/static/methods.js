@@ -316,7 +316,23 @@ const SVGD = {
   },
   batchSize: (state, knobs) => knobs.batch_size,
   batches: (state, knobs) => knobs.batches,
+  // Another number of particles: a random subset, or all and copies, moved by the noise of their kernel.
+  resized(rng, state, target, knobs) {
+    const old = state.particles.shape[0], m = knobs.num_particles, out = {...state, log_weights: equalLogWeights(m)}
+    if (m === old) return state
+    const keys = rng.uniforms(old), order = [...range(old)].sort((a, b) => keys[a] - keys[b])
+    const rows = Int32Array.from({length: m}, (_, k) => m < old ? 0 : k < old ? k : order[(k - old) % old])
+    if (m < old) rows.set(order.slice(0, m).sort((a, b) => a - b))
+    for (const name of ["particles", "first", "second"]) out[name] = rowsAt(state[name], rows)
+    if (m > old) {
+      const d = target.dim, density = this.density(state, knobs, target)
+      const moved = density.displaced(rows.slice(old), rng.normals(m - old, d)), inside = target.logPrior(moved)
+      moved.forEach((x, k) => { if (inside[Math.floor(k / d)] > -Infinity) out.particles[old * d + k] = x })
+    }
+    return out
+  },
   step(rng, state, target, batch, knobs) {
+    state = this.resized(rng, state, target, knobs)
     const t = state.iteration + 1, x = state.particles, [m, d] = x.shape, beta = temperatureOf(state.iteration, knobs)
     let scores = target.slopes(x, batch)
     if (beta !== 1) scores = added(scaled(scores, beta), scaled(target.priorSlopes(x), 1 - beta))
