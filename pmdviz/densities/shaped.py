@@ -303,12 +303,14 @@ class ShapedDensity:
 def shaped_density(
     particles: np.ndarray, log_weights: np.ndarray, shape: Shape, factor: float, scale: np.ndarray
 ) -> ShapedDensity:
-    """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen, at most WIDEST.
+    """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen.
 
+    Up to WIDEST the particles move towards the cluster's mean, so that q has their covariance. By as much as a factor
+    above 1 asks for more, kernels are wider than the cluster: q is too smooth.
     Fewer than d + 2 particles have no covariance: their kernels are as wide along each coordinate as the particles are
     spread. Along a coordinate without spread, as that of a lone particle, `scale` (d,) is used, the prior's sd.
     """
-    h = min(shape.width * factor, WIDEST)
+    h, beyond = min(shape.width * factor, WIDEST), max(1.0, min(factor, shape.width * factor / WIDEST))
     weights, centres = np.exp(log_weights), particles.copy()
     insides = [shape.labels == c for c in range(shape.labels.max() + 1)]
     few = len(particles) < particles.shape[1] + 2
@@ -319,7 +321,7 @@ def shaped_density(
     if shape.shared:
         shares = np.bincount(shape.labels, weights)
         covariances[:] = np.einsum("k,kij->ij", shares, covariances)
-    return ShapedDensity(particles, log_weights, shape.labels, centres, h * _factors(covariances), few)
+    return ShapedDensity(particles, log_weights, shape.labels, centres, beyond * h * _factors(covariances), few)
 
 
 def _factors(covariances: np.ndarray) -> np.ndarray:

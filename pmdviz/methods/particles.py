@@ -81,7 +81,7 @@ REACH = 1e6  # prior sds; a particle beyond that has diverged
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
-NUM_PARTICLES = Whole(1, (1, 100_000), (100, 50_000), "Particles m", log=True, basic=True, acts="restart")
+NUM_PARTICLES = Whole(1, (1, 100_000), (5, 50_000), "Particles m", log=True, basic=True, acts="restart")
 ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of m")
 
 
@@ -225,7 +225,8 @@ class SmoothingKnobs(MethodKnobs):
         Shape of all particles, or of each mode: their covariance, scaled by c m^(-1/(d+2β)). Automatic: one kernel
         shape for each cluster, which leaves mean and covariance unchanged; leave-one-out picks the width.
     bandwidth: Width of the smoothing kernel that turns the particles into the density q; its unit follows the rule.
-        Automatic: a kernel is at most 0.95 as wide as its cluster, and from about 2 on nothing changes.
+        Automatic: up to 0.95 of its cluster's width a kernel leaves mean and covariance as they are; a wider one smears
+        the cluster.
     smoothness: Assumed smoothness of the posterior: h shrinks like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper
         assumes 1.
     """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import panel as pn
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_SEED, Recipe
 from pmdviz.errors import InputError, unknown
 from pmdviz.knobs import Knobs, Whole
@@ -26,12 +29,13 @@ from pmdviz.lab.controls.widgets import (
     text,
 )
 from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
 from pmdviz.methods import METHODS, Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
-from pmdviz.scenes.words import marked
+from pmdviz.scenes.words import marked, short
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import titles
 
@@ -194,6 +198,7 @@ class Setup(ProblemControls):
         super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Any, ...] | None = None
+        self._told = Throttle(MEANINGS_S)
         self._brief_of: tuple[Any, ...] = ()  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = select("Preset", titles, self._on_preset)
@@ -269,9 +274,11 @@ class Setup(ProblemControls):
         """Show everything again at the next snapshot, after something was refused."""
         self._shown = None
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Snapshot, playing: bool = False) -> None:
         """Show what is in force."""
         frame = snapshot.frame
+        if self._told.is_due(time.monotonic(), playing):
+            self.brief.tell(meanings(frame))
         self.show_recipe(snapshot.recipe, frame.target, frame.knobs, snapshot.pending, snapshot.preset)
         self.diagnosis.show(snapshot)
 
@@ -317,6 +324,28 @@ class Setup(ProblemControls):
         self.diagnosis.about(match)
         preset = self._presets.get(match)
         set_words(self.question, _about(preset) if preset else "")
+
+
+MEANINGS_S = 0.25  # a person cannot read them faster
+
+
+def meanings(frame: Frame) -> dict[str, dict[str, str]]:
+    """What the sliders' values mean now: `now` beside the value, `other` in its place, `below` as a formula.
+
+    The typical kernel is the median over the particles of the geometric mean of its sds, in the units of theta.
+    """
+    knobs, found = frame.knobs, {}
+    size = frame.info.step_size if frame.info is not None else None
+    name = next((name for name in ("eta", "step_size") if hasattr(knobs, name)), "")
+    if size is not None:
+        found[name] = {"now": f"now {short(size)}"}
+    if name == "eta" and hasattr(knobs, "n0") and getattr(knobs, "schedule", "decay") == "decay":
+        power = "t" if knobs.kappa == 1 else f"t^{short(knobs.kappa)}"
+        found[name] = found.get(name, {}) | {"below": f"min(1, η / ({short(knobs.n0)} + {power}))"}
+    sds = getattr(frame.density, "kernel_sds", None) if hasattr(knobs, "bandwidth") else None
+    if sds is not None:
+        found["bandwidth"] = {"other": f"{short(float(np.median(np.exp(np.log(sds).mean(axis=1)))))} in θ"}
+    return found
 
 
 FIRST = ("num_particles", "eta", "step_size", "bandwidth")  # of the three sliders

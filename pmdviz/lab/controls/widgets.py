@@ -367,6 +367,7 @@ class KnobForm(Component):
     brief = param.Boolean(default=False, doc="Sliders alone, each with what its number means; the rest is elsewhere.")
     specs = param.List(default=[], doc="The declarations, in plain values and in the order of display.")
     states = param.Dict(default={}, doc="What each knob shows now.")
+    meanings = param.Dict(default={}, doc="Of sliders alone: what their values mean now.")
 
     _esm = css.EXPLAIN + css.static("knob.js")
     _stylesheets = [css.static("widgets.css", "knob")]
@@ -420,6 +421,12 @@ class KnobForm(Component):
             control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
         self._quiet = False
         self._publish()
+
+    def tell(self, meanings: Mapping[str, Mapping[str, str]]) -> None:
+        """Say what the values of the sliders mean now."""
+        known = {name: meanings[name] for name in self.controls if name in meanings}
+        if known != self.meanings:
+            self.meanings = known
 
     def _seen(self, name: str, values: Any, plain: Mapping[str, Any]) -> bool:
         return name not in self.hidden and values.matters(name, plain)

@@ -325,7 +325,7 @@ class Lab(LivePage):
             self.screen.extra = snapshot.news
         self._last = snapshot
         self.screen.show(snapshot, self.live.playing, self.live.pause_s)
-        self.setup.show(snapshot)
+        self.setup.show(snapshot, self.live.playing)
         self.own.show(snapshot)
         frame = snapshot.frame
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)

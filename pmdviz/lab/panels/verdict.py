@@ -19,7 +19,14 @@ CLOSE = 1.25  # times the TV of independent draws: as good as they are
 LOWER_HIGHER = {  # what a setting does to the approximation when it is lowered and when it is raised
     "bandwidth": ("every particle became a spike", "the kernels are wider than the posterior"),
     "num_particles": ("too few particles are left to cover the posterior", ""),
-    **dict.fromkeys(("eta", "step_size"), ("", "each batch has too much to say")),
+    **dict.fromkeys(("eta", "step_size"), ("the particles barely move", "each batch has too much to say")),
+}
+SLOWER = 3.0  # times as long a step takes, from which on it is said
+STILL = 0.1  # at most this share of TV changes in WITHIN iterations of a run that barely moves
+RENEWED = {  # what another number of particles does at the next step, where they are fewer and where they are more
+    "copies": ("a random subset stays", "copies join them"),
+    "rejuvenation": ("new ones are drawn from the approximation",) * 2,
+    "resampling": ("they are resampled",) * 2,
 }
 
 
@@ -31,6 +38,7 @@ class Change(NamedTuple):
     new: Any
     iteration: int
     tv: float
+    seconds: float  # of a step
 
 
 def changed_setting(before: Snapshot, now: Snapshot) -> Change | None:
@@ -42,19 +50,56 @@ def changed_setting(before: Snapshot, now: Snapshot) -> Change | None:
     values, differ = old.as_dict(), [n for n, value in new.as_dict().items() if value != old.as_dict()[n]]
     if len(differ) != 1:
         return None
-    return Change(differ[0], values[differ[0]], new.as_dict()[differ[0]], before.frame.iteration, tv)
+    return Change(
+        differ[0], values[differ[0]], new.as_dict()[differ[0]], before.frame.iteration, tv, before.step_seconds
+    )
 
 
 def fall_words(change: Change, now: Snapshot) -> str:
     """What a change did: "Bandwidth h 0.02: every particle became a spike. TV 0.08 → 0.86"; "" for nothing bad."""
     tv, since = now.frame.metric("tv"), now.frame.iteration - change.iteration
-    if tv is None or not 0 <= since <= WITHIN or tv < TWICE * change.tv or tv - change.tv < LEAST:
+    if not 0 <= since <= WITHIN or not (_fallen(change, tv) or (tv is not None and _still(change, tv, since, now))):
         return ""
     knob = now.frame.knobs.specs()[change.name]
-    numeric = isinstance(change.new, (int, float)) and not isinstance(change.new, bool)
-    why = LOWER_HIGHER.get(change.name, ("", ""))[change.new > change.old] if numeric else ""
-    value = short(change.new) if numeric else knob.said(str(change.new))
-    return f"{knob.label} {value}{f': {why}' if why else ''}. TV {number(change.tv)} → {number(tv)}."
+    why = LOWER_HIGHER.get(change.name, ("", ""))[change.new > change.old] if _numeric(change) else ""
+    reached = "unknown: too few for a density" if tv is None else number(tv)
+    return f"{_value(knob, change, change.new)}{f': {why}' if why else ''}. TV {number(change.tv)} → {reached}."
+
+
+def _fallen(change: Change, tv: float | None) -> bool:
+    """Whether the distance has doubled, or is no longer known of so few particles."""
+    if tv is None:
+        return change.name == "num_particles" and change.new < change.old
+    return tv >= TWICE * change.tv and tv - change.tv >= LEAST
+
+
+def _still(change: Change, tv: float, since: int, now: Snapshot) -> bool:
+    """Whether a smaller step size keeps the run where it is."""
+    if change.name not in ("eta", "step_size") or change.new > change.old or since < WITHIN:
+        return False
+    size = now.frame.info.step_size if now.frame.info else None
+    return size is not None and size < STILL**2 and abs(tv - change.tv) < STILL * change.tv
+
+
+def changed_words(change: Change, now: Snapshot) -> str:
+    """What was changed: "Particles m 1,500 → 300: a random subset stays."; "" once it is long ago."""
+    if now.frame.iteration - change.iteration > WITHIN:
+        return ""
+    knob = now.frame.knobs.specs()[change.name]
+    how = RENEWED[knob.acts][change.new > change.old] if knob.acts in RENEWED else ""
+    old, new = (_value(knob, change, value) for value in (change.old, change.new))
+    slower = now.step_seconds / change.seconds if change.seconds and now.frame.iteration > change.iteration else 0.0
+    longer = f"; a step takes {slower:.0f} times as long" if slower > SLOWER else ""
+    return f"{old} → {new.removeprefix(knob.label).strip()}{how and f': {how}'}{longer}"
+
+
+def _numeric(change: Change) -> bool:
+    return isinstance(change.new, (int, float)) and not isinstance(change.new, bool)
+
+
+def _value(knob: Any, change: Change, value: Any) -> str:
+    """A setting with a value, as a person reads them."""
+    return f"{knob.label} {short(value) if _numeric(change) else knob.said(str(value))}"
 
 
 def rest_words(snapshot: Snapshot) -> str:
@@ -104,7 +149,8 @@ class Verdict:
         at_rest = not playing and snapshot.frame.iteration > 0
         judged = rest_words(snapshot) if at_rest and not snapshot.done else ""
         caveat = snapshot.frame.caveat if at_rest else ""
-        parts = (self._fall, words) if self._fall else (judged, caveat, words)
+        changed = changed_words(self._change, snapshot) if self._change is not None else ""
+        parts = (self._fall, words) if self._fall else (changed, judged, caveat, words)
         self.say(" ".join(map(_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
         for button, on in ((self.undo, can_undo or bool(self._fall)), (self.why, at_rest or bool(self._fall))):
             if button.visible != on:

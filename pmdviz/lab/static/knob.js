@@ -57,37 +57,45 @@ function examples(s) {
 // A slider alone: its name, what the number means, and what is wrong with either end.
 function build_brief(s) {
   const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
-  const value = make("output", { class: "value", for: "slider-" + s.name })
+  const value = s.name === "bandwidth" ? make("button", { type: "button", class: "value" }) : make("output", { class: "value", for: "slider-" + s.name })
   const slider = make("input", { type: "range", id: "slider-" + s.name, name: s.name, "aria-label": s.label, min: 0, max: POSITIONS, step: 1 })
   const message = make("div", { class: "message", role: "alert" }), note = make("div", { class: "note" })
-  const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...s.ends.map((words) => make("span", {}, words)))
-  return { root: make("div", { class: "knob brief" }, name, slider, value, ends, note, message), slider, message, note, value }
+  const below = make("span"), words = s.ends.map((end) => make("span", {}, end))
+  const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...(words.length ? words : [below]))
+  return { root: make("div", { class: "knob brief" }, name, slider, value, ends, note, message), slider, message, note, value, below }
 }
 
 // What a slider's number means, in a few words.
-const meaning = (state) => [Number(state.value).toLocaleString("en", { maximumSignificantDigits: 4 }), state.unit].filter(Boolean).join(" ")
+const words_of = (state) => [Number(state.value).toLocaleString("en", { maximumSignificantDigits: 4 }), state.unit].filter(Boolean).join(" ")
 
 function brief(s, give) {
   const part = build_brief(s), steps = scale(s)
-  let state = {}, held = false
+  let state = {}, meaning = {}, held = false, other = false  // other: the value in other units
+  const write = (value) => {
+    const { now, other: there } = meaning, usual = [words_of({ ...state, value }), now].filter(Boolean).join(", ")
+    part.value.textContent = other && there && !held ? there : usual
+    part.value.title = part.value.tagName === "BUTTON" ? `${usual}; ${there ?? ""}` : ""
+    part.below.textContent = meaning.below ?? ""
+    part.slider.setAttribute("aria-valuetext", [usual, there].filter(Boolean).join(", "))
+  }
+  part.value.addEventListener("click", () => { other = !other; write(state.value) })
   part.slider.addEventListener("input", () => {
     held = true
     const text = steps.at(Number(part.slider.value))
-    part.value.textContent = meaning({ ...state, value: text })
+    write(text)
     give({ name: s.name, value: text })
   })
   for (const name of ["change", "blur"]) part.slider.addEventListener(name, () => { held = false })
   const take = (next) => {
     state = next
     if (!held) part.slider.value = steps.of(Number(next.value))
-    part.value.textContent = meaning(next)
-    part.slider.setAttribute("aria-valuetext", meaning(next))
+    if (!held) write(next.value)
     part.message.textContent = next.message
     part.note.textContent = next.message ? "" : next.note
     part.root.hidden = !next.visible
     part.root.classList.toggle("changed", next.changed)
   }
-  return { root: part.root, take }
+  return { root: part.root, take, mean: (next = {}) => { meaning = next; if (!held) write(state.value) } }
 }
 
 // One knob; `give(data)` sends to the server, the function returned takes a state from it.
@@ -188,7 +196,10 @@ export function render({ model }) {
     form.replaceChildren(...basic, ...(basic.length && rest.length ? [more] : []), ...rest)
     fold(model.brief || !basic.length || remembered())  // where none is basic, nothing is folded away
     show()
+    mean()
   }
+  const mean = () => { for (const [name, one] of Object.entries(made)) one.mean?.(model.meanings[name]) }
+  model.on("meanings", mean)
   model.on("specs", rebuild)
   model.on("states", show)
   rebuild()

@@ -552,6 +552,7 @@ function bestWidth(parts, counts, place) {
 
 function shapedDensity(particles, logWeights, shape, factor, scale) {
   const [m, d] = particles.shape, h = Math.min(shape.width * factor, WIDEST), weights = logWeights.map(Math.exp)
+  const beyond = Math.max(1, Math.min(factor, shape.width * factor / WIDEST))
   const centres = shaped(Float64Array.from(particles), m, d), few = m < d + 2, found = []
   const shares = []
   for (let c = 0; c <= largest(shape.labels); c++) {
@@ -568,7 +569,7 @@ function shapedDensity(particles, logWeights, shape, factor, scale) {
   if (factors.includes(null)) {
     factors = covariances.map((each) => cholesky(added(each, diagonal(diagonalOf(each).map((v) => FLAT ** 2 * v)))))
   }
-  return new ShapedDensity(particles, logWeights, shape.labels, centres, factors.map((f) => scaled(f, h)), few)
+  return new ShapedDensity(particles, logWeights, shape.labels, centres, factors.map((f) => scaled(f, beyond * h)), few)
 }
 
 function clusterShape(particles, weights, scale, few) {
