@@ -35,7 +35,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
 from pmdviz.methods import METHODS, Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
-from pmdviz.scenes.words import marked, short
+from pmdviz.scenes.words import marked, number, short
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import titles
 
@@ -338,13 +338,13 @@ def meanings(frame: Frame) -> dict[str, dict[str, str]]:
     size = frame.info.step_size if frame.info is not None else None
     name = next((name for name in ("eta", "step_size") if hasattr(knobs, name)), "")
     if size is not None:
-        found[name] = {"now": f"now {short(size)}"}
+        found[name] = {"now": f"now {number(size)}"}
     if name == "eta" and hasattr(knobs, "n0") and getattr(knobs, "schedule", "decay") == "decay":
         power = "t" if knobs.kappa == 1 else f"t^{short(knobs.kappa)}"
         found[name] = found.get(name, {}) | {"below": f"min(1, η / ({short(knobs.n0)} + {power}))"}
     sds = getattr(frame.density, "kernel_sds", None) if hasattr(knobs, "bandwidth") else None
     if sds is not None:
-        found["bandwidth"] = {"other": f"{short(float(np.median(np.exp(np.log(sds).mean(axis=1)))))} in θ"}
+        found["bandwidth"] = {"other": f"{number(float(np.median(np.exp(np.log(sds).mean(axis=1)))))} in θ"}
     return found
 
 
