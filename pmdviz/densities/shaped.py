@@ -305,7 +305,7 @@ def shaped_density(
 ) -> ShapedDensity:
     """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen.
 
-    Up to WIDEST the particles move towards the cluster's mean, so that q has their covariance. By as much as a factor
+    Up to WIDEST the particles move towards the cluster's mean, and q has their covariance. By as much as a factor
     above 1 asks for more, kernels are wider than the cluster: q is too smooth.
     Fewer than d + 2 particles have no covariance: their kernels are as wide along each coordinate as the particles are
     spread. Along a coordinate without spread, as that of a lone particle, `scale` (d,) is used, the prior's sd.

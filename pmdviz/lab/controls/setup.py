@@ -330,7 +330,7 @@ MEANINGS_S = 0.25  # a person cannot read them faster
 
 
 def meanings(frame: Frame) -> dict[str, dict[str, str]]:
-    """What the sliders' values mean now: `now` beside the value, `other` in its place, `below` as a formula.
+    """What the sliders' values mean now: `now` beside the value, `other` below it in other units, `below` as a formula.
 
     The typical kernel is the median over the particles of the geometric mean of its sds, in the units of theta.
     """
@@ -407,10 +407,10 @@ class PictureControls:
         self.scene.param.update(options=titles, value=scene.name, visible=len(titles) > 1)
         menus = [*scene.choices(target).items()]
         for widget, k, (label, names) in zip(self.pair, pair, menus, strict=False):
-            options = {name: number for number, name in enumerate(names)}
+            options = {name: at for at, name in enumerate(names)}
             widget.param.update(label=label, options=options, value=k if k < len(names) else 0)
-        for number, widget in enumerate(self.pair):
-            widget.visible = number < len(menus)
+        for at, widget in enumerate(self.pair):
+            widget.visible = at < len(menus)
         self._busy = False
 
     def _chosen(self, event: Any) -> None:

@@ -222,7 +222,7 @@ export function render({ model }) {
   draw()
   return root
 }
-// == dialog: What opens over the page, in the one style for that; it stands outside all shadow roots.
+// == dialog: What opens over the page, in the style for that; it is outside all shadow roots.
 function dialog_of(name, label, ...parts) {
   const box = make("dialog", { class: `pmdviz-dialog ${name}`, "aria-label": label }, make("style", {}, STYLE), ...parts)
   box.classList.toggle("dark", Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128)  // light words: a dark theme
