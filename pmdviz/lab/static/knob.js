@@ -197,7 +197,7 @@ export function render({ model }) {
     show()
     mean()
   }
-  const mean = () => { for (const [name, one] of Object.entries(made)) one.mean?.(model.meanings[name]) }
+  const mean = () => { for (const [name, made_of] of Object.entries(made)) made_of.mean?.(model.meanings[name]) }
   model.on("meanings", mean)
   model.on("specs", rebuild)
   model.on("states", show)
