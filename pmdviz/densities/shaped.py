@@ -285,7 +285,7 @@ class ShapedDensity(Weighted):
 def shaped_density(particles: Array, log_weights: Array, shape: Shape, factor: float, scale: Array) -> ShapedDensity:
     """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen.
 
-    Up to WIDEST the particles move towards the cluster's mean, so that q has their covariance. By as much as a factor
+    Up to WIDEST the particles move towards the cluster's mean, and q has their covariance. By as much as a factor
     above 1 asks for more, kernels are wider than the cluster: q is too smooth.
     Fewer than d + 2 particles have no covariance: their kernels are as wide along each coordinate as the particles are
     spread. Along a coordinate without spread, as that of a lone particle, `scale` (d,) is used, the prior's sd.

@@ -27,12 +27,13 @@ BUSY, TROUBLE, LINK_BUILDER = _widget("busy"), _widget("trouble"), _widget("link
 LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")
 TRACES, NUMBER, TITLE, KEY = _lab("traces"), _lab("number"), _widget("title"), _widget("key")
 OPENERS, TOAST = _lab("openers"), _lab("toast")
-SHEET, VERDICT, GALLERY = _lab("sheet"), _lab("verdict"), _widget("gallery")
+SHEET, VERDICT = _lab("sheet"), _lab("verdict")
 IN_TRANSPORT = _lab("status", "in_transport") + TERM
 CELL = _lab("cell")
 STATUS = _lab("status") + TERM
 RACE = static("pages.css", "race")
 MAKE = static("lists.js", "make")  # before a script that makes elements
+DIALOG = MAKE + static("lists.js", "dialog").replace("STYLE", json.dumps(_widget("dialog")), 1)
 
 
 def _explain() -> str:

@@ -160,6 +160,9 @@ IN_A_CELL = {  # what of our own style sheets is meant for a window of its own
     "@media (max-width: 900px)": "@container (max-width: 720px)",
     "@media (min-width: 901px) and (max-height: 760px)": "@container (min-width: 721px)",
     "@media (max-width: 1150px)": "@container (max-width: 1150px)",
+    "@media (min-width: 1200px)": "@container (min-width: 1200px)",
+    "1.7vw": "1.7cqw",
+    "60vw": "60cqw",
     "100vw": "100cqw",
     "100vh - var(--bars)": "556px",  # and the transport: 620 px in all
     "position:fixed !important": "position:absolute !important",  # a sheet lies over its own lab

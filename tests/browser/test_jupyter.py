@@ -101,6 +101,12 @@ def test_a_lab_appears_plays_is_set_and_read_back(notebook):
     outputs = shown(notebook, 0)
     assert "application/vnd.jupyter.widget-view+json" in outputs[0]["data"]
     reach(notebook, 0, 0)
+    whole, *parts = (
+        notebook.page.evaluate(f"pmdviz.find('.pmdviz-{name}').getBoundingClientRect().toJSON()")
+        for name in ("notebook", "stage", "brief", "play", "number")
+    )
+    assert whole["height"] <= 620
+    assert all(whole["top"] <= part["top"] < part["bottom"] <= whole["bottom"] for part in parts)
     before = notebook.page.evaluate("pmdviz.picture()")
     play(notebook)
     reach(notebook, 0, 5)

@@ -62,7 +62,7 @@ async def test_the_sliders_say_what_their_values_mean():
         await step_to(lab, 3)
         await until(lambda: "now" in lab.setup.brief.meanings["eta"])
         said = lab.setup.brief.meanings
-        assert said["eta"] == {"now": f"now {lab._last.frame.info.step_size:.4g}", "below": "min(1, η / (20 + t))"}
+        assert said["eta"] == {"now": f"now {lab._last.frame.info.step_size:.3g}", "below": "min(1, η / (20 + t))"}
         assert 0 < float(said["bandwidth"]["other"].removesuffix(" in θ")) < 0.5
 
 

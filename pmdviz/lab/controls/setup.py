@@ -35,7 +35,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
 from pmdviz.methods import METHODS, Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
-from pmdviz.scenes.words import marked, short
+from pmdviz.scenes.words import marked, number, short
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import titles
 
@@ -330,7 +330,7 @@ MEANINGS_S = 0.25  # a person cannot read them faster
 
 
 def meanings(frame: Frame) -> dict[str, dict[str, str]]:
-    """What the sliders' values mean now: `now` beside the value, `other` in its place, `below` as a formula.
+    """What the sliders' values mean now: `now` beside the value, `other` below it in other units, `below` as a formula.
 
     The typical kernel is the median over the particles of the geometric mean of its sds, in the units of theta.
     """
@@ -338,13 +338,13 @@ def meanings(frame: Frame) -> dict[str, dict[str, str]]:
     size = frame.info.step_size if frame.info is not None else None
     name = next((name for name in ("eta", "step_size") if hasattr(knobs, name)), "")
     if size is not None:
-        found[name] = {"now": f"now {short(size)}"}
+        found[name] = {"now": f"now {number(size)}"}
     if name == "eta" and hasattr(knobs, "n0") and getattr(knobs, "schedule", "decay") == "decay":
         power = "t" if knobs.kappa == 1 else f"t^{short(knobs.kappa)}"
         found[name] = found.get(name, {}) | {"below": f"min(1, η / ({short(knobs.n0)} + {power}))"}
     sds = getattr(frame.density, "kernel_sds", None) if hasattr(knobs, "bandwidth") else None
     if sds is not None:
-        found["bandwidth"] = {"other": f"{short(float(np.median(np.exp(np.log(sds).mean(axis=1)))))} in θ"}
+        found["bandwidth"] = {"other": f"{number(float(np.median(np.exp(np.log(sds).mean(axis=1)))))} in θ"}
     return found
 
 
@@ -407,10 +407,10 @@ class PictureControls:
         self.scene.param.update(options=titles, value=scene.name, visible=len(titles) > 1)
         menus = [*scene.choices(target).items()]
         for widget, k, (label, names) in zip(self.pair, pair, menus, strict=False):
-            options = {name: number for number, name in enumerate(names)}
+            options = {name: at for at, name in enumerate(names)}
             widget.param.update(label=label, options=options, value=k if k < len(names) else 0)
-        for number, widget in enumerate(self.pair):
-            widget.visible = number < len(menus)
+        for at, widget in enumerate(self.pair):
+            widget.visible = at < len(menus)
         self._busy = False
 
     def _chosen(self, event: Any) -> None:

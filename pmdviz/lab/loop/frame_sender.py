@@ -12,7 +12,7 @@ from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
-from pmdviz.lab.css import EXPLAIN, MAKE, static
+from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
 from pmdviz.render.canvas import MOTION
 from pmdviz.scenes.columns import pack
 
@@ -51,7 +51,7 @@ class Acknowledge(DataModel):
     refused = Int(0)  # the last of `copies` that the browser would not copy
 
 
-HELP = MAKE + static("frames.js", "help")
+HELP = DIALOG + static("frames.js", "help")
 ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("frames.js", "ears")
 ON_PARCEL = MOTION + static("frames.js", "glide", "unpack")
 ON_WORDS = EXPLAIN + static("frames.js", "timeline", "words")

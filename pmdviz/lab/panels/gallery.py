@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -88,7 +87,7 @@ class Gallery(Component):
     fitting = param.List(default=[], doc="Methods that can run on the target.")
     sections = param.List(default=[])
 
-    _esm = css.MAKE + css.static("page.js", "gallery").replace("GALLERY_STYLE", json.dumps(css.GALLERY), 1)
+    _esm = css.DIALOG + css.static("page.js", "gallery")
     _stylesheets = [css.static("widgets.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:

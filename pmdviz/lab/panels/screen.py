@@ -57,7 +57,7 @@ class Heading(JSComponent):
     told = param.Dict(default={}, doc="The words of the dialog that explains the method and the target.")
     opens = param.Integer(default=0, doc="Raised by the server to open that dialog.")
 
-    _esm = css.MAKE + css.static("page.js", "heading", "tour")
+    _esm = css.DIALOG + css.static("page.js", "heading", "tour")
     _stylesheets = [css.static("lab.css", "heading")]
 
     def __init__(self, **params: Any) -> None:

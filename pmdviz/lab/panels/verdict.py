@@ -67,10 +67,11 @@ def fall_words(change: Change, now: Snapshot) -> str:
 
 
 def _fallen(change: Change, tv: float | None) -> bool:
-    """Whether the distance has doubled, or is no longer known of so few particles."""
+    """Whether the distance has doubled or the overlap halved, or too few particles are left for a distance."""
     if tv is None:
         return change.name == "num_particles" and change.new < change.old
-    return tv >= TWICE * change.tv and tv - change.tv >= LEAST
+    doubled, halved = tv >= TWICE * change.tv, 1 - tv <= (1 - change.tv) / TWICE
+    return (doubled or halved) and tv - change.tv >= LEAST
 
 
 def _still(change: Change, tv: float, since: int, now: Snapshot) -> bool:

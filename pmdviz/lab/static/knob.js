@@ -57,12 +57,12 @@ function examples(s) {
 // A slider alone: its name, what the number means, and what is wrong with either end.
 function build_brief(s) {
   const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
-  const value = s.name === "bandwidth" ? make("button", { type: "button", class: "value" }) : make("output", { class: "value", for: "slider-" + s.name })
+  const value = make("output", { class: "value", for: "slider-" + s.name }), other = make("div", { class: "other" })
   const slider = make("input", { type: "range", id: "slider-" + s.name, name: s.name, "aria-label": s.label, min: 0, max: POSITIONS, step: 1 })
   const message = make("div", { class: "message", role: "alert" }), note = make("div", { class: "note" })
   const below = make("span"), words = s.ends.map((end) => make("span", {}, end))
   const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...(words.length ? words : [below]))
-  return { root: make("div", { class: "knob brief" }, name, slider, value, ends, note, message), slider, message, note, value, below }
+  return { root: make("div", { class: "knob brief" }, name, slider, value, ends, other, note, message), slider, message, note, value, below, other }
 }
 
 // What a slider's number means, in a few words.
@@ -70,15 +70,14 @@ const words_of = (state) => [Number(state.value).toLocaleString("en", { maximumS
 
 function brief(s, give) {
   const part = build_brief(s), steps = scale(s)
-  let state = {}, meaning = {}, held = false, other = false  // other: the value in other units
+  let state = {}, meaning = {}, held = false
   const write = (value) => {
     const { now, other: there } = meaning, usual = [words_of({ ...state, value }), now].filter(Boolean).join(", ")
-    part.value.textContent = other && there && !held ? there : usual
-    part.value.title = part.value.tagName === "BUTTON" ? `${usual}; ${there ?? ""}` : ""
+    part.value.textContent = usual
+    part.other.textContent = there ?? ""
     part.below.textContent = meaning.below ?? ""
     part.slider.setAttribute("aria-valuetext", [usual, there].filter(Boolean).join(", "))
   }
-  part.value.addEventListener("click", () => { other = !other; write(state.value) })
   part.slider.addEventListener("input", () => {
     held = true
     const text = steps.at(Number(part.slider.value))
@@ -198,7 +197,7 @@ export function render({ model }) {
     show()
     mean()
   }
-  const mean = () => { for (const [name, one] of Object.entries(made)) one.mean?.(model.meanings[name]) }
+  const mean = () => { for (const [name, made_of] of Object.entries(made)) made_of.mean?.(model.meanings[name]) }
   model.on("meanings", mean)
   model.on("specs", rebuild)
   model.on("states", show)

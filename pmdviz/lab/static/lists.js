@@ -237,3 +237,20 @@ export function render({ model }) {
   draw()
   return root
 }
+// == dialog: What opens over the page, in the style for that; it is outside all shadow roots.
+function dialog_of(name, label, ...parts) {
+  const box = make("dialog", { class: `pmdviz-dialog ${name}`, "aria-label": label }, make("style", {}, STYLE), ...parts)
+  box.classList.toggle("dark", Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128)  // light words: a dark theme
+  box.addEventListener("close", () => box.remove())
+  return box
+}
+// With a title and Close; a press outside closes it too.
+function open_dialog(name, label, title, ...parts) {
+  const close = make("button", { type: "button", class: "close", autofocus: "" }, "Close")
+  const box = dialog_of(name, label, make("header", {}, make("h2", {}, title), close), ...parts)
+  close.addEventListener("click", () => box.close())
+  box.addEventListener("click", (e) => { if (e.target === box) box.close() })
+  document.body.append(box)
+  box.showModal()
+  return box
+}

@@ -1,31 +1,13 @@
 // == heading: The words above the picture, and the buttons beside them: what it is, the tour, presenter mode, the exports.
-// Colours for what stands in the page itself, outside all shadow roots: light words are those of a dark theme.
-function colours(from) {
-  const dark = Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128
-  return `color:${dark ? "#f2f2f2" : "#1a1a1a"};background:${dark ? "#1e1e1e" : "#ffffff"};border:1px solid #8a8a8a;color-scheme:${dark ? "dark" : "light"};`
-}
-
 // "q_{t+1}^2" with what is below and above the line set so.
 function formula(text) {
   const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
   return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
 }
 
-function what_is_this(told) {
-  const from = document.body
-  const close = make("button", { autofocus: "", style: "min-height:40px;padding:0 16px;font:inherit" }, "Close")
-  const box = make("dialog", { class: "pmdviz-what", "aria-label": "What is this?" },
-    make("h2", { style: "font-size:22px" }, told.title),
-    ...told.sentences.map((sentence) => make("p", {}, sentence)),
-    make("p", { style: "font-family:serif;font-size:18px;font-style:italic" }, ...formula(told.formula)),
-    make("p", { style: "font-size:14px" }, `Paper: ${told.source}`),
-    make("form", { method: "dialog" }, close))
-  box.style.cssText = colours(from) + "max-width:min(620px,90vw);font:16px/1.5 Roboto,system-ui,sans-serif;border-radius:8px;padding:8px 24px 20px"
-  box.addEventListener("close", () => box.remove())
-  box.addEventListener("click", (e) => { if (e.target === box) box.close() })
-  document.body.append(box)
-  box.showModal()
-}
+const what_is_this = (told) => open_dialog("pmdviz-what", "What is this?", told.title,
+  ...told.sentences.map((sentence) => make("p", {}, sentence)),
+  make("p", { class: "formula" }, ...formula(told.formula)), make("p", {}, `Paper: ${told.source}`))
 
 export function render({ model }) {
   const question = make("h2"), sentence = make("p", { class: "sentence" })
@@ -328,24 +310,16 @@ function sign(name) {
   return box
 }
 function open_gallery(model, kind) {
-  const style = make("style", {}, GALLERY_STYLE), box = make("dialog", { class: "pmdviz-gallery", "aria-label": "Choose a problem and a method" })
   const card = (section) => ([name, title, words, icon]) => {
     const fits = section.kind !== "method" || model.fitting.includes(name)
     const button = make("button", { type: "button", class: "card", "data-kind": section.kind, "data-name": name, ...(fits ? {} : { disabled: "", title: "It cannot run on this target." }) },
       sign(icon), make("span", {}, make("b", {}, title), make("small", {}, words)))
-    button.addEventListener("click", () => { model.send_msg({ kind: section.kind, name }); box.close() })
+    button.addEventListener("click", () => { model.send_msg({ kind: section.kind, name }); button.closest("dialog").close() })
     return button
   }
   const parts = model.sections.map((section) => make("section", { "data-kind": section.kind },
     make("h3", {}, section.title), make("div", { class: "cards" }, ...section.items.map(card(section)))))
-  const close = make("button", { type: "button", class: "close" }, "Close")
-  close.addEventListener("click", () => box.close())
-  box.append(style, make("header", {}, make("h2", {}, "Choose a problem and a method"), close), ...parts)
-  box.addEventListener("close", () => box.remove())
-  box.addEventListener("click", (e) => { if (e.target === box) box.close() })
-  box.classList.toggle("dark", Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128)
-  document.body.append(box)
-  box.showModal()
+  const title = "Choose a problem and a method", box = open_dialog("pmdviz-gallery", title, title, ...parts)
   box.querySelector(`section[data-kind="${kind}"]`)?.scrollIntoView({ block: "start" })
 }
 export function render({ model }) {

@@ -272,7 +272,7 @@ def redrawn(
         log_weights=equal_log_weights(m),
         points=np.concatenate([drawn, state.points[old:]]),
         log_q=np.concatenate([density.log_density(drawn), state.log_q[old:]]),
-        starts=np.full(drawn.shape, np.nan),  # where they are is no sign that they are stuck
+        starts=np.full(drawn.shape, np.nan),  # their places do not show that they are stuck
         folded=np.zeros(m),
         log_z=None,
     )
