@@ -13,8 +13,7 @@ import pmdviz
 from pmdviz import api
 from pmdviz.cli import main
 from pmdviz.engine.recipe import Recipe
-from pmdviz.methods import METHODS
-from tests.support.engine import columns, default_target, sized_targets
+from tests.support.engine import columns
 
 SMALL = ["run", "--target", "gaussian", "--knob", "num_particles=30", "--budget", "200"]
 
@@ -83,17 +82,6 @@ def test_a_recipe_from_a_file_from_standard_input_and_into_a_file(capsys, tmp_pa
     assert one == two == three
     assert one["recipe"]["changes"] == [[2, {"bandwidth": 0.5}]]
     assert [p.name for p in tmp_path.iterdir() if p.suffix == ".part"] == []
-
-
-@pytest.mark.parametrize("target", ["mixture", pytest.param("all", marks=pytest.mark.nightly)])
-def test_one_particle_and_one_observation_are_legal(capsys, target):
-    for name in sized_targets() if target == "all" else [target]:
-        ways = ("pmd", "structured_pmd", "discrete_gf_svgd")
-        method = next(way for way in ways if not METHODS[way].missing_in(default_target(name)))
-        for m, n in [(1, 1), (1, 5), (20, 1)]:
-            arguments = ["--target", name, "--method", method, "--target-option", f"num_data={n}"]
-            found = json_of(capsys, "run", *arguments, "--knob", f"num_particles={m}", "--budget", "20")
-            assert found["final"]["visited"] == 20 and found["recipe"]["knobs"]["batch_size"] == n, (name, m, n)
 
 
 def process(*arguments, **rest):
