@@ -22,8 +22,8 @@ BENCHES = {  # name -> module, where they differ
     **dict.fromkeys(("stein", "annealing", "claims-pmfvb"), "rows"),
     **{name: name.replace("-", "_") for name in (
         *("beyond-the-plane", "chains", "dimension", "draws", "endless", "engine", "fit-and-aggregation", "fuzz"),
-        *("growth", "jupyter", "lecture", "live", "load", "local-scale", "mean-of-runs", "outside", "pictures"),
-        *("policies", "problems", "recording", "search", "siege", "silence", "soak", "start", "weight"),
+        *("growth", "jupyter", "lecture", "live", "live-page", "load", "local-scale", "mean-of-runs", "outside"),
+        *("pictures", "policies", "problems", "recording", "search", "siege", "silence", "soak", "start", "weight"),
     )},
 }  # fmt: skip
 NUMBERS = {

@@ -167,7 +167,7 @@ class RaceSetup(ProblemControls):
 
     def _add(self) -> None:
         if len(self.recipe.entrants) >= MOST_ENTRANTS:
-            set_words(self.said, spoken(f"At most {MOST_ENTRANTS} methods, so that their lines stay distinguishable."))
+            set_words(self.said, spoken(f"At most {MOST_ENTRANTS} methods: more lines could not be told apart."))
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 

@@ -1,6 +1,6 @@
 """Tasks: whatever runs beside the live loop, with its progress, a cancel token, and the pools whose threads do it.
 
-The threads are daemons, so that a long step never holds up the end of a server. Short work has a pool of its own. Long
+The threads are daemons: a long step does not delay the end of a server. Short work has a pool of its own. Long
 work runs at a lower priority, and each kind of it goes round the sessions in slices.
 """
 

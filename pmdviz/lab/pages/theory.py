@@ -268,7 +268,7 @@ class TheoryPage(Page):
 
     @property
     def said(self) -> Any:
-        """What is said of the sweep."""
+        """The sentence on the sweep."""
         return self.line.said
 
     # A page of the app

@@ -21,7 +21,7 @@ LOWER_HIGHER = {  # what a setting does to the approximation when it is lowered 
     "num_particles": ("too few particles are left to cover the posterior", ""),
     **dict.fromkeys(("eta", "step_size"), ("the particles barely move", "each batch has too much to say")),
 }
-SLOWER = 3.0  # times as long a step takes, from which on it is said
+SLOWER = 3.0  # a step that takes so many times as long is reported
 STILL = 0.1  # at most this share of TV changes in WITHIN iterations of a run that barely moves
 RENEWED = {  # what another number of particles does at the next step, where they are fewer and where they are more
     "copies": ("a random subset stays", "copies join them"),

@@ -108,7 +108,7 @@ class SteinISKnobs(SmoothingKnobs):
 
 STEPS = 200  # that the default budget is enough for
 ARROWS = 50  # followers whose force a picture shows
-SWEPT, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, from which on it is said
+SWEPT, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, above which the step reports it
 STILL = 1e-3  # sds of what the followers were drawn from
 
 
