@@ -1,6 +1,6 @@
 """The legend that switches layers: other words and what a browser tells back leave it as it was."""
 
-from pmdviz.lab.panels.screen import LayerSwitches
+from pmdviz.lab.panels.screen import GHOST, LayerSwitches
 from pmdviz.scenes.stage import LAYERS
 
 
@@ -14,7 +14,7 @@ def switches():
 def test_a_press_is_heard_and_neither_names_nor_labels_that_a_browser_tells_back_hide_anything():
     made, heard = switches()
     made.boxes["particles"].value = []
-    assert heard[-1] == [name for name in LAYERS if name != "particles"]
+    assert heard[-1] == [name for name in (*LAYERS, GHOST) if name != "particles"]
     made, _ = switches()
     made.boxes["exact"].value = []
     made.name({"exact": "exact mean", "particles": "draws"})
@@ -25,4 +25,4 @@ def test_a_press_is_heard_and_neither_names_nor_labels_that_a_browser_tells_back
     made, _ = switches()
     made.name({"exact": "exact posterior", "particles": "draws"})
     made.boxes["particles"]._process_events({"labels": ["draws"], "active": [0]})
-    assert made.seen == [*LAYERS]
+    assert made.seen == [*LAYERS, GHOST]

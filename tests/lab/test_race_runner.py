@@ -181,7 +181,7 @@ def test_a_slow_one_is_waited_for_at_the_bound_while_frames_go_on():
         assert [tile.visited for tile in snapshot.tiles] == [0, 60]
         assert waits(snapshot)
         assert "computing a step" in snapshot.tiles[0].note
-        assert "Waiting for PMD, " in status_fields(snapshot)["step"] and not snapshot.done
+        assert "Waiting for Particles m = " in status_fields(snapshot)["step"] and not snapshot.done
     finally:
         gate.open.set()
     end = to_the_end(runner)[-1]

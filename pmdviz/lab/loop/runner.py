@@ -196,6 +196,8 @@ class Runner:
         line, branch = self.past.line, self.past.branch
         points = line.points(columns_due(GROUPS[traces]))
         scene, pair = self.choice.of(frame.target, frame.method)
+        if scene.computes:
+            self.whole()
         columns = scene.columns(frame, pair)
         snapshot = Snapshot(
             frame=frame,

@@ -61,6 +61,8 @@ class Scene:
         Whether its particles stand at their coordinates, which are read out under the pointer.
     numbered : bool
         Whether the numbers along its axes mean something.
+    computes : bool
+        Whether it makes runs of its own, which need compiled kernels.
     order : int
         Where it stands in menus; the first one that applies is shown at first.
     """
@@ -71,6 +73,7 @@ class Scene:
     image_of: ClassVar[str] = ""
     shows_theta: ClassVar[bool] = False
     numbered: ClassVar[bool] = True
+    computes: ClassVar[bool] = False
     order: ClassVar[int] = 1000
 
     def __init_subclass__(cls) -> None:

@@ -41,6 +41,7 @@ class MeanOfRunsScene(DifferenceScene):
     name = "mean_of_runs"
     title = f"Mean of {RUNS} runs"
     order = 16
+    computes = True
     legend = {"exact": "exact posterior", "approximate": f"mean of {RUNS} runs"}
 
     def columns(self, frame: Any, pair: tuple[int, int], limit: int = MAX_DRAWN) -> StageColumns:
