@@ -100,7 +100,8 @@ def test_two_methods_have_their_difference_in_place_of_the_second_trace():
     screen.show(scene, False, {})
     lower = screen.panes[SLOTS[1]]
     assert screen.second.visible and lower.object is screen.difference.figure
-    assert len(screen.difference.sources["line"].data["x"]) == 3 and " lower with Particles m = " in status_fields(scene)["step"]
+    assert len(screen.difference.sources["line"].data["x"]) == 3
+    assert " lower with Particles m = " in status_fields(scene)["step"]
     screen.second.value = scene.recipe.shown[1].name
     assert lower.object is screen.traces.panels[SLOTS[1]].figure
     screen.second.value = "difference"
