@@ -197,7 +197,7 @@ def _words(scene: RaceScene, tiling: Tiling, letters: Letters) -> dict[str, Mark
     texts = {
         "titles": [cut(tile.title, letters.title) for tile in scene.tiles],
         "states": [tile.state for tile in scene.tiles],
-        "notes": [textwrap.fill(tile.note, letters.note, max_lines=4) for tile in scene.tiles],
+        "notes": [textwrap.fill(tile.note, max(letters.note, 8), max_lines=4) for tile in scene.tiles],
     }
     return {
         key: Mark("words", "text", {"x": x, "y": y, "text": texts[key]}, {**look, **more}, moves=key == "notes")

@@ -86,7 +86,7 @@ function take_tour() {
   }
   const next = () => { at += 1; moved = false; if (at < STEPS.length) show(); else box.close() }
   const done = () => at === 0 ? iteration() >= 20 : moved
-  box.style.cssText = colours(document.body) + "position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;box-shadow:0 4px 24px #0006;font:15px/1.45 Roboto,system-ui,sans-serif"
+  box.style.cssText = "color:var(--lab-ink, #1a1a1a);background:var(--lab-paper, #fff);position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;box-shadow:0 4px 24px #0006;font:15px/1.45 Roboto,system-ui,sans-serif"
   ring.style.cssText = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;pointer-events:none"
   for (const button of [act, end])
     button.style.cssText = "font:500 15px system-ui,sans-serif;min-height:40px;padding:0 16px;color:inherit;background:none;border:1px solid currentColor;border-radius:6px"
