@@ -25,6 +25,7 @@ OWN = ("image", "particles", "approximate")  # each tile has marks of its own; o
 LEFT_OUT = ("words", "prior", "ghost", "moved")  # a small picture has no room for them
 SAMPLE, BESIDE = 0.11, 0.06  # length of the sample of a line, and between it and the title, in tiles
 NOTE_ALPHA = 0.75
+FEWEST = 8  # letters of a line, also while the width of a page is not known
 BOLD = 1.11  # width of a letter in bold type, in those of other type
 
 
@@ -38,7 +39,8 @@ class Letters(NamedTuple):
     @classmethod
     def fitting(cls, unit: float, px: float = style.TEXT_PX, wide: float = 0.5) -> Letters:
         """Of a tile whose side is `unit` px, with letters of a mean width of `wide` times their height."""
-        return cls(px, int((1 - SAMPLE - BESIDE) * unit / (BOLD * wide * px)), int(unit / (wide * px)))
+        title, note = (1 - SAMPLE - BESIDE) * unit / (BOLD * wide * px), unit / (wide * px)
+        return cls(px, max(int(title), FEWEST), max(int(note), FEWEST))
 
 
 def tile_words(scene: Scene) -> dict[str, str]:
@@ -197,7 +199,7 @@ def _words(scene: RaceScene, tiling: Tiling, letters: Letters) -> dict[str, Mark
     texts = {
         "titles": [cut(tile.title, letters.title) for tile in scene.tiles],
         "states": [tile.state for tile in scene.tiles],
-        "notes": [textwrap.fill(tile.note, max(letters.note, 8), max_lines=4) for tile in scene.tiles],
+        "notes": [textwrap.fill(tile.note, letters.note, max_lines=4) for tile in scene.tiles],
     }
     return {
         key: Mark("words", "text", {"x": x, "y": y, "text": texts[key]}, {**look, **more}, moves=key == "notes")

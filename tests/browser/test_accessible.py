@@ -7,7 +7,7 @@ from tests.browser.test_race import to_race
 
 pytestmark = pytest.mark.ci
 
-TABS = {"Lessons": ".pmdviz-lessons button", "Theory": ".pmdviz-theory-status", "Methods": ".pmdviz-methods button"}
+TABS = {"Lessons": ".pmdviz-lessons button", "Theory": ".pmdviz-headline", "Methods": ".pmdviz-methods button"}
 DIALOGS = ("explanation", "help", "own data")
 RULES = {"light": None, "dark": ["color-contrast"]}  # all others are the same in every theme
 

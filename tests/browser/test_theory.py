@@ -65,7 +65,7 @@ def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, 
     page.wait_for_function("(h) => h.getBoundingClientRect().top < innerHeight / 2", arg=heading.element_handle())
     lab.press("Run the experiment")
     page.get_by_text("6 rows measured.").wait_for(timeout=120_000)
-    page.get_by_role("img", name=re.compile("^Chart: KL.*measured")).wait_for()
+    page.get_by_role("img", name=re.compile(r"^Chart: KL\(p.*measured")).wait_for()
     with page.expect_download() as saved:
         page.get_by_text("Download CSV").last.click()
     saved.value.save_as(tmp_path / "rows.csv")

@@ -310,9 +310,7 @@ class ExportPanel:
         self.kind.param.watch(handed(lambda event: self._show_form()), "value")
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
-        self.view.extend(
-            [self.cards, self.kind, self.lost, buttons, self.said, self.size, self.form]
-        )  # the form is long
+        self.view.extend([self.cards, self.kind, self.lost, buttons, self.said, self.size, self.form])
 
     # Options
 

@@ -66,9 +66,9 @@ function find(selector, root = document) {
 }
 
 function take_tour() {
-  const ring = make("div"), heading = make("h2", { style: "margin:0 0 4px;font-size:18px" }), words = make("p", { role: "status", style: "margin:0 0 12px" })
+  const ring = make("div"), heading = make("h2"), words = make("p", { role: "status", style: "margin:0 0 12px" })
   const act = make("button", { type: "button" }, "Do it for me"), end = make("button", { type: "button" }, "End the tour")
-  const box = make("dialog", { class: "pmdviz-tour", "aria-label": "Tour" }, heading, words, act, " ", end), gone = new AbortController()
+  const box = dialog_of("pmdviz-tour", "Tour", heading, words, act, " ", end), gone = new AbortController()
   const part = () => find(STEPS[at][0]) ?? find(".brief input[type=range]")
   let at = 0, moved = false
   const place = () => {
@@ -86,10 +86,7 @@ function take_tour() {
   }
   const next = () => { at += 1; moved = false; if (at < STEPS.length) show(); else box.close() }
   const done = () => at === 0 ? iteration() >= 20 : moved
-  box.style.cssText = "color:var(--lab-ink, #1a1a1a);background:var(--lab-paper, #fff);position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;box-shadow:0 4px 24px #0006;font:15px/1.45 Roboto,system-ui,sans-serif"
   ring.style.cssText = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;pointer-events:none"
-  for (const button of [act, end])
-    button.style.cssText = "font:500 15px system-ui,sans-serif;min-height:40px;padding:0 16px;color:inherit;background:none;border:1px solid currentColor;border-radius:6px"
   act.addEventListener("click", () => STEPS[at][3](part()))
   end.addEventListener("click", () => box.close())
   box.addEventListener("keydown", (e) => { if (e.key === "Escape") box.close(); e.stopPropagation() })
@@ -97,7 +94,7 @@ function take_tour() {
   document.addEventListener("change", hear, { capture: true, signal: gone.signal })
   document.addEventListener("input", hear, { capture: true, signal: gone.signal })
   const timer = setInterval(() => { place(); if (done()) next() }, 300)
-  box.addEventListener("close", () => { box.remove(); ring.remove(); clearInterval(timer); gone.abort() })
+  box.addEventListener("close", () => { ring.remove(); clearInterval(timer); gone.abort() })
   document.body.append(ring, box)
   box.show()
   show()
