@@ -65,7 +65,8 @@ def test_axe_finds_nothing_and_all_fits_on_desktop_and_phone_in_both_themes(essa
 def test_the_lab_links_the_essay_and_a_picture_opens_the_lab(open_lab):
     lab = open_lab()
     with lab.page.expect_popup() as opened:
-        lab.page.get_by_role("link", name="Why it works").click()
+        lab.page.get_by_role("button", name="More", exact=True).click()
+        lab.page.get_by_role("link", name="Essay").click()
     essay = opened.value
     essay.get_by_role("heading", level=1, name="Inference as descent").wait_for()
     framed = essay.frame_locator("#picture-width iframe")

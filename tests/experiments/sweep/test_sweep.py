@@ -129,7 +129,7 @@ def test_a_worker_that_dies_once_loses_nothing_and_a_run_that_kills_it_twice_is_
 HALF_WAY = """
 import os, sys, time
 import pmdviz
-from pmdviz.experiments import table
+from pmdviz.experiments import workers
 
 def slow(frame, gate=sys.argv[2]):
     open(f"{gate}-{os.getpid()}", "w").close()
@@ -137,7 +137,7 @@ def slow(frame, gate=sys.argv[2]):
         time.sleep(0.05)
     return float(len(frame.particles))
 
-table.SHARE = 0.0  # every row at once, whatever a write costs
+workers.SHARE = 0.0  # every row at once, whatever a write costs
 recipe = pmdviz.Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
 pmdviz.sweep(recipe, {"num_particles": [20, 30, 40]}, seeds=8, error=slow, path=sys.argv[1], workers=2)
 """
