@@ -75,6 +75,6 @@ def test_the_lab_links_the_essay_and_a_picture_opens_the_lab(open_lab):
     assert not framed.locator("input#knob-bandwidth").is_visible(), "neither bar nor drawer"
     with essay.expect_popup() as turned:
         essay.locator("#picture-width").get_by_role("link", name="Turn it yourself").click()
-    turned.value.locator("input#knob-bandwidth").wait_for(timeout=60_000)
+    turned.value.locator("input#slider-bandwidth").wait_for(timeout=60_000)
     turned.value.wait_for_function("document.querySelector('title') && window.Bokeh?.documents.length")
     assert turned.value.locator("input#knob-num_particles").input_value() == "200"
