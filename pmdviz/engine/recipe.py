@@ -277,7 +277,7 @@ class Recipe(Portable):
         rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
         target = named_target(plain.get("target", USUAL_TARGET), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
-        made_with = checked_versions(plain.get("made_with", {})) or None
+        made_with = (checked_versions(plain["made_with"]) or None) if "made_with" in plain else None
         with holding(plain.get("data", {})):
             return cls(target, target_options=options, made_with=made_with, **rest)
 
@@ -434,7 +434,8 @@ def joined(parts: list[str]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
-    return {name: _version(name) for name in ("pmdviz", "numpy", "numba")} | machine()
+    names = "pmdviz", "numpy", "numba"
+    return dict(zip(names, map(_version, names), strict=True)) | machine()
 
 
 @lru_cache

@@ -174,6 +174,10 @@ class RaceRecipe(Portable):
         """The race with other entrants, or without any; `recipes` shows whether they can race. Raises InputError."""
         return replace(self, entrants=entrants(methods) if methods else ())
 
+    def without(self, k: int) -> RaceRecipe:
+        """The race without entrant k."""
+        return self.with_entrants([one for i, one in enumerate(self.entrants) if i != k])
+
     def ending(self) -> RaceRecipe:
         """The race itself. Raises InputError for one without an end: it cannot be run to it."""
         checked_whole("budget", self.budget, 1, MAX_BUDGET)

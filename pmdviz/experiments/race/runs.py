@@ -132,6 +132,12 @@ class Race:
         self.recipe = self.recipe.with_entrants([*self.recipe.entrants, one])
         self.sessions.append(session)
 
+    def leave(self, k: int) -> None:
+        """The race goes on without entrant k."""
+        self.recipe = self.recipe.without(k)
+        del self.sessions[k]
+        self._failed = {i - (i > k): words for i, words in self._failed.items() if i != k}
+
     def extend(self, more: int) -> None:
         """Give every entrant `more` to spend. Raises InputError for a race without a budget."""
         for session in self.sessions:

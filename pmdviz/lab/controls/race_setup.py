@@ -99,8 +99,9 @@ class EntrantCard:
 class RaceSetup(ProblemControls):
     """The controls of a race: `begin(recipe)` starts another race.
 
-    `branch(k, values)` has entrant k go on with other knobs as one more entrant, and says whether that is wanted now;
-    `look` opens an entrant by itself, and says what that is called.
+    `branch(k, values)` has entrant k go on with other knobs as one more entrant, and `leave(k)` has the race go on
+    without it; both return whether that can be done now. `look` opens an entrant by itself, and says what that is
+    called.
     """
 
     def __init__(
@@ -108,10 +109,11 @@ class RaceSetup(ProblemControls):
         recipe: RaceRecipe,
         begin: Callable[[RaceRecipe], None],
         branch: Callable[[int, Mapping[str, Any]], bool] = lambda k, values: False,
+        leave: Callable[[int], bool] = lambda k: False,
         look: Look = NOWHERE,
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: self._ask(seeds=(value,)))
-        self._begin, self._branch, self.recipe = begin, branch, recipe
+        self._begin, self._branch, self._leave, self.recipe = begin, branch, leave, recipe
         self._look = (lambda card: look[0](self.cards.index(card))), look[1]
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
@@ -173,7 +175,8 @@ class RaceSetup(ProblemControls):
 
     def _remove(self, card: EntrantCard) -> None:
         k = self.cards.index(card)
-        self._ask_for([one for i, one in enumerate(self.recipe.entrants) if i != k])
+        if not self._leave(k):
+            self._ask(entrants=self.recipe.without(k).entrants)
 
     def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
         k, methods = self.cards.index(card), [*self.recipe.entrants]

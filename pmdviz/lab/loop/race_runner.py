@@ -21,11 +21,11 @@ from pmdviz.engine.session import MEMORY_CAP
 from pmdviz.errors import InputError, failed_step_words
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.runs import mode_masses, row
-from pmdviz.kernels.pool import Cancelled, cancellable
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.task import Task, pool_for
+from pmdviz.lab.loop.task import Again, Task, pool_for
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.style import MOST_ENTRANTS
@@ -96,6 +96,7 @@ class RaceRunner:
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
         self._turns: dict[int, Task] = {}  # of the entrants whose steps are under way
+        self._watched: int | None = None  # the entrant whose steps somebody sees from the inside
         self._measured: dict[int, tuple[float, list[float] | None]] = {}
         self._standings = [Standing(self.race, k, choice) for k in range(len(self.race.sessions))]
         self._shown = [self._tile(k) for k in range(len(self._standings))]
@@ -125,7 +126,16 @@ class RaceRunner:
         for k, task in self._turns.items():
             tiles[k] = tiles[k]._replace(waited=task.seconds, share=task.token.share)
         made = race_scene(self.race, tiles, self.weighted, self.choice)
-        return made._replace(at=self.iteration, last=self.last)
+        k, inside = self._watched, ""
+        if k is not None and k not in self._turns:
+            inside = self._told(k, playing=self.wanted.is_set() and not made.done)
+        told = {"inside": inside, "watched": k is not None}
+        return made._replace(at=self.iteration, last=self.last, changed=self._changed, **told)
+
+    @property
+    def _changed(self) -> tuple[tuple[int, str], ...]:
+        """The rounds at which knobs of entrants have been changed so far, each with the entrant's title."""
+        return tuple((spent // self._round, tile.title) for tile in self._tiles for spent in tile.changed)
 
     @property
     def weighted(self) -> Frame | None:
@@ -170,13 +180,45 @@ class RaceRunner:
         self._shown.append(self._shown[k])
         return self._again()
 
+    def remove(self, k: int) -> RaceScene:
+        """The race without entrant k, at the same moment."""
+        self._stop()
+        self.race.leave(k)
+        del self.race.runners[k], self._standings[k]
+        for at, one in enumerate(self._standings):
+            one.k = at
+        self._watched = None
+        return self._again()
+
+    def go(self, rounds: int) -> RaceScene | Again:
+        """One round further on the way to `rounds`; the moment there, at the end of the race, or where it takes long.
+
+        Raises Cancelled.
+        """
+        seconds = sum(session.frame.seconds for session in self.race.sessions)
+        if self.iteration >= rounds or self.race.done or seconds > limits.most_replay_s():
+            return self.visit(rounds)
+        (current_token() or CancelToken()).check(self.iteration / rounds)
+        self.race.advance(ROWS)
+        self._shown = [self._tile(k) for k in range(len(self._standings))]
+        return Again()
+
     def look_inside(self, k: int) -> str:
         """JSON of what the last step of entrant k is made of, as `scenes.inside`."""
         self._stop()
+        return self._told(k, playing=False)
+
+    def _told(self, k: int, playing: bool) -> str:
         watch = self.race.runners[k].inside
         watch.on = True
-        session, drawn = self.race.sessions[k], scene_of(self.race, self.choice)
-        return watch.told(session, *drawn, drawn[0].columns(session.frame, drawn[1]), playing=False)
+        return watch.told(self.race.sessions[k], *scene_of(self.race, self.choice), playing)
+
+    def watch(self, k: int | None) -> RaceScene:
+        """The present moment with the last step of entrant k from the inside, also from now on; None: of nobody."""
+        for runner in self.race.runners:
+            runner.inside.on = False
+        self._watched = k
+        return self.snapshot()
 
     def _stop(self) -> None:
         """Have every step under way end; who did not come to its end stays at its last frame."""

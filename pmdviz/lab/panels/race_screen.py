@@ -21,6 +21,7 @@ from pmdviz.lab.css import static
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.panels.cards import Card, Sheet
+from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.status import NO_PAST, fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
@@ -28,7 +29,7 @@ from pmdviz.scenes import style
 from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiles import tile_words
-from pmdviz.scenes.trace_columns import clock_end, line_end
+from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
 from pmdviz.scenes.words import count, number
 from pmdviz.views import figures
 from pmdviz.views.race_tiles import RaceTiles
@@ -234,6 +235,27 @@ class RaceTable(JSComponent):
     _stylesheets = [static("pages.css", "race_table")]
 
 
+class RaceInside(InsidePanel):
+    """The inside of a step of one method, which a menu chooses; `look(k)` has it computed, None no longer."""
+
+    def __init__(self, look: Callable[[int | None], None], freeze: Callable[[], None]) -> None:
+        self.entrant = select("Step of", {}, lambda k: self._look(self.is_open), width=240, sizing_mode=None)
+        super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
+
+    def _build(self) -> None:
+        self.view.append(self.entrant)
+        super()._build()
+
+    def show(self, scene: RaceScene) -> None:
+        """Follow the race."""
+        options = {tile.title: k for k, tile in enumerate(scene.tiles)}
+        if self.entrant.options != options:
+            kept = self.entrant.value if self.entrant.value in options.values() else 0
+            self.entrant.param.update(options=options, value=kept if options else None)
+        if options:
+            super().show(scene)
+
+
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 DIFFERENCE = "difference"  # in the menu of what is drawn below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
@@ -266,8 +288,8 @@ class RaceScreen:
         sheets = [css.TEXT, css.static("pages.css", "race_legend")]
         self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
         packed = [*self.tiles.moving, *self.traces.sources]
-        marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line; a race has none
-        self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge", marks)
+        self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
+        self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge", self.marks)
         self.sender = FrameSender(self.ack, packed, self.status, fields_html)
         self.tiles.put = self.traces.put = self.sender.put
         self._pace, self.extra = Throttle(WORDS_S), ""
@@ -299,11 +321,11 @@ class RaceScreen:
         below = self.legend, options, self.status, table, *(card.view for card in cards)
         return pn.Column(self.heading, *panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
 
-    def open_sheets(self, settings: Sheet, share: Sheet, said: Any) -> None:
-        """Buttons beside the question that open two sheets."""
-        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
+    def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
+        """Buttons beside the question that open two sheets, and a card with the inside of a step."""
+        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
-        self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), settings.view, share.view, said])
+        self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), inside.view, settings.view, share.view, said])
 
     def make_room(self, on: bool) -> None:
         """Whether a sheet is open on the right."""
@@ -370,6 +392,12 @@ class RaceScreen:
         methods = [METHODS[one.method] for one in scene.recipe.entrants]
         self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
 
+    def _mark(self, scene: RaceScene) -> None:
+        """The changed knobs on the time line."""
+        rounds, titles = [at for at, _ in scene.changed], [title for _, title in scene.changed]
+        if (rounds, titles) != (self.marks.data["iteration"], self.marks.data["text"]):
+            self.marks.data = {"iteration": rounds, "marker": [KINDS["knob"].marker] * len(rounds), "text": titles}
+
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
         """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
@@ -381,6 +409,7 @@ class RaceScreen:
             self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
             set_words(self.heading, question_of(scene.recipe))
+            self._mark(scene)
             if due:
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
                 self._show_difference()
