@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -190,7 +191,7 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
         preset.name if preset is not None else "",
         _yes(given.get("presenter", "0")),
         RaceRecipe.from_link(given["race"]) if "race" in given else None,
-        Asked(*(given.get(name, "") for name in Asked._fields)),
+        Asked(*map(given.get, Asked._fields, repeat(""))),
         _lesson(given),
     )
 

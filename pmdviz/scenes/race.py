@@ -210,7 +210,7 @@ class RaceScene(NamedTuple):
     at: int = 0  # the round that is shown
     last: int = 0  # the round that the race has come to
     changed: tuple[tuple[int, str], ...] = ()  # rounds at which an entrant's knobs were changed, with its title
-    inside: str = ""  # JSON of `scenes.inside`, of one entrant; "" where nobody looks, or while it plays not yet again
+    inside: str = ""  # JSON of `scenes.inside`, of one entrant; "" for nothing new
     watched: bool = False  # whether somebody looks inside the steps of one
 
     @property

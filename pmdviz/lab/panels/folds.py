@@ -65,7 +65,7 @@ class InsideView(JSComponent):
 class InsidePanel:
     """A folded card; what is in it is made when it is first opened, and follows the run by `show`.
 
-    `look(on)` has the run compute it, or no longer; `freeze` pauses the run. On the `stage` a tap picks a particle.
+    `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage` picks a particle.
     """
 
     def __init__(self, stage: Any | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
@@ -110,7 +110,7 @@ class InsidePanel:
             figures.pick_by_tap(self._stage)
         self.view.append(self.inside)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Any) -> None:
         """Follow the run; a run that was begun meanwhile does not know yet that the card is open."""
         if not self.is_open or self.inside is None:
             return
