@@ -65,7 +65,7 @@ class InsideView(JSComponent):
 class InsidePanel:
     """A folded card; what is in it is made when it is first opened, and follows the run by `show`.
 
-    `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage` picks a particle.
+    `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage` chooses one of its particles.
     """
 
     def __init__(self, stage: Any | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
