@@ -148,12 +148,14 @@ class RacePage(LivePage):
     def start(self, doc: Any = None) -> None:
         """Begin the live loop, and go to the round of the link."""
         super().start(doc)
-        if self._at:
-            self.live.do("going to a round", methodcaller("go", self._at))
+        at, self._at = self._at, 0
+        if at:
+            self.live.do("going to a round", methodcaller("go", at))
 
     def take(self, recipe: RaceRecipe) -> None:
         """Race this instead of the present race."""
         self._freeze()
+        self._at = 0
         if self.live.runner is not None or self.live.at_work:
             self._begin(recipe)
         else:
