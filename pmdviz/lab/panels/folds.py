@@ -66,7 +66,7 @@ class InsidePanel:
     """A folded card; what is in it is made when it is first opened, and follows the run by `show`.
 
     `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage`, where there is one,
-    chooses a particle.
+    chooses one particle.
     """
 
     def __init__(self, stage: Any | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
