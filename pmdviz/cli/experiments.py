@@ -71,7 +71,7 @@ def _given_race(options: argparse.Namespace) -> Any:
         plain = read_plain(options.recipe)
         race = race_in(plain)
         if race is None and isinstance(plain, dict) and not {"pmdviz_recipe", "recipe"}.isdisjoint(plain):
-            return RaceRecipe.of_run(Recipe.from_dict(plain))
+            return RaceRecipe.of_runs([Recipe.from_dict(plain)])
         return RaceRecipe.from_dict(plain if race is None else race)
     usual = {"points": 0, "methods": METHODS}
     if base := preset(options.recipe):

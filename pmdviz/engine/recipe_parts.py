@@ -11,6 +11,7 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Self
 
 from pmdviz.errors import InputError, shown, unknown
@@ -137,6 +138,8 @@ def checked_changes(
     changes: Iterable[tuple[int, Mapping[str, Raw]]], start: Knobs, way: Method, target: Target
 ) -> tuple[Change, ...]:
     """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
+    if isinstance(changes, tuple) and not changes:
+        return ()
     try:
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
@@ -197,7 +200,7 @@ def written(text: str) -> str:
 
 def mapping(what: str, value: Raw | Mapping[str, Raw]) -> Mapping[str, Any]:
     """`value` if it is an object of names and values. Raises InputError."""
-    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+    if not isinstance(value, Mapping) or not all(map(isinstance, value, repeat(str))):
         raise InputError(f"{what} must be an object of names and values; given: {shown(value)}")
     return value
 

@@ -8,7 +8,7 @@ from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.comparing import KNOB, METHOD, PRESET, ComparePanel
+from pmdviz.lab.panels.comparing import BRANCH, KNOB, METHOD, PRESET, ComparePanel
 from pmdviz.lab.panels.race_screen import status_fields
 from pmdviz.limits import variable
 from pmdviz.presets import PRESETS
@@ -65,6 +65,18 @@ def test_another_method_or_preset_races_too(panel, begun):
     recipe = PRESETS[panel.preset.value].recipe
     assert begun[0].entrants[1].text == "smc"
     assert (begun[1].recipes[1].method, begun[1].recipes[1].knobs) == (recipe.method, recipe.knobs)
+
+
+def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
+    runner = Runner(panel._last.recipe)
+    runner.advance(3)
+    runner.past.visit(2)
+    panel.show(runner.set({"bandwidth": 0.5}))
+    panel.what.value = (BRANCH, "")
+    assert "Branch at iteration 2" in panel.said.object and seen(panel) == [0, 0, 0]
+    panel._compare()
+    assert [one.text for one in begun[0].entrants] == ["pmd:num_particles=200@2:bandwidth=0.5", "pmd:num_particles=200"]
+    assert begun[0].recipes[0] == runner.session.recipe
 
 
 def test_what_cannot_race_is_said_and_the_card_stays(panel, begun, monkeypatch):
