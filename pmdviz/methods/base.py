@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
@@ -16,8 +15,18 @@ from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, documented
-from pmdviz.methods.grammar import COLUMNS, Grammar
-from pmdviz.methods.step import BatchKnobs, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
+from pmdviz.methods.step import (
+    COLUMNS,
+    BatchKnobs,
+    Grammar,
+    MethodKnobs,
+    Path,
+    Scalar,
+    State,
+    StepBlock,
+    StepInfo,
+    Update,
+)
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -38,7 +47,7 @@ class Method(Generic[State, Own]):
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
     The docstring of a method is its card (`knobs.documented`): the title as its first line, then a line for each name
-    in CARD, for each column of `grammar.COLUMNS` in which the method does something, and for each term of its `update`.
+    in CARD, for each column of `step.COLUMNS` in which the method does something, and for each term of its `update`.
 
     Subclasses give `init`, `batch_size`, `step`, and `density` or `densities`; the `Knobs` of a class `Some` are the
     class `SomeKnobs` of its file. `requires` (names of `targets.base.OFFERS`) restricts the targets, `scalars` are the
@@ -57,7 +66,7 @@ class Method(Generic[State, Own]):
     short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
-    grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `grammar.COLUMNS`
+    grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `step.COLUMNS`
     Knobs: ClassVar[type[Knobs]]
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
     chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
@@ -254,11 +263,6 @@ class BatchMethod(Method[State, Own]):
                 f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
                 f"given: {knobs.batch_size:,}"
             )
-
-
-# A decorator: what is decorated has one BLAS thread. With several the last bits of products and of eigenvectors of tens
-# of rows and more depend on how many there are. It costs 12 microseconds a call.
-one_blas_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
 def checked_log_likelihood(

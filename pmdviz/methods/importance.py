@@ -10,7 +10,7 @@ from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
 from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.components import component_shares, weighted_sums
+from pmdviz.kernels.mixture import component_shares, weighted_sums
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers

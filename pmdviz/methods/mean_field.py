@@ -17,7 +17,7 @@ import numpy as np
 
 from pmdviz.densities.product import ProductDensity
 from pmdviz.errors import TargetError
-from pmdviz.kernels.blocks import langevin_step
+from pmdviz.kernels.chains import langevin_step
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers

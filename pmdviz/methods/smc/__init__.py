@@ -10,6 +10,7 @@ from pmdviz.densities.bandwidth import RULES
 from pmdviz.densities.density import KernelDensity, effective_sample_size, weighted_sum
 from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.checks import Array, Rng
+from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topic_counts import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
@@ -17,7 +18,6 @@ from pmdviz.methods.base import (
     BatchMethod,
     checked_log_likelihood,
     checked_log_prior,
-    one_blas_thread,
     read_only,
     usual_rows,
 )
@@ -244,7 +244,7 @@ class SMC(OnePass):
         return KernelDensity(centres, state.log_weights, cholesky)
 
 
-@one_blas_thread
+@one_blas_thread()
 def shrunk(particles: Array, weights: Array, cholesky: Array, scale: Array) -> Array:
     """Particles (m, d) drawn towards their mean so that the kernel L L' gives them back their covariance V.
 

@@ -10,12 +10,12 @@ import numpy as np
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import inverse
+from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import (
     checked_gradient,
     checked_log_density,
-    one_blas_thread,
     read_only,
     rows_in_words,
 )
@@ -149,7 +149,7 @@ def grown(curvature: Array, rho: float) -> Array:
 Fitted = TypeVar("Fitted", "SVIState", "GaussianVBState")
 
 
-@one_blas_thread
+@one_blas_thread()
 def natural_step(state: Fitted, slope: Array, inner: Array, rho: float) -> Fitted:
     """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
