@@ -77,7 +77,7 @@ class KnobSpec(Generic[T]):
 
     def at(self, default: T, **changes: Declared) -> KnobSpec[T]:
         """The same knob at another default, with these changes."""
-        return _declared(self.kind, (), **{"doc": self.help} | dict(self.declared) | {"default": default} | changes)
+        return _declared(self.kind, (), **dict(self.declared) | {"doc": self.help, "default": default} | changes)
 
     def said(self, value: Value) -> str:
         """A value as a page shows it: a choice in its words."""

@@ -54,6 +54,9 @@ USUAL_STEPS = 2000
 MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more it is diagonal
 
 
+GROUPINGS = {"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"}
+
+
 class PMFVBKnobs(SmoothingKnobs):
     """The knobs of `pmfvb`.
 
@@ -63,28 +66,16 @@ class PMFVBKnobs(SmoothingKnobs):
         a variance, on a Gaussian by 1/(1 - h/4v) for a variance v given all other parameters.
     grouping: Which parameters are independent of one another under q. All together is no approximation: unadjusted
         Langevin dynamics of every particle.
+    patience: End the run when the mean of the lower bound over the last 50 steps, known at every 10th of them, has not
+        risen for so many steps; 0 never does.
     """
 
     num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000), acts="copies")
     num_others = Whole(10, (1, 10_000), (1, 100), "Averaged over", "particles", log=True)
     step_size = Real(0.01, "(0, 1_000_000]", (1e-4, 1), "Langevin step h", "θ²", log=True, basic=True)
     kappa = optimisers.STEP_DECAY.at(0.0)
-    grouping = Choice(
-        "target",
-        {"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"},
-        "Blocks",
-        basic=True,
-        acts="restart",
-    )
-    patience = Whole(
-        0,
-        (0, 10_000),
-        (0, 500),
-        "Stop when stalled",
-        "steps",
-        doc=f"End the run when the mean of the lower bound over the last {WINDOW} steps, known at every "
-        f"{BOUND_EVERY}th of them, has not risen for so many steps; 0 never does.",
-    )
+    grouping = Choice("target", GROUPINGS, "Blocks", basic=True, acts="restart")
+    patience = Whole(0, (0, 10_000), (0, 500), "Stop when stalled", "steps")
 
     def work(self, num_data: int, num_blocks: int = 2) -> Work:
         """Gradients of m particles against those averaged over, for each block; and the lower bound."""
@@ -302,6 +293,9 @@ VALIDATED_EVERY = 10  # steps
 LEARNT, WARMED_UP = 0.1, 200  # nats by which a net must beat a constant, and steps before that is asked for
 
 
+STARTS = {"common": "around one draw", "independent": "a draw each"}
+
+
 class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     """The knobs of `pmfvb_nn`.
 
@@ -319,17 +313,13 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     damping: Added to v under the root.
     block_share: Share of its weights, a new one for every particle and step, that a particle moves; at least one. With
         1 nothing is left to the mean particle, and each is an unadjusted Langevin chain.
+    patience: End the run when the validation score of the mean particle, seen every 10 steps, has not fallen for so
+        many steps; 0 never does.
     """
 
     num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500), acts="copies")
     batch_size = BATCH_SIZE.at(100)
-    start = Choice(
-        "common",
-        {"common": "around one draw", "independent": "a draw each"},
-        "Particles start",
-        basic=True,
-        acts="restart",
-    )
+    start = Choice("common", STARTS, "Particles start", basic=True, acts="restart")
     step_size = Real(0.02, "(0, 1_000_000]", (1e-4, 1), "Langevin step h₀", "N w²", log=True, basic=True)
     drift = Choice("adam", {"adam": "over standard deviations", "paper": "over their square roots"}, "Adaptive drift")
     drift_scale = Real(
@@ -339,15 +329,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Spread memory β₂")
     damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 10), "Drift damping λ", log=True)
     block_share = Real(0.1, "(0, 1]", (0.01, 1), "Block", "fraction of weights")
-    patience = Whole(
-        0,
-        (0, 100_000),
-        (0, 1000),
-        "Stop when stalled",
-        "steps",
-        doc=f"End the run when the validation score of the mean particle, seen every {VALIDATED_EVERY} steps, has not "
-        "fallen for so many steps; 0 never does.",
-    )
+    patience = Whole(0, (0, 100_000), (0, 1000), "Stop when stalled", "steps")
 
     def work(self, num_data: int) -> Work:
         """Two gradients of a batch for each particle."""

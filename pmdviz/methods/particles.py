@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size, normalise, weighted_sum
 from pmdviz.densities.product import MANY, DiagonalDensity, diagonal_density, few_density
-from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
+from pmdviz.densities.shaped import WIDEST, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
@@ -222,6 +222,9 @@ KERNELS = {
     "shaped": "automatic, by cluster",
 }
 WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
+BY_RULE = ("bandwidth_rule", WIDTHS)
+WIDTH_UNIT = "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)"
+WIDTH = Real(1.0, (1e-6, 1_000_000), (0.02, 5), "Width of a kernel", WIDTH_UNIT, log=True, basic=True)
 
 
 class SmoothingKnobs(MethodKnobs):
@@ -238,17 +241,8 @@ class SmoothingKnobs(MethodKnobs):
     """
 
     bandwidth_rule = Choice("shaped", KERNELS, "Bandwidth rule", acts="at once")
-    bandwidth = Real(
-        1.0,
-        (1e-6, 1_000_000),
-        (0.02, 5),
-        "Bandwidth h",
-        "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local) "
-        "or × automatic (shaped)",
-        log=True,
-        basic=True,
-        acts="at once",
-        default_by=("bandwidth_rule", WIDTHS),
+    bandwidth = WIDTH.at(
+        1.0, label="Bandwidth h", unit=f"{WIDTH_UNIT} or × automatic (shaped)", acts="at once", default_by=BY_RULE
     )
     smoothness = Real(
         USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=("bandwidth_rule", ("local", "covariance"))

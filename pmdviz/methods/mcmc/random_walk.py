@@ -12,6 +12,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real
 from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started
 from pmdviz.methods.mcmc.hmc import (
+    NOT_TUNED,
     Plan,
     TunedKnobs,
     Tuning,
@@ -31,6 +32,7 @@ OPTIMAL = 2.38  # over √d, of the sds of a Gaussian: Gelman, Roberts, Gilks 19
 WANTED, WANTED_ALONE = 0.234, 0.44  # acceptance for large d, and for d = 1: the same
 PATIENT = 200  # draws that the scale is tuned over where the burn-in is a share of them
 LONGER = 5  # than other chains' is a default budget at most: the draws that are measured cost more than those made
+SCALE_UNIT = "× 2.38/√d prior sd"
 PAIRS = 2**22  # likelihoods of a datum that one compiled call computes at most: a few ms
 
 
@@ -42,16 +44,7 @@ class RandomWalkKnobs(TunedKnobs):
     """
 
     tune = tune_knob("proposal scale")
-    scale = Real(
-        0.3,
-        (1e-9, 1000),
-        (0.01, 2),
-        "Proposal scale",
-        "× 2.38/√d prior sd",
-        log=True,
-        basic=True,
-        only_if=("tune", False),
-    )
+    scale = Real(0.3, (1e-9, 1000), (0.01, 2), "Proposal scale", SCALE_UNIT, log=True, basic=True, only_if=NOT_TUNED)
 
     @property
     def fixed_step(self) -> float:

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, effective_sample_size
-from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
@@ -78,6 +77,11 @@ class PMDState(NamedTuple):
         return self.next_step < 1
 
 
+POLICIES = {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"}
+GROWTHS = {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"}
+REDRAWS, GROWS = ("policy", ("ess", "always", "until")), ("growth", ("power", "jump"))
+
+
 class PMDKnobs(BatchKnobs, SmoothingKnobs):
     """The knobs of `pmd`.
 
@@ -120,12 +124,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         1.0, "(0, 1_000_000_000]", (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=("schedule", "theorem6")
     )
     step_limit = Real(0.5, "[0, 1)", (0, 0.95), "Step limit", "fraction of the ESS")
-    policy = Choice(
-        "ess",
-        {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"},
-        "Rejuvenation",
-        basic=True,
-    )
+    policy = Choice("ess", POLICIES, "Rejuvenation", basic=True)
     until = Whole(
         20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if={"policy": "until", "growth": "jump"}
     )
@@ -136,21 +135,15 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
     )
     growth = Choice(
         "fixed",
-        {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"},
+        GROWTHS,
         "Particle growth",
         acts="rejuvenation",
-        only_if=("policy", ("ess", "always", "until")),
+        only_if=REDRAWS,
         default_by=("policy", {"until": "jump"}),
     )
     growth_exponent = Real(1.0, (0, 20), (0, 4), "Growth exponent ρ", acts="rejuvenation", only_if=("growth", "power"))
-    most_particles = Whole(
-        6000,
-        (1, 100_000),
-        (100, 50_000),
-        "Maximum particles",
-        log=True,
-        acts="rejuvenation",
-        only_if=("growth", ("power", "jump")),
+    most_particles = NUM_PARTICLES.at(
+        6000, softbounds=(100, 50_000), label="Maximum particles", basic=False, acts="rejuvenation", only_if=GROWS
     )
     smoothness = SMOOTHNESS.at(2.0, only_if={"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
     warm_start = Flag(False, "Warm start", acts="restart")

@@ -13,19 +13,14 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topic_counts import filtered
-from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods.base import (
-    BatchMethod,
-    checked_log_likelihood,
-    checked_log_prior,
-    read_only,
-    usual_rows,
-)
+from pmdviz.knobs import Choice, Flag, Whole
+from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only, usual_rows
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     KERNELS,
     NUM_PARTICLES,
     PREVIOUS,
+    WIDTH,
     SmoothedMethod,
     SmoothingKnobs,
     children,
@@ -162,6 +157,9 @@ def _words(state: OnePassState, batch: int, num_data: int, reason: str) -> str:
 # One-pass sequential Monte Carlo (Balakrishnan, Madigan 2006): each datum once, resampling with jitter.
 
 
+JITTERS = {"isotropic": 0.1, "median": 0.05, "covariance": 0.35, "local": 0.85}
+
+
 class SMCKnobs(SmoothingKnobs):
     """The knobs of `smc`; the jitter that moves the particles and the kernel that judges them are two things.
 
@@ -178,16 +176,7 @@ class SMCKnobs(SmoothingKnobs):
     batch_size = BATCH_SIZE.at(10)
     ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
     jitter_rule = Choice("local", {rule: KERNELS[rule] for rule in RULES}, "Jitter rule")
-    jitter = Real(
-        0.85,
-        (1e-6, 1_000_000),
-        (0.02, 5),
-        "Jitter width",
-        "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)",
-        log=True,
-        basic=True,
-        default_by=("jitter_rule", {"isotropic": 0.1, "median": 0.05, "covariance": 0.35, "local": 0.85}),
-    )
+    jitter = WIDTH.at(0.85, label="Jitter width", default_by=("jitter_rule", JITTERS))
     shrinkage = Flag(True, "Shrinkage")
 
     def work(self, num_data: int) -> Work:

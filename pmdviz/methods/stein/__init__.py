@@ -127,25 +127,13 @@ DIVISORS: dict[str, Callable[[int], float]] = {
 }
 
 
-WIDTH_RULE = Choice(
-    "local",
-    RULES,
-    "Kernel width rule",
-    doc="The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in "
-    "Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from "
-    "d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance "
-    "within a mode. Fixed: the square of the given number.",
-)
-GIVEN_WIDTH = Real(
-    0.3,
-    (1e-6, 1_000_000),
-    (0.02, 5),
-    "Kernel width √h",
-    "units of θ",
-    log=True,
-    only_if=("length_scale_rule", "given"),
-    doc="Range of the repulsion between particles.",
-)
+RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in
+Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from d = 5
+on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance within a mode.
+Fixed: the square of the given number."""
+GIVEN = {"only_if": ("length_scale_rule", "given"), "doc": "Range of the repulsion between particles."}
+WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
+GIVEN_WIDTH = Real(0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, **GIVEN)
 
 
 class WidthKnobs(Protocol):
@@ -253,14 +241,7 @@ def log_mean(log_w: Array) -> float:
     return float(top + np.log(np.exp(log_w - top).mean()))
 
 
-WIDTH_FACTOR = Real(
-    1.0,
-    (1e-3, 1000),
-    (0.5, 20),
-    "RBF width factor",
-    "× med²/(2 log(m+1))",
-    log=True,
-    basic=True,
-    doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of the m "
-    "points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
-)
+FACTOR_UNIT = "× med²/(2 log(m+1))"
+FACTOR_DOC = """The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of
+the m points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's."""
+WIDTH_FACTOR = Real(1.0, (1e-3, 1000), (0.5, 20), "RBF width factor", FACTOR_UNIT, log=True, basic=True, doc=FACTOR_DOC)

@@ -28,6 +28,7 @@ from pmdviz.targets import Target
 LARGEST = 500  # points: a step costs the square of their number
 MOST = 3000  # iterations
 GRADIENT, GRADIENT_FREE = "gradient", "gradient_free"
+SCORES, IS_GAUSSIAN = {GRADIENT_FREE: "proposal", GRADIENT: "target"}, ("proposal", "gaussian")
 
 
 class BlackBoxISKnobs(SmoothingKnobs):
@@ -50,27 +51,12 @@ class BlackBoxISKnobs(SmoothingKnobs):
     """
 
     num_particles = Whole(100, (1, LARGEST), (10, LARGEST), "Particles m", log=True, basic=True, acts="restart")
-    score = Choice(
-        GRADIENT_FREE,
-        {GRADIENT_FREE: "proposal", GRADIENT: "target"},
-        "Score in the kernel",
-        basic=True,
-        acts="restart",
-    )
+    score = Choice(GRADIENT_FREE, SCORES, "Score in the kernel", basic=True, acts="restart")
     alpha = Real(0.0, (-1, 10), (-1, 1), "Power of p in the kernel", acts="restart", only_if=("score", GRADIENT))
     proposal = Choice("q0", {"q0": "prior, or q₀", "gaussian": "round Gaussian"}, "Proposal ρ", acts="restart")
-    proposal_mean = Real(
-        0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=("proposal", "gaussian")
-    )
+    proposal_mean = Real(0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=IS_GAUSSIAN)
     proposal_sd = Real(
-        1.5,
-        (1e-6, 1_000_000),
-        (0.1, 10),
-        "Sd of ρ",
-        "units of θ",
-        log=True,
-        acts="restart",
-        only_if=("proposal", "gaussian"),
+        1.5, (1e-6, 1_000_000), (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN
     )
     length_scale_rule = WIDTH_RULE.at("liu_wang")
     length_scale = GIVEN_WIDTH.at(0.3)

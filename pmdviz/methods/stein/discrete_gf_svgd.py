@@ -137,6 +137,8 @@ def _log_sum(exponents: Array) -> Array:
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
 DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
 FACTORS = {"automatic": 3.0, "tanh": 3.0, "base": 1.0}  # of automatic: where there is a smooth one
+COUNTED = {"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"}
+SURROGATES = {"automatic": "smooth where the target is", "tanh": "smooth, by tanh", "base": "the base density alone"}
 LEAST_CLIP = 0.01  # between narrower ones the base has hardly a mass to be cut into bins
 
 
@@ -167,18 +169,8 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
 
     num_particles = NUM_PARTICLES.at(100, softbounds=(10, 2_000))
     batch_size = BATCH_SIZE.at(100)
-    weighting = Choice(
-        "ratios",
-        {"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"},
-        "Weights in the force",
-        basic=True,
-    )
-    surrogate = Choice(
-        "automatic",
-        {"automatic": "smooth where the target is", "tanh": "smooth, by tanh", "base": "the base density alone"},
-        "Surrogate ρ",
-        basic=True,
-    )
+    weighting = Choice("ratios", COUNTED, "Weights in the force", basic=True)
+    surrogate = Choice("automatic", SURROGATES, "Surrogate ρ", basic=True)
     steepness = Real(2.0, "(0, 1000]", (0.5, 20), "Steepness τ", log=True, only_if=("surrogate", ("automatic", "tanh")))
     optimiser = Choice("adam", {"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"}, "Optimiser")
     eta = optimisers.ETA.at(0.5, default_by=("optimiser", FIRST_STEPS))

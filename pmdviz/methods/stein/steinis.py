@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size
 from pmdviz.densities.product import DiagonalDensity
-from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
@@ -51,6 +50,10 @@ from pmdviz.targets import Target
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
 
 
+WAYS = {"exact": "of the whole matrix", "first_order": "first order, of the diagonal"}
+STOPS = {"pilot": "best ESS of a pilot group", "followers": "best ESS of the followers", "last": "last step"}
+
+
 class SteinISKnobs(SmoothingKnobs):
     """The knobs of `steinis`.
 
@@ -70,19 +73,8 @@ class SteinISKnobs(SmoothingKnobs):
     eta = optimisers.ETA.at(0.25)
     kappa = optimisers.STEP_DECAY.at(0.5)
     length_scale_factor = WIDTH_FACTOR.at(4.0)
-    determinant = Choice(
-        "exact",
-        {"exact": "of the whole matrix", "first_order": "first order, of the diagonal"},
-        "Determinant",
-        acts="restart",
-    )
-    stop = Choice(
-        "pilot",
-        {"pilot": "best ESS of a pilot group", "followers": "best ESS of the followers", "last": "last step"},
-        "Followers kept",
-        basic=True,
-        acts="restart",
-    )
+    determinant = Choice("exact", WAYS, "Determinant", acts="restart")
+    stop = Choice("pilot", STOPS, "Followers kept", basic=True, acts="restart")
     num_pilots = Whole(
         100, (2, 10_000), (20, 1_000), "Pilot group", log=True, acts="restart", only_if=("stop", "pilot")
     )

@@ -56,6 +56,8 @@ from pmdviz.methods.step import (
 )
 from pmdviz.targets import Target
 
+PAIRS = {"sampled": "of sampled pairs", "exact": "of all pairs"}
+
 
 class AnnealedFlowKnobs(MethodKnobs):
     """Steps along a force, its kernel, and the way of the target from the prior to the posterior.
@@ -81,10 +83,7 @@ class AnnealedFlowKnobs(MethodKnobs):
     length_scale_rule = WIDTH_RULE.at("local")
     length_scale = GIVEN_WIDTH.at(0.3)
     median = Choice(
-        "sampled",
-        {"sampled": "of sampled pairs", "exact": "of all pairs"},
-        "Median distance",
-        only_if=("length_scale_rule", ("liu_wang", "thesis", "median")),
+        "sampled", PAIRS, "Median distance", only_if=("length_scale_rule", ("liu_wang", "thesis", "median"))
     )
     annealing = Choice("off", {"off": "off", "on": "on"}, "Annealing")
     num_temperatures = Whole(100, (1, 1_000_000), (1, 1000), "Number of temperatures K", only_if=("annealing", "on"))

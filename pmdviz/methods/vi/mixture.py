@@ -145,12 +145,7 @@ class NPVKnobs(BatchKnobs):
         "spread", {"spread": "evenly spread", "prior": "drawn from the prior"}, "Initial means", acts="restart"
     )
     annealing = Whole(
-        5000,
-        (0, 10_000_000),
-        (0, 20_000),
-        "Annealing",
-        "data points",
-        default_by=("optimiser", {"adam": 5000, "lbfgs": 0}),
+        5000, (0, 10_000_000), (0, 20_000), "Annealing", "data points", default_by=("optimiser", {"lbfgs": 0})
     )
 
     def work(self, num_data: int) -> Work:
