@@ -15,7 +15,7 @@ from pmdviz.kernels.resampling import multinomial, residual, stratified, systema
 from pmdviz.kernels.spins import block_gibbs, ising_log_density, mixture_sweep, through_bonds
 from pmdviz.kernels.stein_forces import imq_force, matched_force, soft_means, stein_force
 from pmdviz.kernels.stein_weights import log_determinants, nearest_on_simplex, stein_matrix, transport
-from pmdviz.kernels.topic_shares import shares_of
+from pmdviz.kernels.topics import shares_of
 from tests.support.tables import looped
 
 ZERO, ONE, EYE, NAN = np.zeros, np.ones, np.eye(2), np.full((3, 2), np.nan)

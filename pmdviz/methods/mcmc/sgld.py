@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.chains import langevin
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.topic_counts import mean_counts
+from pmdviz.kernels.topics import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
