@@ -331,12 +331,7 @@ class Frame:
     def floors(self) -> dict[str, float | None]:
         """What as many independent draws get, with standard errors; None each until it has been computed."""
         floor = known_floor(self.target, self.num_draws, **self.drawn_as) if self.num_draws else None
-        return {
-            "floor_tv": floor.tv if floor else None,
-            "floor_tv_se": floor.tv_se if floor else None,
-            "floor_kl": floor.kl if floor else None,
-            "floor_kl_se": floor.kl_se if floor else None,
-        }
+        return {f"floor_{name}": getattr(floor, name) if floor else None for name in ("tv", "tv_se", "kl", "kl_se")}
 
     @property
     def metric_names(self) -> list[str]:

@@ -121,19 +121,14 @@ def equal_log_weights(m: int) -> Array:
     return np.full(m, -np.log(m))
 
 
-def fewest_for_a_shape(d: int) -> float:
-    """Effective particles that new ones must be drawn from: n have no covariance below d + 2.
-
-    Above that a Gaussian's, by which it is d (d + 3) / (4 n) nats off on average (Akaike 1974: half a nat a parameter
-    over n).
-    """
-    return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
-
-
 def descended(fewest: float, at: int, particles: Array) -> str:
-    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough."""
+    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough.
+
+    Fewer than d + 2 have no covariance. A Gaussian with that of n is d (d + 3) / (4 n) nats off on average (Akaike
+    1974: half a nat a parameter over n).
+    """
     m, d = particles.shape
-    if m < d + 2 or fewest >= fewest_for_a_shape(d):
+    if m < d + 2 or fewest >= max(d + 2, d * (d + 3) / (4 * SHAPE_COST)):
         return ""
     return (
         f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "

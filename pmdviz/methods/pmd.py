@@ -167,22 +167,6 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
 
 # The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go.
 
-UPDATE = weight_update(
-    Term("previous", "weight before", "(1 − γ) log w", "What was known: the step forgets the share γ of it."),
-    Term("prior", "prior", "+ γ log p(θ)", "The prior comes in anew as the old weights are forgotten."),
-    Term(
-        "likelihood",
-        "likelihood of the batch",
-        "+ γ N/B Σ log p(x | θ)",
-        "The pull of this batch, as if all data were like it.",
-    ),
-    Term(
-        "proposal",
-        "density it was drawn from",
-        "− γ log q̃(θ)",
-        "Where many particles were drawn each of them counts for less.",
-    ),
-)
 WARM_UPDATE = weight_update(
     PREVIOUS,
     Term(
@@ -249,11 +233,6 @@ def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> d
         "likelihood": done.size * scaled_log_likelihood,
         "proposal": -done.size * state.log_proposal,
     }
-
-
-def bayes_terms(state: PMDState, done: Step, log_likelihood: Array) -> dict[str, Array]:
-    """What the log-weights of `bayes_step` are the sum of."""
-    return {"previous": state.log_weights, "likelihood": done.size * log_likelihood}
 
 
 def limit(log_weights: Array, slope: Array, most: float, share: float) -> float:
@@ -348,6 +327,11 @@ class PMD(SmoothedMethod, BatchMethod):
     resample: kernel density (when the ESS falls below τ m)
     adapt: step size + kernel width (γ is limited so that half of the ESS is kept)
 
+    previous: What was known: the step forgets the share γ of it.
+    prior: The prior comes in anew as the old weights are forgotten.
+    likelihood: The pull of this batch, as if all data were like it.
+    proposal: Where many particles were drawn each of them counts for less.
+
     q is weighted particles, or their weighted KDE (Eq. 2).
 
     `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
@@ -360,7 +344,12 @@ class PMD(SmoothedMethod, BatchMethod):
     name = "pmd"
     scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
     marks = ("rejuvenated", "limited")
-    update = UPDATE
+    update = weight_update(
+        Term("previous", "weight before", "(1 − γ) log w"),
+        Term("prior", "prior", "+ γ log p(θ)"),
+        Term("likelihood", "likelihood of the batch", "+ γ N/B Σ log p(x | θ)"),
+        Term("proposal", "density it was drawn from", "− γ log q̃(θ)"),
+    )
 
     def init(self, rng: Rng, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
@@ -416,6 +405,10 @@ class PMD(SmoothedMethod, BatchMethod):
             gamma = scheduled(state.next_step, knobs, *state.particles.shape)
             scaled = target.num_data / len(batch) * scaled
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
+        if warm:
+            parts = {"previous": state.log_weights, "likelihood": done.size * scaled}
+        else:
+            parts = mirror_terms(state, done, scaled)
         after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)
         return after, StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
@@ -424,7 +417,7 @@ class PMD(SmoothedMethod, BatchMethod):
             weight_scalars(ess, after.log_weights)
             | {"prior_left": after.prior_left}
             | ({} if warm else {"step_size": done.size}),
-            weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
+            weight_terms(after.log_weights, **parts),
             parents=parents,
             numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
             update=WARM_UPDATE if warm else None,

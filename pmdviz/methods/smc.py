@@ -100,6 +100,9 @@ class Once(BatchMethod[SeenState, OwnKnobs]):
         return "one pass only" if state.seen >= target.num_data else ""
 
 
+ONCE = "Bayes' rule for the rows of this batch: each datum counts once."
+
+
 class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
     """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta).
 
@@ -108,15 +111,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
     """
 
     estimates_log_z = True
-    update = weight_update(
-        PREVIOUS,
-        Term(
-            "likelihood",
-            "likelihood of the batch",
-            "+ Σ log p(x | θ)",
-            "Bayes' rule for the rows of this batch: each datum counts once.",
-        ),
-    )
+    update = weight_update(PREVIOUS, Term("likelihood", "likelihood of the batch", "+ Σ log p(x | θ)", ONCE))
 
     def init(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OnePassState:
         """m draws from the prior, equally weighted."""
@@ -230,7 +225,10 @@ class SMC(OnePass):
         reason = resampling_reason(len(state.particles), ess, knobs)
         if not reason:
             return state, "", None
-        density = self.jitter_density(state, knobs, target)
+        weights = np.exp(state.log_weights)
+        kernel = RULES[knobs.jitter_rule](state.particles, weights, knobs.jitter, target.scale)
+        centres = shrunk(state.particles, weights, kernel, target.scale) if knobs.shrinkage else state.particles
+        density = KernelDensity(centres, state.log_weights, kernel)
         particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
         drawn = read_only(particles, equal_log_weights(len(particles)), supported)
@@ -239,13 +237,6 @@ class SMC(OnePass):
             reason,
             parents,
         )
-
-    def jitter_density(self, state: OnePassState, knobs: SMCKnobs, target: Target) -> KernelDensity:
-        """The weighted KDE that new particles are drawn from."""
-        weights = np.exp(state.log_weights)
-        cholesky = RULES[knobs.jitter_rule](state.particles, weights, knobs.jitter, target.scale)
-        centres = shrunk(state.particles, weights, cholesky, target.scale) if knobs.shrinkage else state.particles
-        return KernelDensity(centres, state.log_weights, cholesky)
 
 
 @one_blas_thread()
@@ -406,7 +397,9 @@ class Tempering(SmoothedMethod):
         terms, numbers = dict[str, Array](), dict[str, float]()
         if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
             before, state = state, tempered(state, batch, knobs)
-            terms, numbers = tempering_terms(before, state), {"Δβ": state.beta - before.beta}
+            numbers = {"Δβ": state.beta - before.beta}
+            likelihood = (state.beta - before.beta) * before.log_likelihood
+            terms = weight_terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
         read_only(*(each for each in state if isinstance(each, Array)))
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
@@ -482,12 +475,6 @@ def tempered(state: TemperingState, batch: Array, knobs: TemperingKnobs) -> Temp
     log_weights, log_z = normalised(raised, state.particles, batch), state.log_z + float(np.logaddexp.reduce(raised))
     number = state.num_temperatures + 1
     return state._replace(log_weights=log_weights, beta=beta, num_temperatures=number, moves=0, log_z=log_z)
-
-
-def tempering_terms(before: TemperingState, after: TemperingState) -> dict[str, Array]:
-    """What the new log-weights are the sum of."""
-    likelihood = (after.beta - before.beta) * before.log_likelihood
-    return weight_terms(after.log_weights, previous=before.log_weights, likelihood=likelihood)
 
 
 def next_beta(state: TemperingState, knobs: TemperingKnobs) -> float:

@@ -201,13 +201,11 @@ def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
         return np.log(np.abs(factors)).sum(axis=1), np.sign(factors).prod(axis=1)
 
 
-def _is_safe(diagonal: Array, step: float, least: float) -> bool:
-    return bool(1 + step * diagonal.min() >= least)
-
-
 DETERMINANTS = {
     "exact": Determinant(transport, log_determinants, is_monotone),
-    "first_order": Determinant(transport_diagonal, first_order, _is_safe),
+    "first_order": Determinant(
+        transport_diagonal, first_order, lambda diagonal, step, least: bool(1 + step * diagonal.min() >= least)
+    ),
 }
 
 

@@ -270,16 +270,11 @@ def informed(
         cost = Cost(2 * B, cost.density_evaluations, B * int(alive.sum()))
     else:
         log_rho, scores = surrogate(points, target, knobs)
-        ratios = mean_one(log_rho - log_p)
+        kept = log_rho - log_p <= (log_rho - log_p).min() - np.log(NEGLIGIBLE)
+        ratios = normalise(np.where(kept, log_rho - log_p, -np.inf)) + np.log(kept.sum())  # of mean 1
     ahead = np.where(ratios > -np.inf, 1.0, 0.0)
     ahead /= ahead.sum()
     return state._replace(importance=importance, scores=scores, log_ratios=ratios, ahead=ahead), cost
-
-
-def mean_one(log_ratios: Array) -> Array:
-    """log of rho/p (m,), its exp of mean 1 over those that are at most 1e8 times the least; -inf for all others."""
-    kept = log_ratios <= log_ratios.min() - np.log(NEGLIGIBLE)
-    return np.where(kept, normalise(np.where(kept, log_ratios, -np.inf)) + np.log(kept.sum()), -np.inf)
 
 
 def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:

@@ -153,14 +153,10 @@ def natural_step(state: Fitted, slope: Array, inner: Array, rho: float) -> Fitte
     """
     values, vectors = np.linalg.eigh(-0.5 * (inner + inner.T))
     root = state.cholesky @ (vectors / np.sqrt(grown(values, rho)))
-    cholesky = lower_factor(root)
-    return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
-
-
-def lower_factor(root: Array) -> Array:
-    """The Cholesky factor of R R', from R by QR: without forming the product, which would lose half of the digits."""
+    # By QR, without forming R R', which would lose half of the digits.
     factor = np.linalg.qr(root.T, mode="r").T
-    return factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
+    cholesky = factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
+    return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
 
 
 def adam_step(state: SVIState, slope: Array, inner: Array, rho: float, scale: Array) -> SVIState:
