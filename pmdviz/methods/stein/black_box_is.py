@@ -270,8 +270,9 @@ def informed(
         cost = Cost(2 * B, cost.density_evaluations, B * int(alive.sum()))
     else:
         log_rho, scores = surrogate(points, target, knobs)
-        kept = log_rho - log_p <= (log_rho - log_p).min() - np.log(NEGLIGIBLE)
-        ratios = normalise(np.where(kept, log_rho - log_p, -np.inf)) + np.log(kept.sum())  # of mean 1
+        ratios = log_rho - log_p
+        kept = ratios <= ratios.min() - np.log(NEGLIGIBLE)
+        ratios = normalise(np.where(kept, ratios, -np.inf)) + np.log(kept.sum())  # of mean 1
     ahead = np.where(ratios > -np.inf, 1.0, 0.0)
     ahead /= ahead.sum()
     return state._replace(importance=importance, scores=scores, log_ratios=ratios, ahead=ahead), cost
