@@ -95,7 +95,7 @@ class KnobSpec(Generic[T]):
         return table.get(values.get(other), self.default)
 
     def default_beside(self, values: Mapping[str, Value], usual: Mapping[str, Value | None]) -> Value | None:
-        """The same where the knobs that nobody has turned are `usual`, as of a method fitted to a target."""
+        """The same where the unchanged knobs are `usual`, as of a method fitted to a target."""
         if self.default_by is None or values[self.default_by[0]] == usual[self.default_by[0]]:
             return usual[self.name]
         return self.default_given(values)
@@ -270,7 +270,7 @@ def _conditions(only_if: Condition | None) -> dict[str, tuple] | None:
 
 
 def _among(value: Value, allowed: tuple) -> bool:
-    """Whether a value is one of those, where A_FILE stands for the path of any."""
+    """Whether a value is one of those, where A_FILE means the path of any file."""
     return value in allowed or (A_FILE in allowed and names_file(value))
 
 
@@ -322,7 +322,7 @@ class Knobs:
 
     @classmethod
     def defaults(cls) -> Self:
-        """The knobs that nobody has changed; nothing is checked."""
+        """The knobs at their defaults, unchecked."""
         return cls()
 
     @classmethod

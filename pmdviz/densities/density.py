@@ -307,7 +307,7 @@ class GaussianMixture(ShapedDensity):
         return GaussianMixture(self.particles, self.log_weights, self._widened_factors(smallest, unit))
 
 
-# Weighted points as an approximation: of discrete states, where there is no density to speak of.
+# Weighted points as an approximation: of discrete states, which have no density.
 
 
 @dataclass(frozen=True, eq=False)

@@ -279,7 +279,7 @@ class ProductDensity:
         )
 
     def marginals(self, coordinates: Sequence[int]) -> list[tuple[list[int], Density, list[int]]]:
-        """What a marginal of these coordinates is the product of: places among them, a block's density, its own."""
+        """The factors of a marginal of these coordinates: places among them, a block's density, its coordinates."""
         found = []
         for columns, part in zip(self.blocks, self.parts, strict=True):
             places = [place for place, k in enumerate(coordinates) if k in columns]

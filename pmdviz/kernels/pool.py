@@ -24,7 +24,7 @@ from pmdviz.errors import InputError
 
 
 class Cancelled(Exception):
-    """Somebody no longer wants the result."""
+    """The work was cancelled."""
 
 
 class CancelToken:
@@ -66,7 +66,7 @@ _of_thread = threading.local()
 
 @contextmanager
 def cancellable(watch: CancelToken | None) -> Iterator[None]:
-    """Within it, what this thread computes is seen and stopped by `watch`; None: by nobody."""
+    """Within it, `watch` sees the progress of this thread's kernels and can stop them; None: no token does."""
     before = current_token()
     _of_thread.watch = watch
     try:

@@ -244,7 +244,7 @@ class LadderKnobs(SmoothingKnobs):
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
     time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
-    sandwich = False  # where it is no knob
+    sandwich = False  # of methods without this knob
 
     @property
     def leaps(self) -> int:
@@ -267,7 +267,7 @@ JITTER = 0.2  # of the step at each rung: trajectories of one length can be peri
 
 
 class LadderState(NamedTuple):
-    """Weighted particles that stand for prior x likelihood^beta, and those that walk.
+    """Weighted particles that approximate prior x likelihood^beta, and those that walk.
 
     On the way up the first m walkers are the particles, and the others pilots. On the way back, where there is one,
     the particles stay at β = 1 and the walkers are exact draws.
@@ -334,7 +334,7 @@ class Ladder(SmoothedMethod):
         return WANTED["reals"] if "reals" in target.offers else 1.0
 
     def fitted(self, knobs: LadderKnobs, target: Target) -> LadderKnobs:
-        """Without the way back where there are no exact draws to begin it from."""
+        """`knobs` without the way back, where the target has no exact draws to begin it from."""
         knobs = super().fitted(knobs, target)
         return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
 
@@ -393,7 +393,7 @@ class Ladder(SmoothedMethod):
         pilots = len(walkers.points) - len(state.log_weights)
         at = Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)), pilots)
         after, accepted, cost = self.move(rng, walkers, at, knobs)
-        gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
+        gained = self.gained(state, beta, walkers.log_likelihood)  # at their places before the move
         state = reweighted(state, gained, beta, way, batch)
         state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
         terms = {} if way < 0 else weight_terms(
@@ -416,7 +416,7 @@ class Ladder(SmoothedMethod):
         return (walkers, Cost()) if known else asked(walkers, target, batch, self.by_gradient(target))
 
     def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
-        """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""
+        """The gain of each walker's log-weight at the rung of `beta`: (β' - β) log L, (n,)."""
         return (beta - state.beta) * log_likelihood
 
     def log_z(self, state: LadderState, knobs: LadderKnobs, target: Target) -> float | None:
@@ -613,7 +613,7 @@ class StochasticAIS(BatchMethod, Ladder):
     )
 
     def missing_in(self, target: Target) -> str:
-        """Without data there are no batches."""
+        """What `target` lacks: data, too, for the batches."""
         return super().missing_in(target) or ("data to take batches of" if target.data is None else "")
 
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
@@ -626,7 +626,7 @@ class StochasticAIS(BatchMethod, Ladder):
         return asked(walkers, target, batch, self.by_gradient(target))
 
     def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
-        """Both temperatures, and how many data a row of a batch stands for."""
+        """Both temperatures, and N/B."""
         return {"N/B": target.num_data / len(batch), "β′": after.beta, "β": before.beta}
 
     def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:

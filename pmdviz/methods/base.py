@@ -131,7 +131,7 @@ class Method(Generic[State, Own]):
         return getattr(knobs, self.counted, 1), self.noun
 
     def default_budget(self, target: Target, knobs: Own) -> int:
-        """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
+        """Observations that a run uses by default: enough to come to a picture that can be judged."""
         return usual_rows(target)
 
     def init(self, rng: Rng, target: Target, knobs: Own) -> State:
@@ -193,11 +193,11 @@ class Method(Generic[State, Own]):
         raise NotImplementedError
 
     def update_of(self, info: StepInfo | None) -> Update | None:
-        """What the terms of a step add up to; None where it has none."""
+        """The update whose terms a step gives; None where it gives none."""
         return (info.update or self.update) if info is not None and info.terms else None
 
     def points(self, state: State) -> Array:
-        """What the rows of a step's terms belong to, where they are after the step, (n, d).
+        """The points that the rows of a step's terms belong to, after the step, (n, d).
 
         The particles; of chains the newest draw of each, of a density what the step moves, such as its mean.
         """
@@ -227,7 +227,7 @@ class Method(Generic[State, Own]):
         return ""
 
     def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
-        """Estimate of log Z of what the state stands for so far, in nats; None while there is none.
+        """Estimate of log Z at the present state, in nats; None while there is none.
 
         Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
         posterior that of the present temperature. Where `estimates_log_z` it is one of the target at the end of a run.
@@ -251,7 +251,7 @@ class BatchMethod(Method[State, Own]):
         return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
 
     def idle_knobs(self, target: Target) -> frozenset[str]:
-        """Where there is one datum, or none, there is no choice of batches."""
+        """The knobs of batches, where the target has at most one observation."""
         own = frozenset(BatchKnobs.specs()) & frozenset(self.Knobs.specs())
         return own if target.num_data == 1 else frozenset()
 

@@ -245,7 +245,7 @@ def terms_of(
 
 
 def lower_bound(target: Target, particles: Array, batch: Array) -> float:
-    """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, as log m is no entropy."""
+    """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, since log m is not the entropy."""
     return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
 
 
@@ -479,7 +479,7 @@ def blocks(rng: Rng, weights: Array, share: float) -> Array:
 def moments(state: PMFVBNNState, gradients: Array, knobs: PMFVBNNKnobs) -> tuple[Array, Array]:
     """The drift's memories (d_w,) after gradients (M, d_w): of their mean, and of their spread over the particles.
 
-    A single particle has no spread; its squared gradient stands for that, as in Adam.
+    A single particle has no spread: its squared gradient is used instead, as in Adam.
     """
     mean = gradients.mean(axis=0)
     spread = gradients.var(axis=0) if len(gradients) > 1 else mean**2
@@ -506,7 +506,7 @@ def noise_factor(misfit: float, target: Target) -> tuple[float, float]:
 
 
 def noise_precision(misfit: float, target: Target) -> float:
-    """E 1 / s2; 1 where there is no noise."""
+    """E 1 / s2; 1 for targets without noise."""
     if target.noise_prior is None:
         return 1.0
     shape, rate = noise_factor(misfit, target)
@@ -514,7 +514,7 @@ def noise_precision(misfit: float, target: Target) -> float:
 
 
 def noise_draws(rng: Rng, misfit: float, target: Target, n: int) -> Array:
-    """n draws (n,) of q(s2); 1 where there is no noise."""
+    """n draws (n,) of q(s2); 1 for targets without noise."""
     if target.noise_prior is None:
         return np.ones(n)
     shape, rate = noise_factor(misfit, target)

@@ -19,7 +19,7 @@ from pmdviz.targets import Target
 WANTED = 0.8  # acceptance statistic that the tuning leads to (Hoffman, Gelman 2014, section 4.1)
 LARGEST_ERROR = 1000.0  # nats of energy: a trajectory beyond it has diverged (Betancourt 2017, section 6.2)
 USUAL_STEPS = 7  # leapfrog steps of a draw that the default budget reckons with: a tree of depth 3
-SMALLEST = -1e300  # stands for a log density of -inf at the start
+SMALLEST = -1e300  # used for a log density of -inf at the start
 
 
 class NUTSKnobs(LeapfrogKnobs):

@@ -99,7 +99,7 @@ PARTS: dict[str, Callable[[Array, Array, int], Parts]] = {
 }
 
 
-# What the moves of flows and of fitted densities add up to: pulls, as an optimiser paces them, and what it remembers.
+# Terms of the moves of flows and of fitted densities: forces, scaled by an optimiser, and the optimiser's memory.
 #
 # A move is a step times a direction. The direction of Adam is D times the force of the step, in each coordinate, and
 # what it remembers of earlier forces; so each part of the force has its share of the move, and the memory is a term of

@@ -161,12 +161,12 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
 
 
 def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Update:
-    """What the new log-weights are the sum of: the terms, and their normaliser."""
+    """The update of log-weights: the sum of the terms and their normaliser."""
     return Update("weights", formula, "new log-weight", "nats", (*terms, NORMALISER), fresh)
 
 
 def tempered_update(about: str) -> Update:
-    """What a rise of the temperature by Δβ makes of the log-weights; `about` says where the likelihood is taken."""
+    """The update of log-weights by a rise Δβ of the temperature; `about` says where the likelihood is taken."""
     return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
 
 

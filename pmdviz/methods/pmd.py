@@ -55,7 +55,7 @@ class PMDState(NamedTuple):
     warm_iterations: int  # steps of the warm start's pass; 0 without one
     drawn_at: int  # t of the step that the particles were drawn for
     each: int  # of how many candidates every one of them was chosen
-    held: int  # limited steps so far, during which the schedule's clock stood still
+    held: int  # limited steps so far, which the schedule does not count
     rest: float  # share of the warm start's last batch that a limited step has left to be applied
     rest_rows: Array  # the rows of that batch; none where nothing is left
     in_a_row: int  # how many steps before now were limited, one after the other
@@ -225,7 +225,7 @@ def bayes_step(state: PMDState, log_likelihood: Array, share: float = 0.0) -> St
 
 
 def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> dict[str, Array]:
-    """What the log-weights of `mirror_step` are the sum of."""
+    """The parts whose sum are the log-weights of `mirror_step`."""
     kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
     return {
         "previous": kept,
@@ -238,7 +238,7 @@ def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> d
 def limit(log_weights: Array, slope: Array, most: float, share: float) -> float:
     """The largest step along `slope` up to `most` that keeps `share` of the ESS; 0: no limit."""
     reached = log_weights > -np.inf
-    if share == 0.0 or not (reached & (slope > -np.inf)).any():  # nobody is left: the step itself says so
+    if share == 0.0 or not (reached & (slope > -np.inf)).any():  # no particle is left: `normalised` raises the error
         return most
     return largest_step(log_weights, slope, most, share)
 
@@ -253,7 +253,7 @@ def _finite(log_weights: Array) -> Array:
 GROWN = 1.5  # so many times more particles are worth a rejuvenation of their own
 
 # From so many particles the O(m^2) density of the draws is taken in float32. It is off by 2e-5 nats at most, so that
-# weights are off by 2e-5 of themselves, where drawing the particles anew moves them by a hundredth.
+# weights are off by 2e-5 of themselves, while new draws of the particles move them by a hundredth.
 SINGLE_FROM = 4000
 
 
@@ -282,7 +282,7 @@ def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
-    """What the policy says."""
+    """Why the policy asks for new particles; "" where it does not."""
     m = len(state.particles)
     if knobs.policy == "always" and state.iteration > 0:
         return "at every step"
@@ -444,7 +444,7 @@ class PMD(SmoothedMethod, BatchMethod):
 
 
 def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num_data: int) -> PMDState:
-    """The state with new weights. What a limited Bayes update has left of its batch waits in it."""
+    """The state with new weights. It keeps the rest of a batch that a limited Bayes update has not applied yet."""
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
     from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited

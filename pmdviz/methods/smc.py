@@ -56,7 +56,7 @@ from pmdviz.targets.topics import seeds_of
 
 
 class OnePassState(NamedTuple):
-    """Weighted particles that stand for the posterior given the data seen so far."""
+    """Weighted particles that approximate the posterior given the data seen so far."""
 
     particles: Array  # (m, d)
     log_weights: Array  # (m,) logsumexp 0
@@ -300,7 +300,7 @@ class TemperingKnobs(SmoothingKnobs):
 
 
 class TemperingState(NamedTuple):
-    """Weighted particles that stand for prior x likelihood^beta."""
+    """Weighted particles that approximate prior x likelihood^beta."""
 
     particles: Array  # (m, d)
     log_weights: Array  # (m,) logsumexp 0

@@ -1,4 +1,4 @@
-"""What a step did, what it may cost, and the terms in which all methods are described."""
+"""Results of a step, its cost, and the terms in which all methods are described."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """What was asked of the target."""
+    """Evaluations of the target's functions."""
 
     visited: int = 0  # rows passed to log_likelihood or its gradient, those passed before in the step not counted again
     density_evaluations: int = 0  # pairs of particle and datum whose likelihood was evaluated
@@ -73,9 +73,9 @@ class Term(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What the terms of a step add up to.
+    """The sum of the terms of a step.
 
-    `kind` says what that is: "weights", the new log-weight of each particle; "move", how far each of `Method.points`
+    Its `kind`: "weights", the new log-weight of each particle; "move", how far each of `Method.points`
     moved; "ratio", the log of the ratio by which each chain accepts its proposal.
     """
 
@@ -84,7 +84,7 @@ class Update(NamedTuple):
     title: str  # "new log-weight"
     unit: str  # "nats", "units of θ"
     terms: tuple[Term, ...]  # in the order of the sum; a step may leave some out
-    fresh: bool = False  # whether every step draws its points anew, whatever stood there before
+    fresh: bool = False  # whether every step draws new points, independent of those before
 
 
 Value = TypeVar("Value")
@@ -100,12 +100,12 @@ copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # run
 
 
 def no_paths() -> dict[str, Array]:
-    """Of a step that has none."""
+    """The paths of a step without paths."""
     return {}
 
 
 class ComputedTerms(Mapping[str, Array]):
-    """Terms that are computed when one of them is asked for, which at most steps nobody does."""
+    """Terms that are computed when one of them is read: most steps are never looked at."""
 
     def __init__(self, compute: Callable[[], Mapping[str, Array]]) -> None:
         self._compute = compute
@@ -132,7 +132,7 @@ class ComputedTerms(Mapping[str, Array]):
 
 
 class StepInfo(NamedTuple):
-    """What a step did: what one plots but does not carry."""
+    """Results of a step that are shown but not needed by the next step."""
 
     cost: Cost
     words: str  # one line for a person
@@ -212,11 +212,11 @@ def on_the_way(beta: float) -> str:
     return f"temperature {beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
 
 
-# What a step costs, as a method's knobs declare it: counted, not timed.
+# The cost of a step, as a method's knobs declare it: counted, not timed.
 
 
 class Work(NamedTuple):
-    """What the longest step computes, as numbers of pairs."""
+    """Computations of the longest step, as numbers of pairs."""
 
     kernels: float = 0.0  # kernel values, of two particles
     likelihoods: float = 0.0  # of a particle and a datum
@@ -235,7 +235,7 @@ class MethodKnobs(Knobs):
         return self.work(target.num_data)
 
     def work(self, num_data: int) -> Work:
-        """What the longest step computes with so many data in the target."""
+        """Computations of the longest step on a target with `num_data` observations."""
         raise NotImplementedError
 
 
@@ -258,7 +258,7 @@ BATCH_SIZE = BatchKnobs.specs()["batch_size"]
 
 
 class Column(NamedTuple):
-    """What a method does in one respect, and the terms for it."""
+    """One aspect of a method, and the terms for it."""
 
     title: str
     about: str  # the question that its cells answer
@@ -331,7 +331,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
 
 
 class Cell(NamedTuple):
-    """What a method does in one respect; without terms nothing."""
+    """One aspect of one method; no terms where the method has nothing of the kind."""
 
     terms: tuple[str, ...] = ()
     remark: str = ""  # when, of what or by what, at the method's default settings

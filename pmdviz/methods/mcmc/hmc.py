@@ -89,7 +89,7 @@ class Tuning(NamedTuple):
 
 
 class TunedState(Protocol):
-    """What the state of such a chain has."""
+    """The fields that the state of such a chain has."""
 
     @property
     def iteration(self) -> int:
@@ -97,7 +97,7 @@ class TunedState(Protocol):
 
     @property
     def tuning(self) -> Tuning:
-        """What was learnt."""
+        """The state of dual averaging."""
 
 
 def current_step(state: TunedState, knobs: TunedKnobs) -> float:
@@ -199,7 +199,7 @@ def log_joint_at(target: Target, theta: Array, data: Array) -> tuple[float, int]
     return float(prior[0] + checked_log_likelihood(target, theta[None], data, may_vanish=True)[0]), 1
 
 
-# What the ratio by which a chain accepts a proposal is made of: log densities, and energies of a trajectory.
+# Terms of the ratio by which a chain accepts a proposal: log densities, and energies of a trajectory.
 
 
 def ratio_update(*terms: Term) -> Update:
@@ -380,7 +380,7 @@ class LeapfrogChain(Chain):
             found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
         block = _counted(state, found, len(data), asked, time_step, words)
         block = block._replace(info=block.info._replace(terms=terms))
-        if count > 1:  # nobody looks at one of many
+        if count > 1:  # a step within a block is never drawn
             return block
         return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
 
@@ -416,7 +416,7 @@ def _known(state: LeapfrogState, target: Target, data: Array) -> tuple[LeapfrogS
 def _counted(
     state: LeapfrogState, found: Trajectories, num_data: int, asked: tuple[int, int], time_step: float, words: str
 ) -> StepBlock:
-    """What the trajectories cost; the info is the last one's."""
+    """The block of trajectories with their cost, and the info of the last one."""
     values, gradients = found.num_values[: found.made] * num_data, found.num_gradients[: found.made] * num_data
     values[0] += asked[0] * num_data
     gradients[0] += asked[1] * num_data

@@ -173,7 +173,7 @@ class RandomWalk(Chain):
         info = _info(state, len(data) * last, words, None if discrete else scale)
         before = found.draws[-2] if count > 1 else here
         info = info._replace(terms=ComputedTerms(partial(density_terms, target, before, before + jumps[-1], data)))
-        if count == 1:  # nobody looks at one of many
+        if count == 1:  # a step within a block is never drawn
             info = info._replace(paths=partial(_paths, bool(found.accepted[0]), here, here + jumps[0]))
         rows = len(data) * (last + rest)
         return StepBlock(state, info, count, Cost(rows, rows))
@@ -215,7 +215,7 @@ def _tried(target: Target, data: Array, here: Array, before: float, jumps: Array
 
 
 def _info(state: RandomWalkState, rows: int, words: str, scale: float | None) -> StepInfo:
-    """What the last step did."""
+    """The result of the last step."""
     scalars = {"acceptance": state.accepted / max(1, state.iteration)}
     return StepInfo(Cost(rows, rows), words, (), scalars if scale is None else {"step_size": scale, **scalars})
 

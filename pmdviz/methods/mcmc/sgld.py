@@ -156,7 +156,7 @@ def _info(step_size: float, batch: int, gradient: Array, noise: Array) -> StepIn
 
 
 def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
-    """What a Langevin step did that moved by `drift` and `noise` (d,)."""
+    """The result of a Langevin step that moved by `drift` and `noise` (d,)."""
     return StepInfo(
         Cost(batch, 0, batch),
         _words(step_size, batch, drift, noise),

@@ -18,7 +18,7 @@ from pmdviz.knobs import Choice, Real
 from pmdviz.targets import Target
 
 RBF = "rbf"
-APART = "particles that push one another apart vary less"  # than draws that know nothing of one another
+APART = "particles that push one another apart vary less"  # than independent draws
 ARROWS = 50  # particles whose forces a picture shows
 SOLID = 1e-9  # of a coordinate's variance: a covariance of coincident particles has an inverse too
 
@@ -49,7 +49,7 @@ def forces(
 ) -> dict[str, Array]:
     """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
 
-    From where the particles stood before the step: each (n, 2, d), from and to. `weights` (m,) are those of the mean.
+    Each starts at the particle's place before the step: (n, 2, d), from and to. `weights` (m,) are those of the mean.
     """
     (rows, r), m = _some(particles, h), len(particles)
     start, (w, total) = particles[rows], (1.0, m) if weights is None else (weights, 1)
@@ -184,7 +184,7 @@ SHORTEST = 2.0**-60  # of a scheduled step
 
 
 class Determinant(NamedTuple):
-    """A way to know how much y -> y + step phi(y) stretches space; J stands for what `transport` gives besides phi."""
+    """A way to know how much y -> y + step phi(y) stretches space; J is the second array that `transport` gives."""
 
     transport: Callable[[Array, Array, Array, float], tuple[Array, Array]]
     logs: Callable[[Array, float], tuple[Array, Array]]  # (J, step) -> log |det| and sign, each (n,)

@@ -94,7 +94,7 @@ def log_proposal(points: Array, target: Target, knobs: BlackBoxISKnobs) -> Array
 def surrogate(points: Array, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:
     """log rho (m,) and its gradient (m, d): of the proposal, or of a Gaussian with its draws' means and sds.
 
-    The latter stands in for a prior whose gradient is unknown; kappa_rho has mean 0 under p whatever rho is.
+    The latter replaces a prior whose gradient is unknown; kappa_rho has mean 0 under p whatever rho is.
     """
     if knobs.proposal == "gaussian":
         mean, sd = np.full(target.dim, knobs.proposal_mean), np.full(target.dim, knobs.proposal_sd)

@@ -359,7 +359,7 @@ class DiscreteGFSVGD(BatchMethod):
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
-        return moved.state, told(state, moved, target, len(batch), knobs)
+        return moved.state, step_info(state, moved, target, len(batch), knobs)
 
     def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
         """As many steps as the budget is enough for in evaluations, and as take no longer than a moment."""
@@ -388,7 +388,7 @@ class DiscreteGFSVGD(BatchMethod):
             made += 1
         if moved is None:
             return None
-        info = told(before, moved, target, batches.shape[1], knobs)
+        info = step_info(before, moved, target, batches.shape[1], knobs)
         return StepBlock(moved.state, info, made, Cost(*(made * part for part in info.cost)))
 
     def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
@@ -448,8 +448,10 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: Disc
     return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
 
 
-def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
-    """What a step on so many rows says of itself."""
+def step_info(
+    before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs
+) -> StepInfo:
+    """The result of a step on `rows` rows."""
     now, width, eps = moved.state, float(np.sqrt(moved.leaders_width)), moved.step_size
     scalars = {
         "step_size": eps,

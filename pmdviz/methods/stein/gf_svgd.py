@@ -242,7 +242,7 @@ class GFSVGDState(NamedTuple):
     log_weights: Array  # (m,) equal, logsumexp 0
     first: Array  # (m, d)
     second: Array  # (m, d)
-    before: Array  # (m, d) where the particles stood before the last step
+    before: Array  # (m, d) of the particles before the last step
     log_p: Array  # (m,) log of the target there, at the temperature of that step, unnormalised
     log_ratios: Array  # (m,) log of surrogate over target there, logsumexp 0
     iteration: int
@@ -329,7 +329,7 @@ class GFSVGD(SmoothedMethod):
         particles = x + size * target.scale * direction
         parts, memory = partial(parts_of_force, x, scores, h, knobs.kernel, w), (state.first, second, t)
         arrays = read_only(particles, state.log_weights, first, second, x, log_p, log_w)
-        info = _told(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
+        info = _step_info(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
         state = GFSVGDState(*arrays, t, growth(particles, target.scale))
         terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
         paths = partial(forces, x, scores, h, knobs.kernel, w)
@@ -379,14 +379,14 @@ class GFSVGD(SmoothedMethod):
         return super().caveat(state, knobs)
 
 
-def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: Array, knobs: GFSVGDKnobs) -> StepInfo:
+def _step_info(rows: int, beta: float, size: float, h: float, ess: float, moves: Array, knobs: GFSVGDKnobs) -> StepInfo:
     moved, annealed = float(np.sqrt((moves**2).sum(axis=1).mean())), knobs.annealing == "on"
-    told = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
+    scalars = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
     words = f"step {size:.3g} · ESS of ρ/p {ess:.3g} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
     return StepInfo(
         Cost(rows, rows * len(moves)),
         words + (f" · β = {beta:.3g}" if annealed else ""),
-        scalars=told | ({"temperature": beta} if annealed else {}),
+        scalars=scalars | ({"temperature": beta} if annealed else {}),
     )
 
 

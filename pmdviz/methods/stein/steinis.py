@@ -110,7 +110,7 @@ class SteinISState(NamedTuple):
     particles: Array  # (m, d) followers, of the step that is kept
     log_weights: Array  # (m,) logsumexp 0
     leaders: Array  # (A, d)
-    led_from: Array  # (A, d) where they stood before the last step
+    led_from: Array  # (A, d) where they were before the last step
     scores: Array  # (A, d) gradients of log p there
     points: Array  # (m + P, d) followers and pilots of the present step
     log_q: Array  # (m + P,) nats
@@ -271,7 +271,7 @@ def redrawn(
 
 
 class Displacement(NamedTuple):
-    """What a step did to the points, before any weight."""
+    """The move of a step, without the weights."""
 
     force: Array  # (m, d) on the followers, in units of theta per unit of step
     scalars: dict[str, float]
@@ -336,7 +336,7 @@ def weighted(
 
 
 def _arrows(followers: Array, force: Array) -> dict[str, Array]:
-    """The leaders' force on some followers, from where they stood before the step."""
+    """The leaders' force on some followers, from their places before the step."""
     rows = np.linspace(0, len(followers) - 1, min(ARROWS, len(followers))).astype(np.int64)
     return {"flow": np.stack([followers[rows], followers[rows] + force[rows]], axis=1)}
 

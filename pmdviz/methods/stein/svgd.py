@@ -197,7 +197,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         rho = optimisers.decayed(t, knobs)
         particles = x + rho * target.scale * direction
         moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
-        told = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
+        scalars = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
         parts, memory = partial(parts_of_force, x, scores, h, knobs.kernel), (state.first, second, t)
         state = SVGDState(*read_only(particles, state.log_weights, first, second), t, h)
         words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
@@ -206,7 +206,7 @@ class SVGD(SmoothedMethod, BatchMethod):
             Cost(len(batch), 0, len(batch) * len(x)),
             resize + words + (f" · β = {beta:.3g}" if annealed else ""),
             parents=rows,
-            scalars=told | ({"temperature": beta} if annealed else {}),
+            scalars=scalars | ({"temperature": beta} if annealed else {}),
             terms=paced(knobs.optimiser, memory, rho * target.scale, target.scale, parts),
             paths=partial(forces, x, scores, h, knobs.kernel),
             numbers={"ε": rho} | ({"β": beta} if annealed else {}),
