@@ -77,7 +77,7 @@ class KnobSpec(Generic[T]):
 
     def at(self, default: T, **changes: Declared) -> KnobSpec[T]:
         """The same knob at another default, with these changes."""
-        return _declared(self.kind, (), **{"doc": self.help} | dict(self.declared) | {"default": default} | changes)
+        return _declared(self.kind, (), **dict(self.declared) | {"doc": self.help, "default": default} | changes)
 
     def said(self, value: Value) -> str:
         """A value as a page shows it: a choice in its words."""
@@ -95,7 +95,7 @@ class KnobSpec(Generic[T]):
         return table.get(values.get(other), self.default)
 
     def default_beside(self, values: Mapping[str, Value], usual: Mapping[str, Value | None]) -> Value | None:
-        """The same where the knobs that nobody has turned are `usual`, as of a method fitted to a target."""
+        """The same where the unchanged knobs are `usual`, as of a method fitted to a target."""
         if self.default_by is None or values[self.default_by[0]] == usual[self.default_by[0]]:
             return usual[self.name]
         return self.default_given(values)
@@ -151,12 +151,7 @@ def real_number(raw: Raw) -> float | None:
         value = float(raw)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value if math.isfinite(value) else None
-
-
-def _parse_real(spec: KnobSpec, raw: Raw) -> float | None:
-    value = real_number(raw)
-    return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
+    return value + 0.0 if math.isfinite(value) else None  # -0.0 becomes 0.0: one canonical form
 
 
 def whole_number(raw: Raw) -> int | None:
@@ -165,10 +160,6 @@ def whole_number(raw: Raw) -> int | None:
         return raw
     value = real_number(raw)
     return int(value) if value is not None and value.is_integer() else None
-
-
-def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
-    return whole_number(raw)
 
 
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
@@ -208,9 +199,9 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS = {
-    "real": _parse_real,
-    "whole": _parse_whole,
+_PARSERS: dict[str, Callable[[KnobSpec, Raw], Value | None]] = {
+    "real": lambda spec, raw: real_number(raw),
+    "whole": lambda spec, raw: whole_number(raw),
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,
@@ -279,7 +270,7 @@ def _conditions(only_if: Condition | None) -> dict[str, tuple] | None:
 
 
 def _among(value: Value, allowed: tuple) -> bool:
-    """Whether a value is one of those, where A_FILE stands for the path of any."""
+    """Whether a value is one of those, where A_FILE means the path of any file."""
     return value in allowed or (A_FILE in allowed and names_file(value))
 
 
@@ -331,7 +322,7 @@ class Knobs:
 
     @classmethod
     def defaults(cls) -> Self:
-        """The knobs that nobody has changed; nothing is checked."""
+        """The knobs at their defaults, unchecked."""
         return cls()
 
     @classmethod

@@ -136,7 +136,7 @@ def _list_of(settings: Iterable[Sequence[Any]]) -> str:
 def grammar_markdown() -> str:
     """A table for each family, and the meaning of the terms."""
     from pmdviz.methods import by_family
-    from pmdviz.methods.grammar import COLUMNS
+    from pmdviz.methods.step import COLUMNS
 
     lines = []
     for title, methods in by_family().items():

@@ -47,11 +47,11 @@ class Measured(dict[str, float | None]):
         self._frame = frame
 
     def get(self, name: str, default: float | None = None) -> float | None:  # type: ignore[override]
-        """As `metrics[name]`; the default for a name that is no metric."""
+        """As `metrics[name]`; the default for a name that METRICS lacks."""
         return self[name] if name in self or name in METRICS else default
 
     def __missing__(self, name: str) -> float | None:
-        METRICS[name]  # what is no metric is a KeyError
+        METRICS[name]  # raises KeyError for an unknown name
         self[name] = self._frame.metric(name)
         return self[name]
 
@@ -123,7 +123,7 @@ class Frame:
 
     @cached_property
     def densities(self) -> Mapping[str, Density]:
-        """What the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
+        """The densities that the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
         return self.method.densities(self.state, self.knobs, self.target)
 
     @cached_property
@@ -171,7 +171,7 @@ class Frame:
 
     @cached_property
     def finding(self) -> Finding:
-        """What the check of this very frame has found."""
+        """The result of the check of this very frame."""
         return find(self)
 
     @cached_property
@@ -229,7 +229,7 @@ class Frame:
         return self._tvs[self.judged_by]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled or copied: all but the comparisons with the reference, which are made again when asked."""
+        """The state for pickling and copying: without comparisons with the reference, which are computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
 
     @cached_property
@@ -252,7 +252,7 @@ class Frame:
 
     @property
     def reference(self) -> Reference | None:
-        """What the run is judged by."""
+        """The reference that the run is judged by."""
         return self.target.reference()
 
     @cached_property
@@ -268,7 +268,7 @@ class Frame:
 
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        """The metrics that somebody has asked for."""
+        """The metrics that were computed so far."""
         return {}
 
     def metric(self, name: str) -> float | None:
@@ -331,12 +331,7 @@ class Frame:
     def floors(self) -> dict[str, float | None]:
         """What as many independent draws get, with standard errors; None each until it has been computed."""
         floor = known_floor(self.target, self.num_draws, **self.drawn_as) if self.num_draws else None
-        return {
-            "floor_tv": floor.tv if floor else None,
-            "floor_tv_se": floor.tv_se if floor else None,
-            "floor_kl": floor.kl if floor else None,
-            "floor_kl_se": floor.kl_se if floor else None,
-        }
+        return {f"floor_{name}": getattr(floor, name) if floor else None for name in ("tv", "tv_se", "kl", "kl_se")}
 
     @property
     def metric_names(self) -> list[str]:
@@ -431,7 +426,7 @@ MIXED, FEWEST_DRAWS = 1.05, 50  # R-hat and bulk ESS of chains that agree with o
 
 
 class Finding(NamedTuple):
-    """What a check of a frame has found."""
+    """The result of a check of a frame."""
 
     words: str = ""  # what is wrong, a sentence with a few words up to its first colon; "" where nothing was found
     agrees: bool = False  # whether it found the frame right
@@ -442,7 +437,7 @@ def caveat_of(frame: Frame) -> str:
     """Why the frame is not to be trusted; "" where nothing speaks against it.
 
     First what the method says of itself, then what the check has found. A check that finds the frame right overrules
-    the method's diagnostics, which judge q by less. What a method says of something else, as of log Z, comes last.
+    the method's diagnostics, which judge q by less. Caveats of the method about other results, as log Z, come last.
     """
     own = frame.method.caveat(frame.state, frame.knobs) or frame.method.unfinished(frame.state, frame.knobs)
     checked = frame.measured or frame
@@ -492,7 +487,7 @@ def _by_weights(frame: Frame) -> Finding:
 
 
 def wrong_words(moved: float | None, narrowest: float, widest: float, how: str = "") -> str:
-    """What is wrong with a mean so many posterior sds off and with such ratios of sds; "" where nothing is."""
+    """The error of a mean `moved` posterior sds off and of such ratios of sds, in words; "" where both are right."""
     if moved is not None and not moved <= FURTHEST:
         return f"mean {_number(moved)} posterior sds off: the largest error of a coordinate{how}"
     if not narrowest >= NARROW:

@@ -211,7 +211,7 @@ class Session:
     target: Target
 
     def copy(self) -> Session:
-        """Another session that stands here with the same past; what one does from now on the other does not see."""
+        """An independent session at the same iteration and with the same past."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._rng, twin._batches = copied(self._rng), self._batches.copy()
@@ -264,7 +264,7 @@ class Session:
     def advance(self, n: int = 1) -> Frame:
         """Do n iterations, or as many as the budget allows. Returns the frame reached.
 
-        Raises TargetError from a target that fails; the session then still stands at the last good frame, and the same
+        Raises TargetError from a target that fails; the session then stays at the last good frame, and the same
         step can be tried again.
         """
         last = self.frame.iteration + checked_whole("n", n, 0, MAX_BUDGET)
@@ -273,9 +273,9 @@ class Session:
         return self.frame
 
     def _step(self, last: int) -> None:
-        """One iteration, or in one block those up to `last` that nobody would look at between.
+        """One iteration, or one block of iterations up to `last` whose frames are not measured.
 
-        Whatever stops it, a target's error or a Cancel, the session stands where it stood.
+        If a target's error or a Cancel stops it, the session is as it was before.
         """
         before, random, mark = self.frame, self._rng.bit_generator.state, self._batches.mark()
         try:
@@ -366,7 +366,7 @@ class Session:
     def _left_out(self) -> frozenset[str]:
         """The metrics that the present row lacks: dear ones, until the steps since have taken as long by counts.
 
-        The last row has all, and so has every row where somebody asked for measuring every so many iterations.
+        The last row has all, and so has every row of a session with `metrics_every`.
         """
         names, cost = self.frame.dear if self._metrics_every is None and not self.done else (frozenset(), 0.0)
         before = self.history.before(self.frame.iteration)

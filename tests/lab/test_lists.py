@@ -6,7 +6,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.pages.lists import CHALLENGES, LessonsPage, MethodsPage, Opening, opening
 from pmdviz.lessons.reading import LESSONS, read_lesson
 from pmdviz.methods import METHODS
-from pmdviz.methods.grammar import COLUMNS
+from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.lab.threads import playing_lab, until
 from tests.support.tables import looped

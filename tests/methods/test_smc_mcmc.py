@@ -10,7 +10,7 @@ from pmdviz.cli.main import main
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.export.films import Film
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky, resampled
+from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, resampled
 from pmdviz.scenes import words
 from pmdviz.targets import make_target
 from tests.export.test_film import look
