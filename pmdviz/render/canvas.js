@@ -206,7 +206,7 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
   paint_ground(pen, picture, theme)
   ink.save()
   ink.beginPath()
-  ink.rect(...map.box)
+  ink.rect(...whole_pixels(map.box, paper.ratio))
   ink.clip()
   const moved = previous && t < 1 ? on_their_way(picture, previous, t) : picture.marks
   const above = Object.entries(moved).filter(([key, mark]) => (mark.kind === "signs" && !mark.look.edge ? true : (paint(pen, key, mark), false)))
@@ -218,6 +218,12 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
     canvas.setAttribute("aria-label", picture.about)
   }
   return canvas.pmdviz = {box: map.box, X: map.X, Y: map.Y, colour: pen.colour, picture, moved}
+}
+
+// A frame that ends between pixels makes everything in it slow to paint.
+function whole_pixels([x, y, width, height], ratio) {
+  const [left, top, right, bottom] = [x, y, x + width, y + height].map((at) => Math.round(at * ratio) / ratio)
+  return [left, top, right - left, bottom - top]
 }
 
 function on_their_way(picture, previous, t) {

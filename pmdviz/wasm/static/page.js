@@ -19,7 +19,7 @@ let lab = null  // the run on show: its entry in `given`, with its target
 let module = null, spare = new Worker(driver), playing = false, wanted = false
 const BORDER = {left: 58, right: 26, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
 const LONGEST_MS = 250, SHORTEST_MS = 20  // of the way of the dots from frame to frame; a shorter one cannot be seen
-const LONGER = 1.3  // times as long as the last frame took to come: the next one may come later
+const LONGER = 1.6  // times as long as the last frame took to come: the next one may come later
 const calm = matchMedia("(prefers-reduced-motion: reduce)")
 let until = Infinity  // so many observations a lesson plays to
 

@@ -41,7 +41,7 @@ class Exact {
   get fine() {
     if (!this.known) {
       const grid = new Grid(this.box, this.target.dim === 1 ? 4096 : 320)
-      this.known = {grid, values: this.target.logJoint(grid.points)}
+      this.known = {grid, values: this.narrowest ? this.logJoint(grid) : this.target.logJoint(grid.points)}
     }
     return this.known
   }

@@ -154,7 +154,7 @@ function exactMarks(p, grid, target, drawing) {
 // A run in a worker: it steps and measures, and sends a frame when the page has drawn the one before.
 
 const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
-const FLOOR_SETS = 16
+const FLOOR_SETS = 16, FLOOR_EVERY = 20, FIRST_MS = 1000 // frames between two sets; a page that opens waits for Play
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
 let drawing = null, look = null // numbers and method of the pictures
 let drawn = null, known = null // what is drawn of the exact posterior; that which the page has
@@ -171,7 +171,7 @@ function open({target, method, knobs, seed, planned, floor: known, ...more}) {
   exact = made.box ? new Exact(made) : null
   floor = known && {...known, done: FLOOR_SETS}
   show()
-  baseline(++again)
+  baseline(++again, FIRST_MS)
 }
 
 function newFrame() {
@@ -227,25 +227,30 @@ async function play() {
     while (waiting && mine === again) await new Promise((done) => { resume = done })
     if (mine !== again) return
     if (sent === frames) send(next) // else something else has been shown meanwhile
+    if (frames % FLOOR_EVERY === 0) moreFloor()
     if (!playing) told({kind: "paused"})
     if (speed === "slow") await new Promise((done) => setTimeout(done, ms))
   }
   if (!playing) baseline(mine)
 }
 
-/** The value of independent draws, one set after the other while nothing else is done. */
-async function baseline(mine) {
-  if (!exact || !session.state.particles) return
+/** One more set of independent draws for their value; whether there are more to come. */
+function moreFloor() {
+  if (!exact || !session.state.particles) return false
   const m = session.state.particles.shape[0], each = session.state.each ?? 1
   const rule = session.knobs.bandwidth_rule === "shaped" ? "shaped" : "local", key = JSON.stringify([m, each, rule])
-  if (floor?.done === FLOOR_SETS && (floor.key === key || !floor.key)) return
+  if (floor?.done === FLOOR_SETS && (floor.key === key || !floor.key)) return false
   if (floor?.key !== key) floor = {key, tv: 0, kl: 0, done: 0}
-  while (floor.done < FLOOR_SETS && mine === again) {
-    const {tv, kl} = drawnSet(exact, session.target, m, floor.done, rule, each), k = floor.done
-    floor = {key, tv: (floor.tv * k + tv) / (k + 1), kl: (floor.kl * k + kl) / (k + 1), done: k + 1}
-    await new Promise((done) => setTimeout(done, 0))
-  }
+  const {tv, kl} = drawnSet(exact, session.target, m, floor.done, rule, each), k = floor.done
+  floor = {key, tv: (floor.tv * k + tv) / (k + 1), kl: (floor.kl * k + kl) / (k + 1), done: k + 1}
   if (floor.done === FLOOR_SETS) told({kind: "floor", tv: floor.tv, kl: floor.kl})
+  return floor.done < FLOOR_SETS
+}
+
+/** The value of independent draws, while nothing else is done. */
+async function baseline(mine, ms = 0) {
+  await new Promise((done) => setTimeout(done, ms))
+  while (mine === again && moreFloor()) await new Promise((done) => setTimeout(done, 0))
 }
 
 const renew = () => {
