@@ -96,10 +96,10 @@ class Run {
   /** How far the dots are on their way, from 0 to 1. */
   get way() { return this.previous ? Math.min(1, (performance.now() - this.arrived) / this.lasts) : 1 }
   /** The picture between two frames. */
-  move(theme) {
+  move() {
     if (!this.previous) return
     const t = this.way
-    pmdvizDraw(this.canvas, this.picture, {theme, borders: BORDER, previous: this.previous, t})
+    pmdvizDraw(this.canvas, this.picture, {theme: theme(), borders: BORDER, previous: this.previous, t})
     if (t === 1) this.previous = null
   }
   get over() { return Boolean(this.frame?.ended) || this.frame?.visited >= until }
@@ -237,9 +237,9 @@ const theme = () => document.documentElement.dataset.theme || (matchMedia("(pref
 function draw() {
   requestAnimationFrame(draw)
   if (!runs.length || runs.some((run) => !run.frame)) return
-  const chosen = theme()
-  if (!wanted) return runs.forEach((run) => run.move(chosen))
+  if (!wanted) return runs.forEach((run) => run.move())
   wanted = false
+  const chosen = theme()
   for (const run of runs) run.draw(chosen)
   const status = statusOf(runs[0])
   if (find("status").textContent !== status) find("status").textContent = status
