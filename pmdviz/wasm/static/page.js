@@ -19,7 +19,7 @@ let lab = null  // the run on show: its entry in `given`, with its target
 let module = null, spare = new Worker(driver), playing = false, wanted = false
 const BORDER = {left: 58, right: 26, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
 const LONGEST_MS = 250, SHORTEST_MS = 20  // of the way of the dots from frame to frame; a shorter one cannot be seen
-const LONGER = 1.6  // times as long as the last frame took to come: the next one may come later
+const LONGER = 1.6, FADING = 0.7  // times as long as the last frame took, or as the last way was: the next may come later
 const calm = matchMedia("(prefers-reduced-motion: reduce)")
 let until = Infinity  // so many observations a lesson plays to
 
@@ -44,7 +44,7 @@ const HANDLES = {
 class Run {
   constructor(method, place) {
     const {title, settings, ...look} = given.methods[method], own = method === lab.method
-    Object.assign(this, {method, place, title, specs: settings, look, history: [], kept: {}, floor: null})
+    Object.assign(this, {method, place, title, specs: settings, look, history: [], kept: {}, floor: null, lasts: 0, arrived: 0})
     this.canvas = make("canvas", {className: "stage"})
     this.caption = make("p", {className: "caption"})
     this.tile = make("section", {className: "tile"}, this.caption, this.canvas)
@@ -84,11 +84,11 @@ class Run {
     else if (data.kind === "error") complain(data.words)
     wanted = true
   }
-  /** The dots will move from the frame on show to the next one, for as long as that one took to come. */
+  /** The dots will move from the frame on show to the next one, for about as long as that one took to come. */
   set_out({iteration, origin, marks}) {
     const moves = origin && iteration > (this.frame?.iteration ?? Infinity) && !calm.matches, now = performance.now()
     const took = playing ? now - this.arrived : LONGEST_MS
-    this.lasts = Math.min(LONGEST_MS, LONGER * took)
+    this.lasts = Math.min(LONGEST_MS, Math.max(LONGER * took, FADING * this.lasts))
     this.arrived = now
     this.previous = moves && took > SHORTEST_MS && this.canvas.pmdviz ? {marks: this.canvas.pmdviz.moved} : null
     if (moves) marks.particles.origin = origin
