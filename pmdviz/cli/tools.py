@@ -168,8 +168,9 @@ def make_room(folder: Path) -> None:
 
 
 def _write_players(names: Sequence[str], folder: Path) -> None:
-    """Run each preset and write its player and its pictures, with a bar on a terminal."""
+    """Run each preset and write its pictures and its page, which is live where it can be, with a bar on a terminal."""
     from pmdviz.api import run
+    from pmdviz.cli.site import runs_live
     from pmdviz.presets import PRESETS
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -177,7 +178,8 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
         if sys.stderr.isatty():
             draw_bar(k / len(names), f"{preset.title:<60}", last=True)
         played: Any = run(preset.recipe)
-        played.export(folder / f"{preset.name}.html", frames=FRAMES)
+        kind: dict[str, Any] = {"live": True} if runs_live(preset.recipe) else {"frames": FRAMES}
+        played.export(folder / f"{preset.name}.html", **kind)
         for theme in ("light", "dark"):
             played.export(folder / f"{preset.name}-{theme}.png", theme=theme, width=768, height=432)
     if names:

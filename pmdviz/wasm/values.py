@@ -18,7 +18,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.options import SIMULATED
 from pmdviz.wasm.files import FOLDER, MODULE, NAMES
 
-SCRIPTS = ("host", "random", "densities", "targets", "methods", "chains", "session")  # in this order
+SCRIPTS = ("host", "densities", "targets", "methods", "chains", "session")  # in this order
 METHODS = ("pmd", "svgd", "smc_mcmc", "importance", "random_walk", "mala", "hmc", "sgld")
 MOST_DIM = 20  # coordinates
 
