@@ -1,4 +1,4 @@
-"""`pmdviz notebooks`: the course, as a student's copies without right values, or with the key for instructors."""
+"""`pmdviz notebooks`: the course in the form of students, without right values, or with the key for instructors."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _form(source: Path, options: argparse.Namespace) -> str:
         made = student_form(made, source.stem)
     if options.colab is not None:
         if not REPOSITORY.fullmatch(options.colab):
-            raise InputError(f"--colab takes a repository on GitHub, as owner/name; given: {shown(options.colab)}")
+            raise InputError(f"--colab takes a repository on GitHub, as owner/name, not {shown(options.colab)}")
         made.cells[0].source = BADGE.format(COLAB.format(options.colab, source.name)) + made.cells[0].source
     return written(made)
 
@@ -122,7 +122,7 @@ def _cell(notebook: Any, source: str, tag: str, **metadata: Any) -> Any:
 
 
 def sealed(task: str, source: str) -> str:
-    """A cell that runs `source` without showing it; its first line stays, as it says what to do."""
+    """A cell that runs `source` without showing it; its first line, which says what to do, stays."""
     packed = base64.b64encode(zlib.compress(source.encode(), 9)).decode()
     return SEALED.format(source.split("\n")[0], task, packed)
 

@@ -51,7 +51,7 @@ def _write_page(file: str, server: str) -> None:
 
     path = check_writable(file)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"demos writes a file that ends in .html, such as demos.html; given: {file!r}")
+        raise InputError(f"demos writes a file that ends in .html, such as demos.html, not {file!r}")
     body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server))
     template = Path(__file__).with_name("demos.html").read_text(encoding="utf-8")
     with atomic_write(path) as part:
@@ -128,7 +128,7 @@ def answers(options: argparse.Namespace) -> None:
 
 
 def _replayed(sheets: Iterable[Any]) -> list[Any]:
-    """The sheets of lessons judged again; those of notebooks as they came."""
+    """The sheets of lessons judged again; sheets of notebooks as they came."""
     from pmdviz.lessons.answers import judged_again
     from pmdviz.lessons.playing import Player
 

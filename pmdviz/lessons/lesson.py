@@ -445,7 +445,7 @@ class Lesson:
         return self.step(name).recipe if name else None
 
 
-# The lesson of one student: its runs have other seeds, so that answers differ.
+# The lesson of one student: its runs have other seeds, and answers differ.
 
 STUDENT = re.compile(r"[\w.-]{1,40}")
 
@@ -458,7 +458,7 @@ def seed_of(student: str) -> int:
 def for_student(lesson: Lesson, student: str) -> Lesson:
     """The lesson `name@student`; where it varies, the seeds of its runs are moved by `seed_of`. Raises InputError."""
     if not STUDENT.fullmatch(student):
-        raise InputError(f"a student is up to 40 letters, digits, dots, dashes or underscores; given: {shown(student)}")
+        raise InputError(f"a student is up to 40 letters, digits, dots, dashes or underscores, not {shown(student)}")
     move = seed_of(student) if lesson.varies else 0
     steps = tuple(_moved(step, move) for step in lesson.steps) if move else lesson.steps
     return replace(lesson, name=f"{lesson.name}@{student}", student=student, steps=steps)

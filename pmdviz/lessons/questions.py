@@ -352,7 +352,7 @@ def _share(value: float, right: float) -> str:
     return f"{100 * abs(value - right) / abs(right):.0f} % {side}"
 
 
-# What was answered and checked in this notebook, and the file that a student hands in.
+# The answers and checks of this notebook, and the file that a student hands in.
 
 _done: dict[str, dict[str, Any]] = {}  # task -> row of a sheet
 _task: list[str] = []  # the task whose check runs
@@ -394,7 +394,7 @@ def report(student: str, name: str, folder: str | Path = ".") -> Path:
     Raises
     ------
     InputError
-        For the name of a student that is none.
+        For a student whose name has other characters.
     """
     found = sheet(name, student, _done.values(), {})
     with atomic_write(Path(folder) / file_name(found)) as part:

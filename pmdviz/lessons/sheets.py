@@ -40,7 +40,7 @@ def row(task: str, ask: str, answer: Any, confidence: str, grade: str, of: float
     return {**said, "points": earned, "of": of}
 
 
-# What comes back from students.
+# The files that students hand in, and the table of a class.
 
 
 def read_sheet(text: str, what: str) -> Sheet:
@@ -89,7 +89,7 @@ def rows_of(sheets: Iterable[Sheet]) -> list[dict[str, Any]]:
 def file_name(found: Sheet) -> str:
     """`one_step-ada.json`. Raises InputError for the name of a student that is none."""
     if not STUDENT.fullmatch(found["student"]):
-        raise InputError(f"{NAMED}; given: {found['student']!r}")
+        raise InputError(f"{NAMED}, not {found['student']!r}")
     return f"{found['sheet']}-{found['student']}.json"
 
 
