@@ -133,7 +133,7 @@ def _replayed(sheets: Iterable[Any]) -> list[Any]:
     from pmdviz.lessons.playing import Player
 
     player = Player()
-    return [judged_again(one, player) if one["recipes"] else one for one in sheets]
+    return [judged_again(one, player) if one["lesson"] else one for one in sheets]
 
 
 def as_csv(rows: list[Mapping[str, Any]]) -> str:

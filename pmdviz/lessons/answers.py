@@ -20,7 +20,7 @@ def lesson_sheet(progress: Progress) -> Sheet:
         step = lesson.step(name)
         recipes[name] = recipe = _recipe(lesson, step)
         rows += [row | {"seed": recipe.get("seed", recipe.get("seeds"))} for row in _rows(progress, step)]
-    return sheet(lesson.name.partition("@")[0], lesson.student, rows, recipes)
+    return sheet(lesson.name.partition("@")[0], lesson.student, rows, recipes, lesson.name)
 
 
 def _recipe(lesson: Lesson, step: Step) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def judged_again(found: Sheet, player: Player) -> Sheet:
     A file that was saved in a browser can be edited; its answers are then still judged by the lesson's own run. Raises
     InputError where the package has no such lesson.
     """
-    lesson = find_lesson(f"{found['sheet']}@{found['student']}" if found["student"] else found["sheet"])
+    lesson = find_lesson(found["lesson"])
     rows = []
     for one in found["answers"]:
         name, _, part = one["task"].partition("/")

@@ -17,12 +17,18 @@ Sheet = dict[str, Any]
 NAMED = "a student is up to 40 letters, digits, dots, dashes or underscores"
 
 
-def sheet(name: str, student: str, answers: Iterable[Mapping[str, Any]], recipes: Mapping[str, Any]) -> Sheet:
-    """The plain values of a sheet: its name, the student's, a row for each task, the recipe of each step."""
+def sheet(
+    name: str, student: str, answers: Iterable[Mapping[str, Any]], recipes: Mapping[str, Any], lesson: str = ""
+) -> Sheet:
+    """The plain values of a sheet: its name, the student's, a row for each task; of a lesson each step's recipe.
+
+    `lesson` is the name that it was opened by, which says whether the seeds were the student's own; "" for a notebook.
+    """
     return {
         "pmdviz_answers": FORMAT,
         "sheet": name,
         "student": student,
+        "lesson": lesson,
         "answers": [*answers],
         "recipes": dict(recipes),
     }
@@ -52,7 +58,8 @@ def read_sheet(text: str, what: str) -> Sheet:
         if found["pmdviz_answers"] != FORMAT:
             raise ValueError
         rows = [_checked(one) for one in found["answers"]]
-        return sheet(str(found["sheet"]), str(found["student"]).strip(), rows, found["recipes"])
+        name, student, lesson = (str(found[part]).strip() for part in ("sheet", "student", "lesson"))
+        return sheet(name, student, rows, found["recipes"], lesson)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{what} is not a file of answers; save it with “Save my answers” again") from None
 

@@ -65,7 +65,7 @@ def test_a_lesson_that_varies_has_nothing_wrong_for_other_students(name):
 def test_sheets_become_one_table_of_points_with_the_best_of_several(capsys, tmp_path):
     ada = lesson_sheet(done(for_student(small_lesson(), "ada")))
     worse = {**ada, "answers": ada["answers"][:1]}
-    ben = {**ada, "student": "ben", "sheet": "24-write-the-step", "recipes": {}}
+    ben = {**ada, "student": "ben", "sheet": "24-write-the-step", "lesson": "", "recipes": {}}
     files = []
     for k, one in enumerate((ada, worse, ben)):
         files.append(tmp_path / f"{k}.json")

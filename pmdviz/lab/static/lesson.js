@@ -128,7 +128,7 @@ function hints_part(send) {
 
 // The answers as a file, when the learner wants; nothing is sent anywhere.
 function save_part() {
-  const name = make("input", { type: "text", autocomplete: "name", pattern: "[\\w.\\-]{1,40}", required: "" })
+  const name = make("input", { type: "text", id: "student", autocomplete: "name", pattern: "[\\w.\\-]{1,40}", required: "" })
   const form = make("form", { class: "save" }, make("label", {}, "Your name or number ", name), make("button", { type: "submit" }, "Save my answers"))
   let told = {}
   form.addEventListener("submit", (e) => {
