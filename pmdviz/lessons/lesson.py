@@ -456,7 +456,10 @@ def seed_of(student: str) -> int:
 
 
 def for_student(lesson: Lesson, student: str) -> Lesson:
-    """The lesson `name@student`; where it varies, the seeds of its runs are moved by `seed_of`. Raises InputError."""
+    """The lesson `name@student`; where it varies, `seed_of` moves the seeds of its runs.
+
+    Raises InputError for a name with other characters than STUDENT allows.
+    """
     if not STUDENT.fullmatch(student):
         raise InputError(f"a student is up to 40 letters, digits, dots, dashes or underscores, not {shown(student)}")
     move = seed_of(student) if lesson.varies else 0

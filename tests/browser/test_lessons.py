@@ -139,7 +139,7 @@ def in_view(lab):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ("one_chain", "practice-5"))
+@pytest.mark.parametrize("name", ("one_chain", "practice-5", "demo_bold_step"))
 def test_the_page_holds_no_answer_before_it_is_given(open_lab, name):
     """Neither its words nor the data of its figures, until the learner has judged the run."""
     lab = open_lab(f"/?lesson={name}")

@@ -15,8 +15,8 @@ PACKAGE = ROOT / "pmdviz"
 PUBLIC = {
     "Frame", "InputError", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run", "Session", "Sweep",
     "TargetError", "Discrete", "__version__", "check", "custom_target", "experiment", "list_experiments",
-    "list_fit_tests", "list_methods", "list_targets", "points", "race", "read_table", "register_target", "report", "run",
-    "sealed", "stein_mean", "sweep", "target", "test_fit",
+    "list_fit_tests", "list_methods", "list_targets", "points", "race", "read_table", "register_target", "report",
+    "run", "sealed", "stein_mean", "sweep", "target", "test_fit",
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 

@@ -140,8 +140,8 @@ function save_part() {
   })
   const show = (all) => {
     told = all
-    form.hidden = !all.is_done || !all.sheet.answers?.length
-    name.value ||= all.sheet.student ?? ""
+    form.hidden = !all.is_done || !all.sheet?.answers?.length
+    name.value ||= all.sheet?.student ?? ""
   }
   return { root: form, show }
 }
