@@ -224,13 +224,15 @@ def printed(cell: Any) -> str:
 def section(notebook: Any, executed: Any) -> str:
     """The part of the key about one notebook."""
     title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
-    parts, run, exercises = [f"## {title}"], None, 0
+    parts, run, exercises = [f"## {title}"], [], 0
     for cell in executed.cells:
         kind = tags(cell)
         if "run" in kind:
-            run = cell
+            run = [cell]
+        elif "figure" in kind:
+            run.append(cell)
         elif "told" in kind:
-            parts += [_question(json.loads(printed(cell))), _figures(run)]
+            parts += [_question(json.loads(printed(cell))), _figures(*run)]
         elif "exercise" in kind:
             exercises += 1
             parts.append(_exercise(cell))
@@ -264,8 +266,10 @@ def _check(told: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"- to {value} it says: {words}" for value, words in told["slips"])])
 
 
-def _figures(cell: Any) -> str:
-    return f"```text\n{printed(cell)}\n```" if cell is not None and printed(cell) else ""
+def _figures(*cells: Any) -> str:
+    """What some cells printed, as a block of text."""
+    text = "\n".join(filter(None, map(printed, cells)))
+    return f"```text\n{text}\n```" if text else ""
 
 
 def write_key(notebooks: list[Path], folder: Path) -> Path:
