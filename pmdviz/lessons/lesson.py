@@ -5,9 +5,11 @@ Its classes are models of a lesson's file: a field is a key of a YAML block, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, Any, NamedTuple
 
 from pmdviz.engine.recipe import Recipe
@@ -368,6 +370,10 @@ class Lesson:
         Heading of the lesson's group in the list.
     sketch : str
         Its thumbnail: an SVG path in a box of 96 by 40.
+    varies : bool
+        Whether it holds on other seeds too: then each student's runs have seeds of their own.
+    student : str
+        Whose it is; "" for the lesson as the list has it.
     """
 
     name: str
@@ -380,6 +386,8 @@ class Lesson:
     position: Whole = 1000
     topic: Text = "More lessons"
     sketch: Text = ""
+    varies: Flag = False
+    student: Words = ""
 
     @property
     def is_challenge(self) -> bool:
@@ -435,6 +443,38 @@ class Lesson:
         """The recipe that is on show in `step`: its own, or that of the step that it goes on with."""
         name = next(iter(self.on_show(step)), "")
         return self.step(name).recipe if name else None
+
+
+# The lesson of one student: its runs have other seeds, and answers differ.
+
+STUDENT = re.compile(r"[\w.-]{1,40}")
+
+
+def seed_of(student: str) -> int:
+    """A number from 1 to 9,999 that depends on the name alone; upper and lower case are the same."""
+    return 1 + int(sha256(student.casefold().encode()).hexdigest(), 16) % 9_999
+
+
+def for_student(lesson: Lesson, student: str) -> Lesson:
+    """The lesson `name@student`; where it varies, `seed_of` moves the seeds of its runs.
+
+    Raises InputError for a name with other characters than STUDENT allows.
+    """
+    if not STUDENT.fullmatch(student):
+        raise InputError(f"a student is up to 40 letters, digits, dots, dashes or underscores, not {shown(student)}")
+    move = seed_of(student) if lesson.varies else 0
+    steps = tuple(_moved(step, move) for step in lesson.steps) if move else lesson.steps
+    return replace(lesson, name=f"{lesson.name}@{student}", student=student, steps=steps)
+
+
+def _moved(step: Step, move: int) -> Step:
+    """The step with other seeds."""
+    if step.run is not None:
+        return replace(step, run={**step.run, "seed": step.run.get("seed", 0) + move})
+    if step.race is not None:
+        seeds = [seed + move for seed in step.race.recipe.seeds]
+        return replace(step, race=replace(step.race, parts={**step.race.parts, "seeds": seeds}))
+    return step
 
 
 def check_steps(lesson: Lesson) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from pmdviz.errors import InputError, shown, words_of
+from pmdviz.files import atomic_write
 from pmdviz.knobs import real_number
-from pmdviz.lessons.lesson import Answer, checked_answer, side, within
+from pmdviz.lessons.lesson import GRADES, NEAR, Answer, checked_answer, side, within
+from pmdviz.lessons.sheets import file_name, row, sheet, to_json
 
 OF_A_NUMBER = ("close", "low", "high")  # what is told to whoever was near enough, below and above
 
@@ -36,6 +40,15 @@ class Judgement(NamedTuple):
         if isinstance(value, str) or isinstance(self.right, str):
             return str(value)
         return side(value, self.right, *((self.absolute, 1.0) if self.absolute else (self.tolerance, 0.0)))
+
+    def grade(self, value: str | float) -> str:
+        """One of GRADES; a number within three tolerances is close."""
+        fits = self.fits(value)
+        if isinstance(value, str) or isinstance(self.right, str):
+            return GRADES[0 if fits == self.right else 2]
+        limit = (self.absolute, 1.0) if self.absolute else (self.tolerance, 0.0)
+        near = within(value, self.right, NEAR * limit[0], limit[1])
+        return GRADES[0 if fits == "close" else 1 if near else 2]
 
 
 class Buttons(Protocol):
@@ -111,6 +124,9 @@ class Question:
         if set(texts) != set(wanted) or not all(isinstance(words, str) and words.strip() for words in texts.values()):
             raise InputError(f"a verdict needs a text for each of {', '.join(wanted)}; given: {shown(texts)}")
         self.judgement = Judgement(self._right(right, tolerance, absolute), tolerance, absolute, texts)
+        if self.stored is not None:
+            grade = self.judgement.grade(self.stored)
+            _record(row(self.name, self.text, self.stored, self.confidence, grade))
         return self
 
     def _right(self, right: str | float, tolerance: float, absolute: float) -> str | float:
@@ -271,6 +287,9 @@ def check(
         if _near(_values(value, places), wanted, limit):
             raise InputError(f"this slip is within the tolerance of what is right: {shown(value)}, {shown(words)}")
     found, words = _judged(mine, wanted, limit, [(_values(value, places), said) for value, said in slips], places)
+    if _task:
+        grade = "" if mine is ... else GRADES[0 if found else 2]
+        _record(row(_task[-1], "", "" if mine is ... else shown(mine), "", grade))
     return Checked(found, words, right, slips)
 
 
@@ -331,3 +350,53 @@ def _share(value: float, right: float) -> str:
     if right == 0 or abs(value) > 10 * abs(right):
         return f"far {side}" if right else f"{side} by {plain(abs(value - right))}"
     return f"{100 * abs(value - right) / abs(right):.0f} % {side}"
+
+
+# The answers and checks of this notebook, and the file that a student hands in.
+
+_done: dict[str, dict[str, Any]] = {}  # task -> row of a sheet
+_task: list[str] = []  # the task whose check runs
+
+
+def _record(one: dict[str, Any]) -> None:
+    _done[one["task"]] = one
+
+
+@contextmanager
+def as_task(task: str) -> Iterator[None]:
+    """What `check` finds within counts for this task of the sheet."""
+    _task.append(task)
+    try:
+        yield
+    finally:
+        _task.pop()
+
+
+def points(task: str) -> float:
+    """The points of a task of this notebook so far: of a question by its name, of a check as its sealed cell names it.
+
+    nbgrader takes the number that a cell shows as the points of that cell.
+    """
+    return float(_done[task]["points"]) if task in _done else 0.0
+
+
+def report(student: str, name: str, folder: str | Path = ".") -> Path:
+    """Write all answers of this notebook, with points, as one JSON; the path of the file `name-student.json`.
+
+    Parameters
+    ----------
+    student : str
+        Your name or number: up to 40 letters, digits, dots, dashes or underscores.
+    name : str
+        Of the sheet, such as "02-weighted-particles".
+    folder : str or Path
+
+    Raises
+    ------
+    InputError
+        For a student whose name has other characters.
+    """
+    found = sheet(name, student, _done.values(), {})
+    with atomic_write(Path(folder) / file_name(found)) as part:
+        part.write_text(to_json(found), encoding="utf-8")
+    return Path(folder) / file_name(found)

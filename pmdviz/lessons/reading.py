@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from yaml.nodes import MappingNode, Node
 
 from pmdviz.errors import InputError, shown, unknown, words_of
-from pmdviz.lessons.lesson import Lesson, Step, check_steps
+from pmdviz.lessons.lesson import Lesson, Step, check_steps, for_student
 from pmdviz.lessons.practice import practice_named
 from pmdviz.presets.measures import read
 
@@ -183,12 +183,20 @@ def _files(folder: Traversable) -> dict[str, Traversable]:
 
 
 def find_lesson(name: str) -> Lesson:
-    """The lesson of that name, or the practice. Raises InputError."""
-    if name not in LESSONS and (found := practice_named(name)) is not None:
-        return found
-    if name not in LESSONS:
-        raise unknown("lesson", name, LESSONS)
-    return LESSONS[name]
+    """The lesson, demo or practice of that name; `name@student` is the one of a student. Raises InputError."""
+    plain, at, student = name.partition("@")
+    found = LESSONS.get(plain) or DEMOS.get(plain) or practice_named(plain)
+    if found is None:
+        raise unknown("lesson", plain, LESSONS)
+    return for_student(found, student) if at else found
+
+
+def following(lesson: Lesson) -> Lesson | None:
+    """The one after it in the list of lessons or of demos, for the same student; None after the last."""
+    name = lesson.name.partition("@")[0]
+    names = next(([*listed] for listed in (LESSONS, DEMOS) if name in listed), [name])
+    after = names[names.index(name) + 1 :]
+    return find_lesson(after[0] + (f"@{lesson.student}" if lesson.student else "")) if after else None
 
 
 def _loaded() -> dict[str, Lesson]:
@@ -197,9 +205,17 @@ def _loaded() -> dict[str, Lesson]:
     except InputError as error:  # a server has said so as it started
         log.warning("%s", error)
         folder = None
-    files = _files(resources.files(__package__) / "files")
-    found = with_own({name: read_lesson(name, text_of(file)) for name, file in files.items()}, folder)
+    return _in_order(with_own(_ours("files"), folder))
+
+
+def _ours(folder: str) -> dict[str, Lesson]:
+    files = _files(resources.files(__package__) / folder)
+    return {name: read_lesson(name, text_of(file)) for name, file in files.items()}
+
+
+def _in_order(found: dict[str, Lesson]) -> dict[str, Lesson]:
     return {one.name: one for one in sorted(found.values(), key=lambda one: (one.position, one.name))}
 
 
 LESSONS = _loaded()
+DEMOS = _in_order(_ours("demos"))  # of five minutes, for a lecture: one step each
