@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from benchmarks.helpers.contest import Contest, Peer
+from benchmarks.helpers.contest import Contest
 from benchmarks.helpers.exp_roofline import exponentials
-from benchmarks.helpers.peers import Work, density_peers
-from benchmarks.measuring import needed
 from pmdviz.kernels.blocks import logistic_block_gradient
 from pmdviz.kernels.chains import hamiltonian, langevin, metropolis, uniforms_of
 from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance
@@ -45,7 +42,7 @@ def contests(quick: bool) -> Iterator[Contest]:
         note="the ceiling is that of 2^x, against which the densities are held",
     )
     for d in (2, 1, 3, 10, 50):
-        yield density(rng, M, d, slow=d == 2)
+        yield density(rng, M, d)
     yield density(rng, M, 2, single=True)
     if not quick:
         for d in (2, 10):
@@ -58,7 +55,7 @@ def contests(quick: bool) -> Iterator[Contest]:
     yield from moves(rng)
 
 
-def density(rng: np.random.Generator, m: int, d: int, slow: bool = False, single: bool = False) -> Contest:
+def density(rng: np.random.Generator, m: int, d: int, single: bool = False) -> Contest:
     """log q of m weighted particles at m points."""
     particles, points = rng.standard_normal((m, d)), rng.standard_normal((m, d))
     weights, h = rng.dirichlet(np.full(m, 2.0)), (4 / (d + 2) / m) ** (1 / (d + 4))
@@ -70,7 +67,6 @@ def density(rng: np.random.Generator, m: int, d: int, slow: bool = False, single
         ours=lambda: kde_log_density(particles, log_weights, cholesky, points, single),
         exponentials=m * m,
         single=single,
-        peers=() if single else density_peers(Work(particles, weights, h, points), slow),
         error=lambda result: float(np.abs(np.asarray(result)[:CHECKED] - truth).max()),
         note="accuracy: largest error in nats at 50 points",
     )
@@ -95,11 +91,7 @@ def on_grids(rng: np.random.Generator) -> Iterator[Contest]:
         name="KDE on a grid",
         size=f"m = {M:,}, {CELLS} x {CELLS} cells, oblique kernel",
         ours=lambda: kde_on_grid(particles, np.log(weights), cholesky, axis, axis),
-        peers=(
-            Peer("our log density at every cell", lambda: lambda: _by_points(particles, weights, cholesky, points)),
-            Peer("KDEpy FFTKDE (round kernel, on a grid of its own)", lambda: _fft(particles, weights, h)),
-        ),
-        error=lambda q: float(np.abs(np.ravel(q) - truth).max() / truth.max()) if np.size(q) == truth.size else None,
+        error=lambda q: float(np.abs(np.ravel(q) - truth).max() / truth.max()),
         note="accuracy: largest error as a share of the peak",
     )
     line, column = np.linspace(-5, 5, 1024), particles[:, :1].copy()
@@ -115,16 +107,6 @@ def on_grids(rng: np.random.Generator) -> Iterator[Contest]:
     )
 
 
-def _by_points(particles: np.ndarray, weights: np.ndarray, cholesky: np.ndarray, points: np.ndarray) -> np.ndarray:
-    return np.exp(kde_log_density(particles, np.log(weights), cholesky, points))
-
-
-def _fft(particles: np.ndarray, weights: np.ndarray, h: float) -> Any:
-    (kdepy,) = needed("KDEpy")
-    kde = kdepy.FFTKDE(kernel="gaussian", bw=h).fit(particles, weights=weights)
-    return lambda: kde.evaluate(CELLS)[1][:0]  # on a grid of its own: no error of it is stated
-
-
 def likelihoods(rng: np.random.Generator) -> Iterator[Contest]:
     """log p(batch | theta) and its gradient for every particle."""
     theta, x = rng.standard_normal((M, 2)), rng.standard_normal(BATCH) * 2.5
@@ -134,9 +116,9 @@ def likelihoods(rng: np.random.Generator) -> Iterator[Contest]:
         name="mixture log likelihood",
         size=size,
         ours=lambda: mixture_log_likelihood(theta, x, 2.5, 0.5),
+        numpy=lambda: _mixture(theta, x),
         exponentials=pairs,
         base="e",
-        peers=(Peer("numpy logaddexp", lambda: lambda: _mixture(theta, x)),),
         error=lambda values: float(np.abs(values - truth).max()),
         note="accuracy: largest error in nats",
     )
@@ -154,7 +136,7 @@ def likelihoods(rng: np.random.Generator) -> Iterator[Contest]:
         "logistic regression by blocks",
         "m = 300 against 10 others, N = 200, d = 4",
         lambda: logistic_block_gradient(own, others, np.arange(2), rows),
-        peers=(Peer("numpy, an array of all", lambda: lambda: _block_gradient(own, others, rows)),),
+        numpy=lambda: _block_gradient(own, others, rows),
         error=lambda found: float(np.abs(found - exact).max()),
         note="accuracy: largest error of a component",
     )
@@ -181,9 +163,7 @@ def choices(rng: np.random.Generator) -> Iterator[Contest]:
         name="systematic resampling",
         size=f"m = n = {M:,}",
         ours=lambda: systematic(weights, M, 0.5),
-        peers=(
-            Peer("numpy searchsorted", lambda: lambda: np.searchsorted(np.cumsum(weights), (np.arange(M) + 0.5) / M)),
-        ),
+        numpy=lambda: np.searchsorted(np.cumsum(weights), (np.arange(M) + 0.5) / M),
         error=lambda a: float((np.bincount(a, minlength=M) - M * weights).__abs__().max()),
         note="accuracy: largest difference of a count from m w; below 1 is right",
     )
@@ -220,7 +200,7 @@ def shapes(rng: np.random.Generator) -> Iterator[Contest]:
         name="mean and covariance",
         size=size,
         ours=lambda: moments(particles, weights)[1],
-        peers=(Peer("numpy cov", lambda: lambda: np.cov(particles.T, aweights=weights, ddof=0)),),
+        numpy=lambda: np.cov(particles.T, aweights=weights, ddof=0),
         error=lambda covariance: float(np.abs(covariance - np.cov(particles.T, aweights=weights, ddof=0)).max()),
         note="accuracy: largest error of an entry",
     )
@@ -250,8 +230,8 @@ def moves(rng: np.random.Generator) -> Iterator[Contest]:
         name="Stein force",
         size=f"m = {m:,}, d = 2",
         ours=lambda: stein_force(particles, scores, 0.5),
+        numpy=lambda: _force(particles, particles, scores, 0.5),
         exponentials=m * m,
-        peers=(Peer("numpy, matrix of all pairs", lambda: lambda: _force(particles, particles, scores, 0.5)),),
         error=lambda force: float(np.abs(force[:CHECKED] - truth).max()),
         note="accuracy: largest error at 50 particles",
     )

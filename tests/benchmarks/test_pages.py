@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from benchmarks import charts, outside, silence, verdicts
+from benchmarks import charts, silence, verdicts
 from benchmarks.measuring import read_rows
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,6 @@ def test_the_verdicts_are_those_of_what_was_measured():
 
 
 def test_tables_and_figures_are_what_was_measured():
-    assert outside.table(read("outside.json")["figures"]) in text("explanation/chains.md")
     told = silence.table(read("silence-3.json")["figures"]).splitlines()[-2:]
     assert "\n".join(told) in text("explanation/diagnostics.md")
     drawn = charts.dimension_chart(read("dimension.json")["figures"])

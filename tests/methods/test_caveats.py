@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.helpers.regressions import linear
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.targets import make_target
 from tests.support.tables import looped
 
 NARROW = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 1.0}, "num_particles": 300}
@@ -124,9 +124,9 @@ def test_weights_with_a_heavy_tail_are_named():
 def test_what_was_lost_on_the_way_is_said_and_where_nothing_was_there_is_no_word(method, d, moves, lost):
     """Its weights at the end are as even as can be; of tempering, moves on the way to 20 dimensions are too short."""
     seed = {"smc": 301, "smc_mcmc": 302}[method]
-    made = linear(d, seed)
-    frame = ended(target=made.target, method=method, seed=seed) if moves is None else arrived(made.target, seed, moves)
-    off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+    target = make_target("linear", dim=d, num_data=1000, correlation=0.0, data_seed=seed)
+    frame = ended(target=target, method=method, seed=seed) if moves is None else arrived(target, seed, moves)
+    off = np.abs(frame.density.mean - target.exact.mean) / np.sqrt(np.diag(target.exact.cov))
     assert (off.max() > 1) == lost and frame.caveat.startswith("all descend from ") == lost
     assert (lost or frame.caveat == "") and frame.metrics["ess"] > 300
 
