@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import BatchStream, Session
 from pmdviz.errors import InputError
-from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from tests.support.engine import CountingTarget, digest, drive, straight
 
 SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
@@ -184,18 +183,6 @@ def test_what_a_restart_another_seed_and_a_start_over_keep():
     assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=3.0, budget=200, seed=s.recipe.seed))
 
 
-def test_seek_takes_a_whole_number_and_a_session_a_recipe():
-    s = session()
-    s.advance(2)
-    for iteration in (-1, 1.5, "three", None, True):
-        with pytest.raises(InputError, match="iteration must be a whole number at least 0"):
-            s.seek(iteration)
-        assert s.frame.iteration == 2
-    for parts in ({"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}):
-        with pytest.raises(InputError):
-            Session(**{"recipe": Recipe(**SMALL), **parts})
-
-
 def test_an_interrupted_step_can_be_done_again(monkeypatch):
     """Ctrl-C in the middle of a step: the random streams go back with it."""
     s, usual = session(policy="always"), session(policy="always")
@@ -214,48 +201,6 @@ def test_an_interrupted_step_can_be_done_again(monkeypatch):
     assert s.frame.iteration == 6
     drive(s)
     assert digest(s) == digest(usual)
-
-
-def cancelled_at(part):
-    """A watch that ends the work at its `part`-th block."""
-    watch, check, count = CancelToken(), CancelToken.check, iter(range(10**6))
-
-    def counting(share):
-        if next(count) == part:
-            watch.cancel()
-        check(watch, share)
-
-    watch.check = counting
-    return watch
-
-
-@pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
-def test_cancelled_work_leaves_the_session_as_it_was(act):
-    for part in (0, 2, 20):
-        check_cancelled(act, part)
-
-
-def check_cancelled(act, part):
-    knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
-    recipe = Recipe("gaussian", seed=3, budget=40, **knobs)
-    s = Session(recipe, metrics_every=1)
-    s.advance(4)
-    before = digest(s), s.recipe.to_json()
-    with cancellable(cancelled_at(part)):
-        try:
-            act(s)
-        except Cancelled:
-            assert (digest(s), s.recipe.to_json()) == before
-        else:
-            assert part > 0, "a first block there was in any case"
-            return
-    act(s)
-    drive(s)
-    other = Session(recipe, metrics_every=1)
-    other.advance(4)
-    act(other)
-    drive(other)
-    assert digest(s) == digest(other)
 
 
 def test_the_last_frame_of_a_run_has_the_paths_of_its_step():
@@ -317,12 +262,3 @@ def test_a_stream_goes_back_to_a_mark(before, between, after):
     fresh = stream(seed=9)
     fresh.restore(mark)
     assert [fresh.draw(size, kind).tolist() for size, kind in after] == expected
-
-
-def test_an_epoch_is_numpys_permutation():
-    """In four bytes per row instead of eight, but the same rows in the same order."""
-    for num_data in (1, 2, 10, 70_000):
-        one, rng = stream(num_data, 3), np.random.default_rng(3)
-        for _ in range(2):
-            rows = one.draw(num_data, "epochs")
-            assert np.array_equal(rows, rng.permutation(num_data)) and rows.dtype == np.uint32

@@ -2,12 +2,10 @@
 
 import asyncio
 
-import numpy as np
 import pytest
 
 from pmdviz.lab.pages import geometry as module
-from pmdviz.lab.pages.geometry import GeometryPage, explanation
-from pmdviz.scenes.geometry import place
+from pmdviz.lab.pages.geometry import GeometryPage
 
 
 @pytest.fixture
@@ -17,21 +15,6 @@ def page():
 
 def steps(page):
     return page.knobs.steps
-
-
-def points(page, name="mirror"):
-    return len(page.views["triangle"].sources[name].data["x"])
-
-
-def test_a_slider_is_in_all_pictures_and_in_the_words_at_once(page):
-    assert points(page) == 6 and "After 5 steps of γ = 0.3" in page.found.object
-    page.form.controls["gamma"].receive({"value": "0.5"})
-    page.form.controls["steps"].receive({"value": "9"})
-    assert points(page) == points(page, "gradient") == 10 and "After 9 steps of γ = 0.5" in page.found.object
-    assert len(page.views["kl"].sources["mirror"].data["x"]) == 10
-    assert "gradient step on probabilities" in explanation()
-    page.form.controls["gamma"].receive({"value": "0"})
-    assert "Step size γ must be" in page.form.controls["gamma"].message and page.knobs.gamma == 0.5
 
 
 def test_buttons_and_keys_step(page):
@@ -46,21 +29,6 @@ def test_buttons_and_keys_step(page):
     page._act("restart")
     page._act("back")
     assert steps(page) == 0 and not page.playback.offers("Back")
-
-
-def test_a_dragged_start_is_taken_and_nonsense_is_not(page):
-    q = np.array([0.2, 0.5, 0.3])
-    at = place(q)
-    page._drag({"x": [float(at["x"][0])], "y": [float(at["y"][0])]})
-    np.testing.assert_allclose(page.geometry.start, q)
-    assert page.form.controls["start"].value == "moved"
-    for nonsense in ({}, {"x": [], "y": []}, {"x": ["a"], "y": [0.1]}, {"x": [float("nan")], "y": [0.1]}):
-        page._drag(nonsense)
-    np.testing.assert_allclose(page.geometry.start, q)
-    page.form.controls["start"].receive({"value": "equal"})
-    np.testing.assert_allclose(page.geometry.start, 1 / 3)
-    page.form.controls["start"].receive({"value": "moved"})
-    np.testing.assert_allclose(page.geometry.start, q)
 
 
 async def test_it_plays_to_the_end_and_again_and_stops_when_nobody_looks(page, monkeypatch):

@@ -110,26 +110,6 @@ async def test_the_reveal_plays_judges_and_tells():
         assert verdict(guide, "after") == [True, "Yes."] and told(guide)["may_go_on"]
 
 
-async def test_hints_come_one_by_one_and_a_solution_for_who_asks_twice():
-    async with opened() as (guide, lab):
-        assert told(guide)["hints"] == [] and told(guide)["num_hints"] == 2
-        do(guide, "hint")
-        assert words(told(guide)["hints"][0]) == "Divide 60 by 20."
-        do(guide, "hint")
-        do(guide, "hint")
-        assert len(told(guide)["hints"]) == 2 and "no more hints" in told(guide)["said"]
-        do(guide, "solution")
-        assert guide.wanted == set()  # the step has none
-        guide.progress = guide.progress.jump("turn")
-        guide.enter()
-        do(guide, "solution")
-        await until(lambda: not lab.live.at_work)
-        assert lab._last.frame.knobs.num_particles == 200 and "Ask again" in told(guide)["said"]
-        do(guide, "solution")
-        await until(lambda: told(guide)["goal"]["reached"])
-        assert lab._last.frame.knobs.num_particles == 400 and lab._last.done
-
-
 async def test_a_goal_says_how_far_it_is_and_its_settings_act():
     async with opened() as (guide, lab):
         await revealed(guide)
@@ -188,37 +168,6 @@ async def test_an_answer_leads_on_by_its_own_way_and_back_keeps_it():
         ]  # fmt: skip
         do(guide, "again")
         assert guide.step.name == "first" and told(guide)["asks"]["question"]["stored"] is None
-
-
-async def test_leaving_gives_the_run_back_bit_for_bit():
-    lab = Lab("banana", keyboard=True, num_particles=80, seed=4, budget=2000)
-    drawing(lab.screen.ack)
-    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab)}, "lab")
-    guide = Guide(tabs, lab)
-    guide.watch.hook("lab", lab)
-    lab.start()
-    for k in range(1, 6):
-        lab._act("step")
-        await until(lambda k=k: lab._last is not None and lab._last.frame.iteration == k)
-    lab.setup.preset.value = "particles_die"
-    await until(lambda: lab._last.preset == "particles_die")
-    lab._act("step")
-    await until(lambda: lab._last.frame.iteration == 1)
-    before, undo, speed = lab._last, len(lab.commands._before), lab.playback.speed.value
-    guide.open(LESSON)
-    guide.resume(LESSON)
-    await until(lambda: lab._last.recipe.target == "gaussian")
-    await revealed(guide)
-    do(guide, "leave")
-    await until(lambda: lab._last.preset == "particles_die")
-    after = lab._last
-    assert after.frame.digest == before.frame.digest and after.recipe == before.recipe
-    np.testing.assert_array_equal(after.frame.particles, before.frame.particles)
-    assert len(lab.commands._before) == undo and lab.playback.speed.value == speed and not guide.is_open
-    assert not lab.playback._closed and told(guide) == {}
-    lab._act("step")  # and it goes on, without a gate
-    await until(lambda: lab._last.frame.iteration == 2)
-    tabs.stop()
 
 
 async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():

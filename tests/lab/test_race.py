@@ -30,18 +30,6 @@ def at_rest(page):
     return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns.values())
 
 
-async def test_plays_to_the_end_and_continues():
-    async with raced() as page:
-        page._act("toggle")
-        await until(lambda: page._last.done)
-        assert [tile.visited for tile in page._last.tiles] == [900, 300]
-        assert page.playback.buttons["Play"].label == "Replay" and page.playback.offers("Continue")
-        assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
-        page._act("proceed")
-        await until(lambda: page._last.done and page._last.budget == 1800)
-        assert page._last.tiles[0].visited == 1800
-
-
 async def test_out_of_sight_it_stands_still_and_goes_on_later():
     async with raced(replace(RACE, budget=None)) as page:
         page._act("toggle")

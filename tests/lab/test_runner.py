@@ -8,7 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.status import fields_html, result_words, slow_words, status_fields
+from pmdviz.lab.panels.status import fields_html, result_words, status_fields
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import marked, state
@@ -96,13 +96,6 @@ def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
     assert [mark.text for mark in marks if mark.kind == "rejuvenated"] == rejuvenations
     assert [mark.text for mark in marks if mark.kind == "knob"] == ["iteration 5: bandwidth became 0.5"]
     assert next(mark for mark in marks if mark.kind == "knob").visited == 500
-
-
-def test_a_slow_step_is_foretold(runner):
-    assert slow_words(runner.snapshot()) == ""
-    slow = runner.set({"num_particles": 50_000})
-    label = slow.frame.knobs.specs()["num_particles"].label
-    assert slow_words(slow).startswith(f"{label} = 50,000: expect up to ")
 
 
 def test_a_value_of_a_form_whose_method_has_been_left_is_checked_anew(runner):

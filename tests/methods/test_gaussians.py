@@ -10,7 +10,6 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.vi.gaussian import (
     GaussianVBState,
     SVIState,
-    adam_step,
     coordinates_gradient,
     draws,
     natural,
@@ -121,14 +120,6 @@ def test_noise_never_makes_the_precision_negative(size):
     for _ in range(100):
         moved = natural_step(a_state(), np.zeros(2), size * rng.standard_normal((2, 2)), 1.0)
         assert np.isfinite(moved.cholesky).all() and (np.diag(moved.cholesky) > 0).all()
-
-
-def test_adam_goes_uphill_by_its_step():
-    state = a_state()
-    moved = adam_step(state, *exact_gradients(state), 0.01, np.ones(2))
-    assert exact_elbo(moved.mean, moved.cholesky) > exact_elbo(state.mean, state.cholesky)
-    np.testing.assert_allclose(np.abs(moved.mean - state.mean), 0.01, rtol=1e-5)
-    np.testing.assert_allclose(np.abs(np.log(np.diag(moved.cholesky) / np.diag(state.cholesky))), 0.01, rtol=1e-5)
 
 
 VB = METHODS["gaussian_vb"]

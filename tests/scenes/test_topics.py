@@ -3,10 +3,8 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
+from pmdviz.scenes.stage import SCENES, applicable_scenes
 from pmdviz.scenes.stage.topics import FAINT, NEUTRAL
-from pmdviz.targets import make_target
-from pmdviz.views.stage import StageView
 
 LDAC = "\n".join(f"3 {k % 9}:3 {(k + 1) % 9}:2 {(k + 2) % 9}:1" for k in range(30))
 
@@ -73,26 +71,3 @@ def test_words_with_names_are_written_and_others_are_pixels(text):
         x, y = (part[5 * number : 5 * number + 5] for part in columns.words[:2])
         assert (x == number % 2 + 0.5).all() and (np.diff(y) < 0).all() and (np.floor(y) == 1 - number // 2).all()
     assert [word for word in columns.words.text[15:] if word] and columns.words.text[19] == ""  # it has three words
-
-
-def test_the_document_is_chosen_from_a_menu_and_a_page_gets_the_words(text):
-    for options in (BARS, text):
-        target = make_target("topics", **options)
-        scene, pair = SceneChoice("", (3, 0)).of(target, frame_of(options).method)
-        (menu,) = scene.choices(target).items()
-        assert menu[0] == "Document" and menu[1][3] == "held-out 4" and len(menu[1]) <= 20
-        assert "document 4" in scene.axis_labels(target, pair)[0]
-    linear = make_target("linear", dim=3)
-    assert SCENES["posterior"].choices(linear) == dict.fromkeys(("Horizontal", "Vertical"), linear.parameter_names)
-    assert SCENES["lattice"].choices(make_target("ising")) == {}
-    frame, scene = frame_of(text), SCENES["top_words"]
-    view = StageView(frame.target, scene, (0, 1))
-    view.show(frame)
-    columns = scene.columns(frame, (0, 1))
-    assert tuple(view.sources["words"].data["text"]) == columns.words.text
-    before = view.sources["words"].data
-    view.show(frame)
-    assert view.sources["words"].data is before, "what is the same is not sent again"
-    view.look_at(make_target("topics", **BARS), SCENES["topics"], (0, 1))
-    view.show(frame_of(BARS))
-    assert list(view.sources["words"].data["text"]) == []

@@ -52,11 +52,6 @@ def test_no_address_names_a_module_to_import(lab, path):
     assert alive(lab)
 
 
-def test_a_style_sheet_of_a_loaded_component_is_still_there(lab):
-    answer = ask(lab.port, "/components/panel.template.material/MaterialTemplate/_css/material.css")
-    assert answer.status == 200 and "{" in answer.text
-
-
 def test_a_visitor_cannot_choose_the_session(lab):
     for more, headers in [
         ("?bokeh-session-id=known", {}),
@@ -145,16 +140,6 @@ def test_every_answer_says_what_a_browser_may_do(lab):
         assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
     embedded = ask(lab.port, "/?preset=one_gaussian&embed=1").headers["Content-Security-Policy"]
     assert "frame-ancestors" not in embedded and "default-src 'self'" in embedded
-
-
-def test_other_sites_read_the_script_only_where_they_are_let_in(lab):
-    path, mine = "/autoload.js?bokeh-autoload-element=x", f"http://127.0.0.1:{lab.port}"
-    for method in ("GET", "OPTIONS"):
-        evil = ask(lab.port, path, method, {"Origin": "http://evil.example", "Cookie": "a=1"}).headers
-        assert "Access-Control-Allow-Origin" not in evil
-        own = ask(lab.port, path, method, {"Origin": mine}).headers
-        assert own["Access-Control-Allow-Origin"] == mine
-        assert "Access-Control-Allow-Credentials" not in {**evil, **own}
 
 
 def test_a_tab_that_is_reloaded_while_it_plays_leaves_no_words(lab, crowd):

@@ -1,7 +1,5 @@
 """The posterior of a classifier's hyperparameters: its rows, its reference, files of Glass and SUSY, bad rows."""
 
-import gzip
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -76,45 +74,6 @@ def test_two_unknowns_are_known_on_a_grid():
     assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
 
 
-def glass(rows=60):
-    """Lines of the UCI file: a number, nine features, the type of glass: 1 to 3 windows, 5 to 7 others."""
-    rng = np.random.default_rng(3)
-    types = rng.choice([1, 2, 3, 5, 6, 7], size=rows)
-    x = rng.standard_normal((rows, 9)) + (types > 4)[:, None]
-    return [
-        ",".join([str(k + 1), *map(str, row), str(label)]) for k, (row, label) in enumerate(zip(x, types, strict=True))
-    ]
-
-
-@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
-def test_the_file_of_glass(tmp_path):
-    (tmp_path / "glass.data").write_text("\n".join(glass()))
-    given = {"data": str(tmp_path / "glass.data"), "columns": 9, "num_rows": 40, "free_scale": False}
-    target = make_target("gp_classification", class_above=4, **given)
-    table = np.array([list(map(float, line.split(","))) for line in glass()])
-    assert target.dim == 9 and target.feature_names[0] == "column 2", "the first column numbers the rows"
-    assert (target.classes == 1).sum() == round(40 * (table[:, -1] > 4).mean())
-    rows = np.random.default_rng(0).permutation(60)
-    first = table[rows[0], 1:-1]  # the first row drawn is the first of its class, and comes first
-    kept = make_target("gp_classification", class_above=4, **{**given, "num_rows": 60})
-    np.testing.assert_allclose(kept.features[0], ((first - table[:, 1:-1].mean(axis=0)) / table[:, 1:-1].std(axis=0)))
-    with pytest.raises(InputError, match="are of one class: class 1 is above class_above = 0.5, .* between 1 and 7"):
-        make_target("gp_classification", **given)
-
-
-def test_the_file_of_susy_has_its_class_in_front(tmp_path):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 50)
-    x = rng.standard_normal((50, 18)) + y[:, None]
-    with gzip.open(tmp_path / "SUSY.csv.gz", "wt") as file:
-        np.savetxt(file, np.column_stack([y, x]), delimiter=",", fmt="%.18e")
-    given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
-    target = make_target("gp_classification", free_scale=False, **given)
-    assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
-    one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
-    assert (one > other).all()
-
-
 def test_the_map_of_classes_is_a_mean_over_draws_and_its_lines_lie_at_a_half():
     session = Session(pmdviz.Recipe("gp_classification", "random_walk", target_options=SMALL, seed=0))
     frame = session.advance(60)
@@ -144,20 +103,6 @@ def table(n=50, seed=0):
 def written(path, rows):
     np.savetxt(path, rows, delimiter=",", fmt="%.17g")
     return path
-
-
-@looped("block", [7, 50, 1000])
-def test_a_streamed_file_is_the_table_scaled(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(songs, "BLOCK", block)
-    rows = table()
-    rows[:, 5] = 2.0  # a constant feature
-    packed = songs.packed_songs(written(tmp_path / "songs.txt", rows), tmp_path / "songs.npy")
-    assert isinstance(packed, np.memmap) and packed.dtype == np.float32 and packed.shape == (50, 91)
-    x, year = rows[:, 1:], rows[:, 0]
-    sd = np.where(x.std(axis=0) > 1e-9, x.std(axis=0), 1)
-    expected = np.column_stack([(x - x.mean(axis=0)) / sd, (year - year.min()) / (year.max() - year.min())])
-    np.testing.assert_allclose(packed, expected, atol=1e-5)
-    np.testing.assert_allclose(songs.scaled_songs(rows, "t"), expected, atol=1e-12)
 
 
 def with_a_nan(rows):

@@ -240,13 +240,6 @@ def test_the_exact_posterior_is_that_of_quadrature_and_integrates_to_one(check, 
     check(case)
 
 
-@pytest.mark.nightly
-@looped("check", [agrees_with_quadrature, integrates_to_one])
-@ON_A_GRID
-def test_so_it_does_in_the_plane(check, case):
-    check(case)
-
-
 @looped("case", [case for case in CASES if case not in KNOWN_BY_DRAWS])
 def test_exact_draws_have_the_exact_moments(case):
     target = made(case)
@@ -259,19 +252,6 @@ def test_exact_draws_have_the_exact_moments(case):
     products, squares = centred.T @ centred / n, (centred**2).T @ centred**2 / n
     errors = np.sqrt(np.maximum(squares - products**2, 0.0) / n)
     assert (np.abs(products - exact.cov) < 4.5 * errors + 1e-9).all(), "a spin's square is always 1"
-
-
-@pytest.mark.nightly
-@ON_A_GRID
-def test_exact_draws_have_the_exact_density(case):
-    target = made(case)
-    n, exact = 20_000, target.exact
-    draws = exact.sample(np.random.default_rng(3), n)
-    levels = exact.log_density(draws)  # -E log p is the entropy: the draws have the density, not just its moments
-    points, mass, _ = quadrature(target)
-    seen = mass > 0
-    entropy = mass[seen] @ exact.log_density(points[seen])
-    assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(n)
 
 
 @EVERY

@@ -7,12 +7,9 @@ from scipy.stats import norm
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.dimension import (
-    ALGORITHM_1,
-    ENTRANTS,
     EXACT,
     EXACT_TITLE,
     FAMILIES,
-    SETTINGS,
     TEAMS,
     TwoRegressions,
     entrants_of,
@@ -21,8 +18,6 @@ from pmdviz.experiments.dimension import (
     of_exact_draws,
 )
 from pmdviz.experiments.running import EXPERIMENTS
-from pmdviz.methods import METHODS
-from pmdviz.presets import find_preset
 
 DIMENSION = EXPERIMENTS["dimension"]
 CASE = {"family": "linear", "num_particles": 300, "num_data": 200, "visited": None, "seed": 0}
@@ -30,24 +25,6 @@ CASE = {"family": "linear", "num_particles": 300, "num_data": 200, "visited": No
 
 def row_of(**parts):
     return DIMENSION.run({**CASE, **parts})[0]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_entrant_that_fits_can_be_made_into_a_run(family):
-    target, names = FAMILIES[family].make(2, 50, 0), entrants_of("all", family)
-    assert len(names) > 20 and set(SETTINGS) <= set(names)
-    for name in names:
-        recipe = ENTRANTS[name].recipe(target, 100_000, None, 0)
-        assert recipe.method == ENTRANTS[name].method and recipe.budget > 0
-    left_out = {name for name in ENTRANTS if name not in names}
-    assert all(METHODS[ENTRANTS[name].method].requires - FAMILIES[family].offers for name in left_out)
-
-
-def test_a_family_offers_what_its_targets_do_and_algorithm_1_is_that_of_the_preset():
-    for family in FAMILIES.values():
-        assert family.offers <= family.make(2, 20, 0).offers
-    preset = find_preset("algorithm_1").recipe.knobs
-    assert preset == {**preset, **ALGORITHM_1}
 
 
 def test_quick_cases_come_first_and_what_comes_out_is_drawn():
