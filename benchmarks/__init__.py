@@ -22,13 +22,12 @@ BENCHES = {  # name -> module, where they differ
     **dict.fromkeys(("stein", "annealing", "claims-pmfvb"), "rows"),
     **dict.fromkeys(("ancestors", "beyond-the-plane", "draws", "policies"), "rows"),
     **{name: name.replace("-", "_") for name in (
-        *("dimension", "engine", "fit-and-aggregation", "fuzz", "growth", "jupyter", "live", "live-page", "load"),
+        *("dimension", "engine", "fit-and-aggregation", "fuzz", "growth", "live", "live-page", "load"),
         *("local-scale", "pictures", "siege", "silence", "soak", "start", "weight"),
     )},
 }  # fmt: skip
 NUMBERS = {
     "sessions": "how many browser sessions",
-    "servers": "how many fresh servers",
     "seconds": "of each measurement",
     "inputs": "how many inputs",
     "seed": "of what is drawn",

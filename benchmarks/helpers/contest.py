@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,7 @@ CEILING_WIDTH = 1536  # exponents in a row of the ceiling's loop: they stay in t
 class Contest:
     """One piece of work. `exponentials` is how many our kernel needs, `base` of what; 0: no ceiling of that kind.
 
-    `error(result)` says how far a result is from the truth; `calls` is how many times each call does the work; `numpy`
-    does the same without compiled code.
+    `calls` is how many times each call does the work; `numpy` does the same without compiled code.
     """
 
     name: str
@@ -29,14 +27,13 @@ class Contest:
     exponentials: float = 0
     base: str = "2"
     single: bool = False
-    error: Callable[[Any], float] | None = None
     numpy: Call | None = None
     calls: int = 1
     note: str = ""
 
 
 def row_of(contest: Contest, rounds: int) -> dict[str, Any]:
-    """Its milliseconds, those of the ceiling and of NumPy, and its accuracy."""
+    """Its milliseconds, those of the ceiling and of NumPy."""
     calls = {"ours": contest.ours, "numpy": contest.numpy}
     calls["ceiling"] = _ceiling(contest) if contest.exponentials else None
     calls = {name: call for name, call in calls.items() if call is not None}
@@ -49,7 +46,6 @@ def row_of(contest: Contest, rounds: int) -> dict[str, Any]:
         "ceiling_ms": None if ceiling is None else figures(ceiling / contest.calls),
         "share_of_ceiling": None if ceiling is None else round(ceiling / times["ours"], 3),
         "numpy_ms": figures(times["numpy"] / contest.calls) if contest.numpy else None,
-        "accuracy": figures(contest.error(contest.ours()), 2) if contest.error else None,
         **({"note": contest.note} if contest.note else {}),
     }
 
