@@ -1,6 +1,9 @@
 """The public functions, as a person meets them."""
 
 import json
+import os
+import subprocess
+import sys
 from difflib import unified_diff
 
 import numpy as np
@@ -22,6 +25,18 @@ def test_the_tables_name_everything_with_its_bounds_and_help():
             assert row["name"] and row["help"] and row["acts"]
             assert {"default", "bounds", "unit"} <= row.keys()
     assert json.dumps([targets, methods], allow_nan=False)
+
+
+@pytest.mark.ci
+def test_a_run_without_the_compiler_is_the_same():
+    """`NUMBA_DISABLE_JIT=1`, as one debugs kernels; in one dimension the plain loops end within seconds."""
+    small = {"target": "bimodal1d", "num_particles": 20, "budget": 200, "floor": False}
+    code = f"import pmdviz; print(*pmdviz.run(**{small}).particles.ravel())"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300)
+    assert plain.returncode == 0, plain.stderr
+    found = [float(word) for word in plain.stdout.split()]
+    np.testing.assert_allclose(found, pmdviz.run(**small).particles.ravel(), rtol=1e-6)
 
 
 def test_a_run_can_be_read():

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import math
-import re
 from functools import cache
 
 import numpy as np
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.running import EXPERIMENTS
-from pmdviz.export.options import Look, RaceLook
 from pmdviz.knobs import A_FILE, ACTS, table
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
@@ -26,11 +23,6 @@ TABLES = {
 }
 SPECS = [(home, spec) for home, knobs in TABLES.items() for spec in knobs.specs().values()]
 NUMBERS = [(home, spec) for home, spec in SPECS if spec.kind in ("whole", "real")]
-ON_PAGES = TABLES | {
-    **{f"experiment {name}": made.Knobs for name, made in EXPERIMENTS.items()},
-    "export": Look,
-    "export of a race": RaceLook,
-}
 NO_NUMBERS = [math.nan, math.inf, -math.inf, "nan", "inf", "1e999", "", "three", "0,05", "1,2,3", "1_", b"3"]
 WRONG = [*NO_NUMBERS, None, [], {}, [1], object(), 1j, np.array([1, 2])]
 
@@ -120,15 +112,6 @@ def test_every_declaration_is_complete():
         assert knobs == declared.checked({}), home
         # A default that depends on another knob is the one of that knob's own default.
         assert values == {name: spec.default_given(values) for name, spec in knobs.specs().items()}, home
-
-
-def test_a_page_shows_words_and_no_identifiers():
-    for home, knobs in ON_PAGES.items():
-        for name, spec in knobs.specs().items():
-            assert tuple(spec.words) == spec.choices and all(spec.words.values()), (home, name)
-            assert len({*spec.words.values()}) == len(spec.words), (home, name)
-            shown_words = [spec.label, spec.help, *spec.words.values()]
-            assert spec.label != name and not any(re.search("[_`]", words) for words in shown_words), (home, name)
 
 
 def test_a_page_says_the_label_where_python_says_the_name():

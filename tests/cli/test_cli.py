@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,14 @@ def test_output_that_finds_no_room_is_one_line_and_status_one(arguments):
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=root)
     assert done.returncode == 1
     assert done.stderr == "pmdviz: the output could not be written: No space left on device\n"
+
+
+@pytest.mark.ci
+def test_output_in_a_terminal_that_cannot_write_greek():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    done = process("list", "--json", "-", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "θ" in json.loads(done.stdout)["targets"]["bimodal1d"]["about"]
 
 
 def test_a_preset_is_run_and_raced_by_its_name(capsys, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import BatchStream, Session
 from pmdviz.errors import InputError
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from tests.support.engine import CountingTarget, digest, drive, straight
 
 SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
@@ -201,6 +202,48 @@ def test_an_interrupted_step_can_be_done_again(monkeypatch):
     assert s.frame.iteration == 6
     drive(s)
     assert digest(s) == digest(usual)
+
+
+def cancelled_at(part):
+    """A watch that ends the work at its `part`-th block."""
+    watch, check, count = CancelToken(), CancelToken.check, iter(range(10**6))
+
+    def counting(share):
+        if next(count) == part:
+            watch.cancel()
+        check(watch, share)
+
+    watch.check = counting
+    return watch
+
+
+@pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
+def test_cancelled_work_leaves_the_session_as_it_was(act):
+    for part in (0, 2, 20):
+        check_cancelled(act, part)
+
+
+def check_cancelled(act, part):
+    knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
+    recipe = Recipe("gaussian", seed=3, budget=40, **knobs)
+    s = Session(recipe, metrics_every=1)
+    s.advance(4)
+    before = digest(s), s.recipe.to_json()
+    with cancellable(cancelled_at(part)):
+        try:
+            act(s)
+        except Cancelled:
+            assert (digest(s), s.recipe.to_json()) == before
+        else:
+            assert part > 0, "a first block there was in any case"
+            return
+    act(s)
+    drive(s)
+    other = Session(recipe, metrics_every=1)
+    other.advance(4)
+    act(other)
+    drive(other)
+    assert digest(s) == digest(other)
 
 
 def test_the_last_frame_of_a_run_has_the_paths_of_its_step():

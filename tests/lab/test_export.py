@@ -11,10 +11,8 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.pool import Cancelled
-from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ExportTask
@@ -39,17 +37,6 @@ def gone(folder, seconds=60):
     while folder.exists() and time.monotonic() < end:
         time.sleep(0.02)
     return not folder.exists()
-
-
-def test_a_film_that_would_take_too_long_stops_after_its_first_frames(run, monkeypatch):
-    monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "1")
-    monkeypatch.setattr(export, "EXPORT_SURE", 2)
-    work = ExportTask("film.gif", {"width": 1600, "height": 1600, "frames": 16})
-    work.make(run)
-    await_end(work, 120)
-    with pytest.raises(InputError, match="1 s is the most here: choose fewer frames"):
-        work.result()
-    assert 0 < work.done < 16
 
 
 def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing(run):

@@ -2,10 +2,12 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 
 from pmdviz.lab.pages import geometry as module
 from pmdviz.lab.pages.geometry import GeometryPage
+from pmdviz.scenes.geometry import place
 
 
 @pytest.fixture
@@ -17,18 +19,19 @@ def steps(page):
     return page.knobs.steps
 
 
-def test_buttons_and_keys_step(page):
-    page._press("right")
-    page._press("left")
-    page._press("left")
-    page._press("P")  # no key of this page
-    assert steps(page) == 4
-    page.form.controls["steps"].receive({"value": "40"})
-    page._act("step")
-    assert steps(page) == 40 and not page.playback.offers("Step") and page.playback.buttons["Play"].label == "Replay"
-    page._act("restart")
-    page._act("back")
-    assert steps(page) == 0 and not page.playback.offers("Back")
+def test_a_dragged_start_is_taken_and_nonsense_is_not(page):
+    q = np.array([0.2, 0.5, 0.3])
+    at = place(q)
+    page._drag({"x": [float(at["x"][0])], "y": [float(at["y"][0])]})
+    np.testing.assert_allclose(page.geometry.start, q)
+    assert page.form.controls["start"].value == "moved"
+    for nonsense in ({}, {"x": [], "y": []}, {"x": ["a"], "y": [0.1]}, {"x": [float("nan")], "y": [0.1]}):
+        page._drag(nonsense)
+    np.testing.assert_allclose(page.geometry.start, q)
+    page.form.controls["start"].receive({"value": "equal"})
+    np.testing.assert_allclose(page.geometry.start, 1 / 3)
+    page.form.controls["start"].receive({"value": "moved"})
+    np.testing.assert_allclose(page.geometry.start, q)
 
 
 async def test_it_plays_to_the_end_and_again_and_stops_when_nobody_looks(page, monkeypatch):

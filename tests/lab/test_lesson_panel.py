@@ -2,13 +2,11 @@
 
 import json
 from contextlib import asynccontextmanager
-from urllib.parse import parse_qsl
 
 import numpy as np
-import pytest
 
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LessonLink, attempt_query, read
+from pmdviz.lab.links import LessonLink
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
@@ -184,34 +182,6 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
             again.resume(LESSON, text)
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
-
-
-@pytest.mark.ci
-async def test_a_score_is_of_the_end_of_the_budget_and_of_runs_that_change_nothing_else():
-    async with opened(CHALLENGE) as (guide, lab):
-        assert told(guide)["score"].startswith("Score: at the end of the budget")
-        lab._act("step")
-        await until(lambda: lab._last.frame.iteration == 1)
-        lab._act("reseed")
-        assert "keeps its seed" in told(guide)["said"] and lab._last.recipe.seed == 0
-        guide.controls.form.controls["num_particles"].receive({"value": "400"})
-        lab._act("restart")
-        lab._act("toggle")
-        await until(lambda: "Score 40 of 100" in told(guide)["score"])
-        assert guide.progress.scores == {"tune": 40.0}
-        attempt = lab._last.recipe
-        guide.controls.form.controls["num_particles"].receive({"value": "300"})
-        lab._act("toggle")
-        await until(lambda: "Score 30 of 100. Best: 40 of 100." in told(guide)["score"])
-        lab.commands.begin("this seed", seed=5)
-        await until(lambda: "keeps fixed (seed)" in told(guide)["score"])
-    query = parse_qsl(attempt_query("five_passes", "", attempt).removeprefix("?"))
-    link = read({name: [value] for name, value in query})
-    assert link.lesson == LessonLink("five_passes", "", False, True, True) and link.recipe == attempt
-    async with opened(CHALLENGE, link=link.lesson, recipe=attempt) as (guide, lab):
-        lab._act("toggle")
-        await until(lambda: told(guide)["score"] == "Score 40 of 100 (replayed from the link).")
-        assert guide.progress.scores == {}  # of somebody else
 
 
 async def test_a_step_with_a_race_opens_its_page_and_judges_all_entrants():

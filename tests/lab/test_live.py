@@ -12,7 +12,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.live import FAST, IN_FLIGHT, PACES, SLOW, Beat, Live, Pace, Throttle, menu
+from pmdviz.lab.loop.live import FAST, IN_FLIGHT, MAX_JOBS, PACES, SLOW, Beat, Live, Pace, Throttle, menu
 from pmdviz.lab.loop.race_runner import ROWS
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.task import DaemonPool
@@ -140,6 +140,17 @@ async def test_a_moved_slider_never_piles_up():
         await until(lambda: bench.screen.shown)
         assert bench.screen.shown[-1].frame.knobs.bandwidth == pytest.approx(1.09)
         assert "1.09" in bench.ack.shown
+
+
+async def test_a_knob_has_room_and_waits_in_its_turn_behind_a_key_held_down():
+    async with running() as bench:
+        for _ in range(MAX_JOBS + 5):
+            bench.live.do("step", lambda runner: runner.advance(1))
+        assert len(bench.live._jobs) <= MAX_JOBS
+        bench.set_knob("bandwidth", 0.3)
+        bench.set_knob("eta", 1.0)
+        await until(lambda: bench.screen.shown and bench.screen.shown[-1].frame.knobs.eta == 1.0)
+        assert bench.live.runner.session.recipe.changes == ((MAX_JOBS, {"bandwidth": 0.3, "eta": 1.0}),)
 
 
 async def test_an_error_in_a_step_stops_it_and_the_same_step_can_be_tried_again():

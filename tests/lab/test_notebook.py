@@ -147,20 +147,6 @@ async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     assert place.kinds()[-1] == "lost"
 
 
-@pytest.mark.ci
-async def test_a_race_is_shown_alike():
-    race = pmdviz.Race(["pmd", ("smc", {"num_particles": 200})], "bimodal1d", budget=500)
-    place = Place(race)
-    place.open()
-    await place.until(lambda: race._last is not None)
-    race.widget.playing = True
-    await place.until(lambda: race._last.done)
-    assert race.runs["pmd"].final.visited == 500 and race.widget.iteration == race._last.iteration
-    assert list(race.runs) == ["pmd", "smc:num_particles=200"]
-    race._leave(race._views)
-    await asyncio.wait({race.live._task})
-
-
 def test_the_still_picture_of_a_lab_or_a_race_is_one():
     lab = pmdviz.Lab(num_particles=100)
     lab.session.advance(20)

@@ -141,21 +141,3 @@ async def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clic
         lab.own.editing._hear({"add": ["7"]})
         lab.own.cancelled()  # those of a run that does not come are forgotten
         assert not lab.own.editing._edits
-
-
-async def test_a_handle_is_followed_and_its_release_is_a_new_run():
-    async with played() as lab:
-        handles = lab.own.handles
-        assert [each["name"] for each in handles.view.handles] == ["first mode", "second mode"]
-        handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 1})
-        await until(lambda: handles.view.answer.get("serial") == 1)
-        assert handles.view.answer["handles"][1] == {"name": "second mode", "x": -1.0, "y": 3.0}
-        assert len(lab.screen.stage.sources["moved"].data["x"]) > 20
-        assert lab.last.recipe.target_options["theta2"] == -2.0
-        handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 2, "drop": True})
-        await until(lambda: lab.last.recipe.target_options["theta2"] == -3.0)
-        assert len(lab.screen.stage.sources["moved"].data["x"]) == 0
-        assert handles.view.handles[0] == {"name": "first mode", "x": 2.0, "y": -3.0}
-        lab._act("undo")
-        await until(lambda: lab.last.recipe.target_options["theta2"] == -2.0)
-        assert handles.view.handles[0] == {"name": "first mode", "x": 1.0, "y": -2.0}

@@ -45,25 +45,6 @@ async def test_out_of_sight_it_stands_still_and_goes_on_later():
         await until(lambda: page._last.iteration > sum(stood))
 
 
-async def test_an_entrant_is_turned_added_and_removed():
-    async with raced() as page:
-        page.setup._turn(page.setup.cards[0], "bandwidth", 0.5)
-        await until(lambda: page._last.tiles[0].label == "pmd:num_particles=80,bandwidth=0.5")
-        page.setup.method.value = "svi"
-        page.setup._add()
-        await until(lambda: len(page._last.tiles) == 3)
-        first = page.setup.cards[0]
-        page.setup._remove(page.setup.cards[1])
-        await until(lambda: [tile.label for tile in page._last.tiles[1:]] == ["svi"])
-        assert page.setup.cards[0] is first and len(page.setup.entrants) == 2
-        page.setup._remove(page.setup.cards[1])
-        await until(lambda: len(page._last.tiles) == 1)
-        page.setup._remove(page.setup.cards[0])
-        await until(lambda: len(page._last.tiles) == 0)
-        assert page._last.done and "No methods yet" in page.setup.said.object
-        assert page.screen.tiles.middle.text == 'No methods yet: open "Methods and settings" and press Add'
-
-
 async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_entrant():
     async with raced() as page:
         page._act("toggle")
@@ -82,17 +63,6 @@ async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_ent
         page._act("what_if")
         page.setup._turn(page.setup.cards[1], "jitter", 0.5)
         await until(lambda: [tile.label for tile in page._last.tiles][3:] == ["smc:num_particles=80,jitter=0.5"])
-
-
-async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():
-    async with raced() as page:
-        page._act("step")
-        await until(lambda: page._last.tiles[0].iteration > 0)
-        opened = []
-        page.on_open = lambda name, what: opened.append((name, what))
-        page._open_in_lab(0)
-        (name, link), tile = opened[0], page._last.tiles[0]
-        assert name == "lab" and link.iteration == tile.iteration > 0 and link.recipe == page.recipe.recipes[0]
 
 
 async def test_bands_come_with_a_summary_and_go_with_another_race():

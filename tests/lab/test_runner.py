@@ -1,6 +1,5 @@
 import re
 
-import numpy as np
 import pytest
 
 from pmdviz.engine.recipe import Recipe
@@ -10,7 +9,6 @@ from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import fields_html, result_words, status_fields
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import marked, state
 
 
@@ -122,12 +120,3 @@ def test_another_target_keeps_what_fits_and_comes_with_a_method_that_can_run_on_
         made = next_recipe(session, {"target": target})
         assert (made.target, made.method) == (target, method)
     assert next_recipe(Session(Recipe("topics", "online_vb")), {"target": "mixture"}).method == "pmd"
-
-
-def test_another_picture_of_the_same_moment_moves_nothing():
-    runner = Runner(Recipe("logistic", num_particles=50, budget=2_000))
-    before = runner.advance(3)
-    after = runner.look_at(SceneChoice("posterior", (2, 0)))
-    assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
-    assert after.frame.state is before.frame.state
-    np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))

@@ -6,10 +6,9 @@ import pytest
 
 from pmdviz.experiments.sweep import planned
 from pmdviz.experiments.theory.formulas import STRATEGIES, VARIED, planned_runs
-from pmdviz.experiments.theory.theorems import Terms
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.work import WAITING, Measurement
-from pmdviz.lab.pages.theory import TheoryPage, recurrence_chart
+from pmdviz.lab.pages.theory import TheoryPage
 from tests.support.tables import looped
 
 
@@ -76,17 +75,3 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     assert view.figure.yaxis[0].axis_label == "TV (0 to 1)"
     np.testing.assert_allclose(view.sources["dots-0"].data["y"], [2 * row["bounded"] for row in rows()])
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
-
-
-def test_the_terms_of_theorem_2_are_lines_and_nothing_has_no_place_on_the_log_axis():
-    terms = [
-        Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 0.0, 6.5, 1.5, 1.6),
-        Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.2, 3.2, 0.9, 1.2),
-    ]
-    series = {one.name: one for one in recurrence_chart(terms).series}
-    assert series["measured"].y.tolist() == [1.5, 0.9] and series["measured"].look == "line"
-    assert np.isnan(series["εₜ, as proved"].y[0])
-    page = TheoryPage()
-    page.recurrence_view.show([recurrence_chart(terms)])
-    (view,) = page.recurrence_view.views
-    assert view.figure.y_range.start < 0.2 and view.figure.y_range.end > 6.5

@@ -55,12 +55,3 @@ async def test_either_end_of_each_slider_breaks_the_default_run_and_the_verdict_
         assert said in lab.verdict.said.object, lab.verdict.said.object
         if "times" not in said and "barely" not in said:
             assert lab._last.frame.metric("tv") > 2 * before and lab.verdict.undo.visible
-
-
-async def test_the_sliders_say_what_their_values_mean():
-    async with playing_lab() as lab:
-        await step_to(lab, 3)
-        await until(lambda: "now" in lab.setup.brief.meanings["eta"])
-        said = lab.setup.brief.meanings
-        assert said["eta"] == {"now": f"now {lab._last.frame.info.step_size:.3g}", "below": "min(1, η / (20 + t))"}
-        assert 0 < float(said["bandwidth"]["other"].removesuffix(" in θ")) < 0.5

@@ -254,11 +254,3 @@ def test_the_means_follow_the_terms_without_the_trace_and_the_widths_all():
     found = elbo_gradient(z, s, slopes, traces)
     np.testing.assert_allclose(found[:, :2], 1 + 4 * in_z)
     np.testing.assert_allclose(found[:, 2], s * (-3 * s + 4 * in_s))
-
-
-@looped("knobs", [{}, {"optimiser": "lbfgs", "lbfgs_iterations": 20}])
-def test_one_component_is_a_round_gaussian_exactly(knobs):
-    session = run(method="npv", num_components=1, batch_size=20, **knobs)
-    q, exact = session.frame.density, session.target.exact
-    np.testing.assert_allclose(q.mean, exact.mean, atol=5e-3)
-    np.testing.assert_allclose(q.cov, exact.cov, atol=0.02 * exact.cov[0, 0])

@@ -16,7 +16,6 @@ from pmdviz.scenes.geometry import (
     kl_picture,
     triangle_picture,
 )
-from tests.support.tables import looped
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 gammas = st.floats(0.01, 0.99)
@@ -137,12 +136,3 @@ def test_the_density_is_the_mixture_and_the_columns_are_of_it():
     assert len(marks) and KL_SPAN[0] < kl["infinite"]["y"][0] < KL_SPAN[1]
     for columns in kl.values():
         assert not (columns["y"] <= 0).any() and not np.isinf(columns["y"]).any()
-
-
-@looped("values", [{}, {"gamma": 0.7, "steps": 40, "peak": 0.95}, {"start": "edge", "gamma": 1.0}])
-def test_the_mirror_steps_are_never_above_the_bound_nor_at_zero(values):
-    geometry = made(**values)
-    t = np.arange(geometry.knobs.steps + 1)
-    assert geometry.mirror_kl[0] == geometry.gradient_kl[0] == pytest.approx(entropy(geometry.states.p, geometry.start))
-    assert (geometry.mirror_kl <= geometry.bound(t) + 1e-12).all()
-    assert (geometry.states.mirror > 0).all() and (geometry.density.mirror > 0).all()

@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.inside import POINTS, filled, inside
+from pmdviz.scenes.inside import NO_TERMS, POINTS, START, THIS_STEP, filled, inside
 from pmdviz.scenes.stage import SceneChoice
 from tests.support.tables import looped
 
@@ -96,6 +96,21 @@ def test_the_batch_is_the_one_of_the_step_and_the_heaviest_particle_is_told():
     whole = scene.columns(before, pair).approximate
     assert set(found["x"][~np.isnan(found["x"])]) <= set(whole["x"])
     assert np.isnan(found["x"]).sum() == np.isnan(whole["x"]).sum() and len(found["x"]) < POINTS + 200
+
+
+def test_what_cannot_be_placed_or_has_no_terms_is_said():
+    _, _, flat = told("bimodal1d", "pmd", 2, **SMALL)
+    assert flat["flat"] and "y" not in flat["dots"] and len(flat["components"]) == 0
+    _, _, spins = told("ising", "ais", 2)
+    assert not spins["placed"] and "x" not in spins["dots"] and spins["lines"] == {} and spins["old"] == {}
+    np.testing.assert_allclose(sum(term["values"][0] for term in spins["terms"]), spins["total"][0], atol=1e-4)
+    session = Session(Recipe("mixture", "pmd", **SMALL))
+    scene, pair = SceneChoice().of(session.target, session.method)
+    assert inside(session.frame, session.frame, scene, pair).payload() == {"iteration": 0, "note": START}
+    before, after = session.frame, session.advance(1).without_caches()
+    assert inside(before, after, scene, pair).told["note"] == THIS_STEP
+    gibbs = stepped("mixture", "gibbs", 2)
+    assert inside(*gibbs).told["note"] == NO_TERMS
 
 
 @looped(

@@ -142,6 +142,16 @@ def test_every_answer_says_what_a_browser_may_do(lab):
     assert "frame-ancestors" not in embedded and "default-src 'self'" in embedded
 
 
+def test_other_sites_read_the_script_only_where_they_are_let_in(lab):
+    path, mine = "/autoload.js?bokeh-autoload-element=x", f"http://127.0.0.1:{lab.port}"
+    for method in ("GET", "OPTIONS"):
+        evil = ask(lab.port, path, method, {"Origin": "http://evil.example", "Cookie": "a=1"}).headers
+        assert "Access-Control-Allow-Origin" not in evil
+        own = ask(lab.port, path, method, {"Origin": mine}).headers
+        assert own["Access-Control-Allow-Origin"] == mine
+        assert "Access-Control-Allow-Credentials" not in {**evil, **own}
+
+
 def test_a_tab_that_is_reloaded_while_it_plays_leaves_no_words(lab, crowd):
     before = len(log_of(lab))
     mine = crowd.join(1)[0]

@@ -149,6 +149,15 @@ def test_a_message_after_the_session_has_gone_is_dropped(when):
     in_a_thread(scene)
 
 
+def test_a_part_that_is_too_long_is_not_waited_for():
+    async def scene():
+        socket = Socket()
+        await socket.receive_part("x" * 2_000)
+        assert socket.closed and not socket.taken
+
+    in_a_thread(scene)
+
+
 def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
     slept = []
 

@@ -18,7 +18,7 @@ from pmdviz.lab.links import read
 from pmdviz.serve import server
 from pmdviz.targets import TARGETS, get_target, make_target
 from pmdviz.targets import custom as custom_targets
-from pmdviz.targets.space import Block, Discrete, InBlocks, checked_blocks, coordinate_blocks
+from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, checked_blocks, coordinate_blocks
 from tests.support.engine import default_target, digest, drive
 from tests.support.tables import looped
 
@@ -355,6 +355,13 @@ def test_a_memory_map_is_never_copied(on_disk):
     assert session.advance(5).weights.tobytes() == in_memory.advance(5).weights.tobytes()
 
 
+def test_any_other_array_is_copied():
+    mine = np.zeros(10)
+    target = custom(data=mine)
+    mine[:] = 5
+    assert (target.data == 0).all()
+
+
 def test_the_fingerprint_is_that_of_the_bytes(on_disk):
     expected = hashlib.sha256(np.array(on_disk).tobytes()).hexdigest()[:16]
     assert custom(data=on_disk).fingerprint["data_hash"] == expected
@@ -392,6 +399,21 @@ def test_the_exact_posterior_is_left_out_where_it_would_take_minutes(on_disk, mo
     assert custom(data=np.zeros(50)).exact is None
 
 
+def test_points_are_checked_by_their_space():
+    for theta, words in (([[1j, 0]], "real numbers"), ([1, 2, 3], "shape"), ("ab", "real numbers")):
+        with pytest.raises(InputError, match=words):
+            Reals(("a", "b")).check(theta)
+    for given in (((1,), 2), ((1, 1), 2), ((0, 1), 0), ((0, 1), ())):
+        with pytest.raises(InputError):
+            Discrete(*given)
+    space = Discrete((-1, 1), (2, 2))
+    assert (space.dim, space.num_states, space.names[0]) == (4, 16, "x₁")
+    assert space.check([[1, -1, 1, 1]]).tolist() == [[1.0, -1.0, 1.0, 1.0]]
+    assert space.words(np.array([1.0, -1.0, 1.0, 1.0])) == "+-++"
+    with pytest.raises(InputError, match=r"one of -1, 1 in every coordinate; given: 3.225"):
+        space.check([[1, -1, 3.225, 1]])
+
+
 def coins(**changes):
     """Three coins that like to agree, without data."""
     parts = {
@@ -425,6 +447,12 @@ def test_a_custom_target_on_states_is_enumerated_and_sampled_by_gibbs():
     found = (np.ptp(run.particles, axis=1) == 0).mean()
     assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 500)  # a sweep's draws are correlated: 4 times fewer
     assert run.final.metrics["marginal_tv"] < 0.1 and run.final.metrics["tv"] is None
+
+
+def test_a_sweep_that_leaves_the_states_is_named():
+    target = coins(gibbs_sweep=lambda rng, state, data: state + 0.5)
+    with pytest.raises(InputError, match="one of 0, 1"):
+        target.gibbs_sweep(np.random.default_rng(0), np.zeros(3), target.data_rows)
 
 
 def test_states_that_pass_for_real_numbers_are_found_out():

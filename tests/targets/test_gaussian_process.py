@@ -1,5 +1,7 @@
 """The posterior of a classifier's hyperparameters: its rows, its reference, files of Glass and SUSY, bad rows."""
 
+import gzip
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -74,6 +76,19 @@ def test_two_unknowns_are_known_on_a_grid():
     assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
 
 
+def test_the_file_of_susy_has_its_class_in_front(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 50)
+    x = rng.standard_normal((50, 18)) + y[:, None]
+    with gzip.open(tmp_path / "SUSY.csv.gz", "wt") as file:
+        np.savetxt(file, np.column_stack([y, x]), delimiter=",", fmt="%.18e")
+    given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
+    target = make_target("gp_classification", free_scale=False, **given)
+    assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
+    one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
+    assert (one > other).all()
+
+
 def test_the_map_of_classes_is_a_mean_over_draws_and_its_lines_lie_at_a_half():
     session = Session(pmdviz.Recipe("gp_classification", "random_walk", target_options=SMALL, seed=0))
     frame = session.advance(60)
@@ -103,6 +118,20 @@ def table(n=50, seed=0):
 def written(path, rows):
     np.savetxt(path, rows, delimiter=",", fmt="%.17g")
     return path
+
+
+@looped("block", [7, 50, 1000])
+def test_a_streamed_file_is_the_table_scaled(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(songs, "BLOCK", block)
+    rows = table()
+    rows[:, 5] = 2.0  # a constant feature
+    packed = songs.packed_songs(written(tmp_path / "songs.txt", rows), tmp_path / "songs.npy")
+    assert isinstance(packed, np.memmap) and packed.dtype == np.float32 and packed.shape == (50, 91)
+    x, year = rows[:, 1:], rows[:, 0]
+    sd = np.where(x.std(axis=0) > 1e-9, x.std(axis=0), 1)
+    expected = np.column_stack([(x - x.mean(axis=0)) / sd, (year - year.min()) / (year.max() - year.min())])
+    np.testing.assert_allclose(packed, expected, atol=1e-5)
+    np.testing.assert_allclose(songs.scaled_songs(rows, "t"), expected, atol=1e-12)
 
 
 def with_a_nan(rows):

@@ -159,6 +159,12 @@ def test_the_rows_are_three_parts_and_follow_their_functions():
     assert simulated.dim == 862 and simulated.shape.sizes == (20, 20, 20, 1)
 
 
+def test_the_published_mean_of_an_outcome():
+    x = np.arange(1.0, 21.0)[None] / 10
+    expected = 5 + 1 + 10 / 1.04 + 5 * 0.12 + 0.8 + 5 * 0.16 + 2.5 + 1.2 + 10 / 1.49 + 5 * 0.72 + 5 * 0.81 + 5
+    assert mean_outcome(x)[0] == pytest.approx(expected)
+
+
 ADULT = """39, State-gov, 77516, Bachelors, <=50K
 50, Self-emp, 83311, Bachelors, >50K
 38, ?, 215646, HS-grad, <=50K

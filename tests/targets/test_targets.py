@@ -263,33 +263,6 @@ def test_the_view_box_holds_the_bulk_of_the_prior(case):
     assert np.abs(draws.std(axis=0) / target.scale - 1).max() < 0.06
 
 
-def modes(name, target):
-    """About where the modes lie when data are many."""
-    if name == "mixture":
-        return [(1.03, -1.77), (-0.74, 1.77)]
-    return [(1.234,), (-1.234,)] if name == "bimodal1d" else [target.exact.mean]
-
-
-@pytest.mark.ci
-@looped("name", ["mixture", "gaussian", "bimodal1d"])
-def test_the_posterior_of_very_many_data_is_found(name):
-    """A box of the prior's size, and modes hundreds of times narrower at places that no grid knows of."""
-    options = {"mixture": {"theta1": 1.03, "theta2": -1.77}, "bimodal1d": {"theta": 1.234}}.get(name, {})
-    many = {"num_data": 20_000, "sigma_x": 0.2} if name == "mixture" else {"num_data": 100_000, "sigma_x": 0.5}
-    target = make_target(name, **many, **options)
-    exact, total = target.exact, 0.0
-    assert exact.narrowest(target.scale) < 0.01
-    for centre in modes(name, target):
-        sd = 4 * exact.narrowest(np.ones(target.dim))  # the wide direction of a mode is less than so much wider
-        grid = Grid(tuple((float(c - 9 * sd), float(c + 9 * sd)) for c in centre), 181)
-        total += np.exp(exact.log_density(grid.points)).sum() * grid.cell_volume
-    assert total == pytest.approx(1, abs=1e-3)
-    draws = exact.sample(np.random.default_rng(0), 500)
-    assert np.abs((draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / 500)).max() < 4.5
-    low, high = np.array(exact.box).T
-    assert ((draws > low) & (draws < high)).all()
-
-
 def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
     one, two, other = make_target("bimodal1d"), make_target("bimodal1d"), make_target("bimodal1d", data_seed=1)
     assert one.exact is one.exact

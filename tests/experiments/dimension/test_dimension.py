@@ -9,13 +9,11 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.dimension import (
     EXACT,
     EXACT_TITLE,
-    FAMILIES,
     TEAMS,
     TwoRegressions,
     entrants_of,
     grad_log_likelihood,
     log_likelihood,
-    of_exact_draws,
 )
 from pmdviz.experiments.running import EXPERIMENTS
 
@@ -45,17 +43,6 @@ def test_quick_cases_come_first_and_what_comes_out_is_drawn():
     (chart,) = DIMENSION.pictures(rows, knobs)
     assert chart.series[0].y == 2.0 and chart.series[1].y == 100.0 and "100" in chart.title
     assert chart.series[1].look == "dashes" and chart.y_log
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_exact_draws_are_as_far_off_as_chance_has_it(family):
-    target, m = FAMILIES[family].make(3, 100, 0), 500
-    found = [of_exact_draws(target, m, seed) for seed in range(8)]
-    scaled = np.array([one["mean_error"] for one in found]) * np.sqrt(m)
-    assert abs(scaled.mean() - 1.33) < 4 * 0.6 / np.sqrt(8)  # E max of three |z|, and its sd
-    assert all(0.9 < one["sd_ratio_min"] <= one["sd_ratio_max"] < 1.1 for one in found)
-    assert np.mean([one["kl_moments"] for one in found]) == pytest.approx(9 / (2 * m), rel=0.6)  # (d + d(d+1)/2) / 2m
-    assert max(one["mmd"] for one in found) < 0.1
 
 
 def test_without_new_particles_the_error_grows_and_what_does_not_fit_is_said(monkeypatch):
