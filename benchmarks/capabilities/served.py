@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -311,45 +310,6 @@ class Stand:
             page.page.close()
             raise
         self._lab = page
-
-
-# What tests in the same browser try: the file of tests is the check.
-TESTED = (
-    ("Serve", "Reconnect after a restart.", "test_faults.py"),
-    ("Lab", "Time line, branch with ghost, keep, swap, drop.", "test_timeline.py"),
-    ("Lab", "Inside this step.", "test_inside.py"),
-    ("Lab", "Drag modes; data by a click; own table: file or paste.", "test_own_data.py"),
-    ("Lab", "Formula.", "test_formula.py"),
-    ("Pages", "Theory: experiments, progress, cancel, link, CSV.", "test_theory.py"),
-    ("Pages", "Geometry: mirror against gradient steps.", "test_addresses.py"),
-    ("Pages", "Methods: cells run. Lessons: their list.", "test_methods_and_lessons.py"),
-    ("Pages", "Lessons: question, run, verdict.", "test_lessons.py"),
-    ("Pages", "Essay.", "test_essay.py"),
-    ("Share and export", "HTML player with inside view.", "test_player.py"),
-    ("Notebooks", "JupyterLab, saved picture, offline.", "test_jupyter.py"),
-    ("Notebooks", "marimo, offline.", "test_marimo.py"),
-)
-
-
-def by_tests(words: str, name: str) -> Callable[[Stand], str]:
-    """A check that runs a file of tests/browser, all tiers of it; a test that is skipped fails."""
-
-    def check(stand: Stand) -> str:
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider"]
-        done = subprocess.run(
-            [*command, f"tests/browser/{name}"],
-            cwd=commands.ROOT, env={**os.environ, "CI": "1"}, capture_output=True, text=True, timeout=1800,
-        )  # fmt: skip
-        last = done.stdout.strip().splitlines()[-1]
-        assert done.returncode == 0, last
-        return last
-
-    check.__doc__ = words
-    return check
-
-
-for area, words, name in TESTED:
-    tries(area)(by_tests(words, name))
 
 
 # Serve
