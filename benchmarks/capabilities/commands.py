@@ -513,6 +513,8 @@ TESTED = (
     ("Lab", "Inside this step.", "browser/test_inside.py"),
     ("Lab", "Drag modes; data by a click; own table: file or paste.", "browser/test_own_data.py"),
     ("Lab", "Formula.", "browser/test_formula.py"),
+    ("Lab", "Budget, end, continue.", "browser/test_page.py"),
+    ("Lab", "Layers on and off.", "browser/test_stage.py"),
     ("Pages", "Theory: experiments, progress, cancel, link, CSV.", "browser/test_theory.py"),
     ("Pages", "Geometry: mirror against gradient steps.", "browser/test_addresses.py"),
     ("Pages", "Methods: cells run. Lessons: their list.", "browser/test_methods_and_lessons.py"),

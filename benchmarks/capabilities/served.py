@@ -473,25 +473,6 @@ def transport(stand: Stand) -> None:
 
 
 @tries("Lab")
-def seed_and_budget(stand: Stand) -> None:
-    """Seed, budget, end, continue."""
-    with stand.lab() as page:
-        before = page.pixels()
-        page.type("seed", "7")
-        page.wait("location.search.includes('run=')")
-        page.wait("pmdviz.iteration() === 0")
-        page.becomes(before)
-        page.choose(BUDGET, "2,000")
-        page.wait("pmdviz.words().includes('of 2,000')")
-        page.choose(SPEED, FAST)
-        page.press("Play")
-        page.wait("pmdviz.words().includes('2,000 of 2,000')")
-        page.said(re.compile(r"^Done: 2,000 .*TV 0\.\d"))
-        page.press("Continue")
-        page.wait("pmdviz.words().includes('4,000 of 4,000')")
-
-
-@tries("Lab")
 def preset_menu(stand: Stand) -> str:
     """59 presets."""
     with stand.lab() as page:
@@ -605,19 +586,6 @@ def pictures(stand: Stand) -> str:
                 page.choose("Horizontal", "w₁")
                 page.wait("pmdviz.model('stage').below[0].axis_label === 'w₁'")
     return f"{seen} pictures"
-
-
-@tries("Lab")
-def layers(stand: Stand) -> None:
-    """Layers on and off."""
-    with stand.lab() as page:
-        whole = page.pixels()
-        for name in ("particles", "approximation", "exact posterior", "prior"):
-            box = in_sight(page.page, lambda: page.page.get_by_role("checkbox", name=name, exact=True))  # noqa: B023
-            box.click()
-            page.becomes(whole, share=0.0002)
-            box.click()
-            page.becomes(whole, alike=True)
 
 
 @tries("Lab")

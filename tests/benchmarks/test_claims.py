@@ -9,7 +9,6 @@ import pytest
 from benchmarks import fit_and_aggregation, rows
 from benchmarks.contest_tables import LOGISTIC, PASSES
 from benchmarks.contests import mode_mass
-from benchmarks.jittered import MOST_SHIFT, components, jittered
 from benchmarks.measuring import arrays_by_row, read_rows
 from benchmarks.rules import NO, OPEN, YES, Answer, judge, lead, verdict_of
 from pmdviz.engine.recipe import Recipe
@@ -111,34 +110,6 @@ def test_rules_ask_for_a_clear_lead_a_hundredth_or_the_paper_s_accuracy(on_digit
         (reached, "pmd", runs_at(0.98, 0.3, apart=0.05), OPEN),
     ):
         assert rule({**on_digits, name: runs}).verdict == verdict, (name, verdict)
-
-
-def test_a_jittered_image_is_its_original_moved():
-    """Shifted back by the right one of the 25 shifts it is the original, darker, to within the noise."""
-    rng = np.random.default_rng(0)
-    images, classes = np.zeros((3, 28, 28)), np.array([0.0, 1.0, 1.0])
-    images[:, 8:20, 8:20] = rng.random((3, 12, 12))
-    blocks = list(jittered(images.reshape(3, -1), classes, 50, seed=1, block=20))
-    assert [len(block[0]) for block in blocks] == [20, 20, 10]
-    shifts = range(-MOST_SHIFT, MOST_SHIFT + 1)
-    moved = np.array([np.roll(images, (a, b), (1, 2)).reshape(3, -1) for a in shifts for b in shifts])
-    moved = moved / np.linalg.norm(moved, axis=2, keepdims=True)
-    for made, label in zip(*(np.concatenate(part) for part in zip(*blocks, strict=True)), strict=True):
-        likeness = moved @ (made / np.linalg.norm(made))
-        assert likeness.max() > 0.97 and classes[np.unravel_index(likeness.argmax(), likeness.shape)[1]] == label
-    again = list(jittered(images.reshape(3, -1), classes, 50, seed=1, block=20))
-    assert all(np.array_equal(one[0], other[0]) for one, other in zip(blocks, again, strict=True))
-
-
-def test_components_of_blocks_are_those_of_all_at_once():
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((300, 6)) * np.arange(1, 7)
-    found = components(iter([(x[:100], None), (x[100:], None)]), 3)
-    _, _, axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    rows = found.rows(x, np.zeros(300))
-    assert rows[:, 1].std() == pytest.approx(1)
-    wanted = (x - x.mean(axis=0)) @ axes[:3].T
-    np.testing.assert_allclose(np.abs(rows[:, 1:-1]), np.abs(wanted / wanted[:, 0].std()), rtol=1e-6, atol=1e-8)
 
 
 MEASURED = Path(__file__).parents[2] / "docs" / "measured"
