@@ -12,13 +12,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-import imageio_ffmpeg
 import nbformat
 import numpy as np
-import pyarrow.parquet
-from PIL import Image, ImageSequence
 
 import pmdviz
 from pmdviz import Recipe, Session
@@ -437,71 +433,6 @@ def bench_command(desk: Desk) -> None:
     assert found["bench"] == "local-scale" and found["figures"]
 
 
-# Share and export
-
-
-@tries("Share and export")
-def run_files(desk: Desk) -> str:
-    """A run in ten kinds of file, from Python."""
-    return exported(desk, pmdviz.run(target="mixture", seed=1, num_particles=100, budget=1_000))
-
-
-@tries("Share and export")
-def race_files(desk: Desk) -> str:
-    """A race in ten kinds of file, from Python."""
-    methods = ["pmd:num_particles=60", "smc:num_particles=60,batch_size=100"]
-    return exported(desk, pmdviz.race(methods, budget=600))
-
-
-def exported(desk: Desk, subject: Any) -> str:
-    """Write it in every kind of file and look at each."""
-    for suffix in SUFFIXES:
-        film = {"frames": 3} if suffix in ("gif", "mp4") else {}
-        check_file(subject.export(desk.folder / f"{type(subject).__name__}.{suffix}", **film), subject, 3)
-    return ", ".join(SUFFIXES)
-
-
-def check_file(path: Path, subject: Any, frames: int) -> None:
-    """A file opens as what its suffix says, and holds the run or the race."""
-    of_run, data = isinstance(subject, pmdviz.Run), path.read_bytes()
-    rows = len(subject.history["tv"]) if of_run else len(subject.rows)
-    text = data.decode("utf-8", "replace")
-    names: dict[str, Any] = {}
-    match path.suffix:
-        case ".gif":
-            with Image.open(path) as film:
-                pictures = [np.asarray(film.convert("L")) for film in ImageSequence.Iterator(film)]
-            assert len(pictures) == frames and (pictures[0] != pictures[-1]).any()
-        case ".mp4":
-            assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == frames
-        case ".png":
-            assert len(np.unique(np.asarray(Image.open(path).convert("L")))) > 20
-        case ".html":
-            assert 'id="play"' in text and "pmdviz-status" in text and not loaded(text)
-        case ".svg":
-            assert sum(each.tag.endswith("path") for each in ElementTree.fromstring(data).iter()) > 20
-        case ".pdf":
-            assert data.startswith(b"%PDF-") and data.rstrip().endswith(b"%%EOF") and b"/Type /Page" in data
-        case ".csv":
-            assert len(data_rows(path)) == rows
-        case ".parquet":
-            table = pyarrow.parquet.read_table(path)
-            assert "tv" in table.column_names and table.num_rows == rows
-        case ".json" if of_run:
-            assert same(pmdviz.run(Recipe.from_json(text)), subject)
-        case ".json":
-            assert len(pmdviz.RaceRecipe.from_json(text).entrants) == len(subject.recipe.entrants)
-        case ".py":
-            exec(text, names)
-            again = next(each for each in names.values() if isinstance(each, type(subject)))
-            assert same(again, subject) if of_run else tvs(again) == tvs(subject)
-
-
-def tvs(race: pmdviz.RaceResult) -> list[float]:
-    """The results of a race."""
-    return [row["tv"] for row in race.rows]
-
-
 # What tests try is not tried twice: the file of tests is the check.
 TESTED = (
     ("Python and command line", "Sweep on Dask; sweep resumed after a crash.", "experiments/sweep/test_sweep.py"),
@@ -520,6 +451,7 @@ TESTED = (
     ("Pages", "Methods: cells run. Lessons: their list.", "browser/test_methods_and_lessons.py"),
     ("Pages", "Lessons: question, run, verdict.", "browser/test_lessons.py"),
     ("Pages", "Essay.", "browser/test_essay.py"),
+    ("Share and export", "A run and a race in ten kinds of file, from Python.", "export"),
     ("Share and export", "HTML player with inside view.", "browser/test_player.py"),
     ("Notebooks", "JupyterLab, saved picture, offline.", "browser/test_jupyter.py"),
     ("Notebooks", "marimo, offline.", "browser/test_marimo.py"),
