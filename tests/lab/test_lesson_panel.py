@@ -69,45 +69,6 @@ async def revealed(guide, value="b"):
     await until(lambda: told(guide)["asks"]["question"]["verdict"])
 
 
-async def test_play_is_closed_until_an_answer_is_stored_and_stepping_on_reveals():
-    async with opened() as (guide, lab):
-        assert told(guide)["closed"] and lab.playback.buttons["Play"].disabled
-        for act in ("toggle", "step", "proceed", "replay"):
-            lab._act(act)
-        await until(lambda: not lab.live.at_work)
-        assert lab._last.frame.iteration == 0 and not lab.live.playing
-        assert "Store your answer first" in told(guide)["said"]
-        do(guide, "next")
-        assert guide.step.name == "first" and "Next" in told(guide)["said"]
-        do(guide, "reveal")
-        assert not guide.progress.is_revealed
-        do(guide, "answer", part="question", value="a")
-        do(guide, "answer", part="question", value="b")  # it may be changed
-        assert not told(guide)["closed"] and not lab.playback.buttons["Play"].disabled
-        lab._act("step")
-        await until(lambda: lab._last.frame.iteration == 1)
-        assert guide.progress.is_revealed and told(guide)["asks"]["question"]["locked"]
-        assert told(guide)["asks"]["question"]["verdict"] is None  # it waits for the end
-        assert "Play the run to its end" in told(guide)["verdict_waits"]
-
-
-async def test_the_reveal_plays_judges_and_tells():
-    async with opened() as (guide, lab):
-        text = told(guide)["text"]
-        assert "<b>No markup</b>" in words(text) and ["strong", {}, ["strong"]] in text[0][2]
-        assert lab.screen.group.value == "ess"
-        await revealed(guide)
-        right, said = verdict(guide)
-        assert right and "Yes: 3 with" in said and f"{lab._last.metrics['tv']:.3f}" in said
-        assert [mark for _, _, mark in told(guide)["asks"]["question"]["options"]] == [False, True]
-        assert told(guide)["diagnosis"] == "3 iterations visited 60 data."
-        assert "visits a batch" in words(told(guide)["reveal"]["text"])
-        assert not told(guide)["may_go_on"]  # a second question comes after the reveal
-        do(guide, "answer", part="after", value="59.9")
-        await until(lambda: told(guide)["asks"]["after"]["verdict"])
-        assert verdict(guide, "after") == [True, "Yes."] and told(guide)["may_go_on"]
-
-
 async def test_a_goal_says_how_far_it_is_and_its_settings_act():
     async with opened() as (guide, lab):
         await revealed(guide)
@@ -146,26 +107,6 @@ async def test_a_goal_says_how_far_it_is_and_its_settings_act():
         await until(lambda: lab._last.recipe.seed == 7)
         lab._act("reseed")  # a control of this step
         await until(lambda: lab._last.recipe.seed != 7)
-
-
-async def test_an_answer_leads_on_by_its_own_way_and_back_keeps_it():
-    async with opened() as (guide, lab):
-        await revealed(guide, "a")
-        assert verdict(guide) == [False, "It made 3."]
-        do(guide, "answer", part="after", value="1")
-        await until(lambda: verdict(guide, "after") == [False, "More: 60."])
-        do(guide, "next")
-        assert guide.step.name == "detour" and told(guide)["next"] == "Finish"
-        await until(lambda: lab._last.recipe.budget == 40)
-        do(guide, "back")
-        assert guide.step.name == "first" and told(guide)["asks"]["question"]["stored"] == ["a", "sure"]
-        do(guide, "next")
-        do(guide, "next")
-        assert told(guide)["is_done"] and told(guide)["done"] == [
-            "0 of 2 answers right.", "You were sure of 1 answer, and right on 0.", "0 of 1 goals reached."
-        ]  # fmt: skip
-        do(guide, "again")
-        assert guide.step.name == "first" and told(guide)["asks"]["question"]["stored"] is None
 
 
 async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
