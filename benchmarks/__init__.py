@@ -20,21 +20,17 @@ from pmdviz.files import check_text_path, write_text
 BENCHES = {  # name -> module, where they differ
     **dict.fromkeys(("claims", "claims-logistic", "claims-gp", "claims-topics"), "contests"),
     **dict.fromkeys(("stein", "annealing", "claims-pmfvb"), "rows"),
+    **dict.fromkeys(("ancestors", "beyond-the-plane", "draws", "policies"), "rows"),
     **{name: name.replace("-", "_") for name in (
-        *("beyond-the-plane", "chains", "dimension", "draws", "endless", "engine", "fit-and-aggregation", "fuzz"),
-        *("growth", "jupyter", "lecture", "live", "live-page", "load", "local-scale", "mean-of-runs", "outside"),
-        *("pictures", "policies", "problems", "recording", "search", "siege", "silence", "soak", "start", "weight"),
+        *("dimension", "engine", "fit-and-aggregation", "fuzz", "growth", "live", "live-page", "load"),
+        *("local-scale", "pictures", "siege", "silence", "soak", "start", "weight"),
     )},
 }  # fmt: skip
 WORDS = {"methods": "IN_PARTS", "only": "IN_PARTS", "beside": "BESIDE"}  # option -> what a bench that takes it has
 NUMBERS = {
     "sessions": "how many browser sessions",
-    "servers": "how many fresh servers",
     "seconds": "of each measurement",
-    "minutes": "of endless play",
     "inputs": "how many inputs",
-    "rows": "how many rows of data",
-    "particles": "how many particles",
     "seed": "of what is drawn",
     "seeds": "how many runs",
     "count": "how many problems",

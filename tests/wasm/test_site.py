@@ -150,22 +150,6 @@ def test_the_essay_has_live_pictures(browser, folder):
 
 
 @pytest.mark.browser
-def test_it_runs_in_a_frame_of_slides(browser, folder, tmp_path):
-    slides = tmp_path / "slides.html"
-    slides.write_text(
-        f'<section style="transform: scale(0.8)"><iframe width="900" height="700" src="file://{folder}/index.html#embed/far_modes">'
-        "</iframe></section>",
-        "utf-8",
-    )
-    page, trouble = opened(browser, slides)
-    frame = page.frame_locator("iframe")
-    begun(frame)
-    played(frame)
-    assert not trouble
-    page.close()
-
-
-@pytest.mark.browser
 def test_a_saved_notebook_and_its_html_run_without_a_kernel(browser, tmp_path):
     lab = pmdviz.Lab(static=True, keyboard=True, method="svgd", num_particles=300)
     data = {"text/plain": repr(lab), "text/html": lab._repr_html_()}

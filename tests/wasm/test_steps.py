@@ -76,33 +76,6 @@ def test_a_step_of_each_method_on_each_target(driver, method, target):
     check(driver, target=target, target_options=options, method=method, seed=1, **knobs)
 
 
-PMD = [
-    {"policy": policy, "bandwidth_rule": rule}
-    for policy in ("never", "always", "until", "ess")
-    for rule in ("isotropic", "median", "covariance", "local", "shaped")
-]
-MORE = [
-    ("pmd", {"schedule": "constant"}), ("pmd", {"schedule": "theorem6"}), ("pmd", {"warm_start": True}),
-    ("pmd", {"draws": "independent", "resampler": "multinomial", "batches": "replacement", "policy": "always"}),
-    ("pmd", {"resampler": "stratified"}), ("pmd", {"resampler": "residual"}), ("pmd", {"step_limit": 0}),
-    ("pmd", {"growth": "power", "growth_exponent": 0.5, "most_particles": 900}),
-    ("svgd", {"kernel": "imq", "optimiser": "adagrad"}), ("svgd", {"annealing": "on", "optimiser": "plain"}),
-    ("svgd", {"length_scale_rule": "median"}), ("svgd", {"length_scale_rule": "liu_wang", "median": "exact"}),
-    ("smc_mcmc", {"ladder": "fixed"}), ("smc_mcmc", {"move_shape": "covariance"}),
-    ("sgld", {"num_chains": 3}), ("hmc", {"num_chains": 2, "tune": False}), ("mala", {"burn_in": 100}),
-    ("random_walk", {"num_chains": 2, "burn_in": 30}), ("hmc", {"one_pass": True}),
-]  # fmt: skip
-
-
-@pytest.mark.ci
-@pytest.mark.browser
-@pytest.mark.parametrize(("method", "knobs"), [*(("pmd", knobs) for knobs in PMD), *MORE])
-def test_a_step_with_other_settings(driver, method, knobs):
-    if method in ("pmd", "svgd", "smc_mcmc"):
-        knobs = {"num_particles": 120, **knobs}
-    check(driver, target="mixture", target_options={"num_data": 400}, method=method, seed=2, **knobs)
-
-
 @pytest.mark.ci
 @pytest.mark.browser
 @pytest.mark.parametrize("m", [50, 300])
