@@ -1,6 +1,6 @@
-"""One reader of tables in text form, for the page, Python and the command line. Nothing that comes in is executed.
+"""One reader of tables in text form, for the page, Python and the command line. No input is ever executed.
 
-Pandas divides the text and reads the numbers. What is done before and after: encodings, comment lines, the delimiter,
+Pandas divides the text and reads the numbers. Done here, before and after: encodings, comment lines, the delimiter,
 decimal commas, and a sentence with line and column for what cannot be read.
 """
 
@@ -129,7 +129,7 @@ def cut(text: str) -> str:
 
 
 class Limits(NamedTuple):
-    """How large a table may be; of an endless one a sentence is said in time."""
+    """How large a table may be: an endless one is refused in time."""
 
     bytes: int
     rows: int = MOST_ROWS
@@ -142,7 +142,7 @@ def read_cells(source: bytes | str | IO[bytes], limits: Limits | None = None, uc
     Cells are divided by commas, semicolons, tabs, bars or spaces. The first row names the columns if no cell of it is a
     number; a header that is one cell short leaves out the names of the rows. Comment lines (#), blank lines, a byte
     order mark and spaces around a cell are left out. Of the files of UCI's repository (`uci`) so are lines that begin
-    with a bar and the full stop that ends a line. Raises InputError with one sentence for what is no table.
+    with a bar and the full stop that ends a line. Raises InputError with one sentence if it is not a table.
     """
     limits = limits or Limits(MOST_BYTES)
     if isinstance(source, str):
@@ -180,7 +180,7 @@ class _Lines:
         sample = sample[1:] if given else sample
         if not sample:
             raise InputError(
-                "there is no data in it: give rows of numbers, such as 'height,weight' and '170,65' below it"
+                "the table is empty; expected rows of numbers, such as 'height,weight' and '170,65' below it"
             )
         texts = [text for _, text in sample]
         self.delimiter = given[1] if given else _delimiter(texts)
@@ -256,7 +256,7 @@ class _Lines:
                 try:
                     line = text.readline(LONGEST_LINE)
                 except UnicodeDecodeError:
-                    raise InputError("this is no text: it begins like UTF-16 and goes on otherwise") from None
+                    raise InputError("this is not text: it begins like UTF-16 and goes on otherwise") from None
                 if not line:
                     return
                 size += len(line)
@@ -265,7 +265,7 @@ class _Lines:
                 line = line.replace("\u2212", "-").removeprefix("\ufeff").rstrip("\x1a\n")  # Ctrl-Z ended a file once
                 if odd := CONTROL.search(line):
                     words = f"it holds the control character {odd[0]!r}; save the table as CSV first"
-                    raise InputError(f"this is no text: {words}")
+                    raise InputError(f"this is not text: {words}")
                 if COMMENT.match(line):
                     self._comment = self._comment if began else line
                 elif line.strip() and not (self.uci and line.startswith("|")):
@@ -304,7 +304,7 @@ def _delimiter(lines: Sequence[str]) -> str:
     spaced = len(words) > len(lines[1:] or lines) and 2 * numbers >= len(words)  # words have spaces too
     for delimiter in (*";\t|,", *([" "] if spaced else [])):  # commas may be decimal commas: the others go first
         rows = [row for row, _ in _split(lines, delimiter)]
-        rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last one may go on
+        rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last one may continue
         widths = {len(row) for row in rows[1:]} or {len(rows[0])}
         short = len(rows[0]) + 1 in widths and delimiter != "," and not any(map(_is_number, rows[0]))
         if len(widths) == 1 and widths != {1} and (short or {len(rows[0])} == widths):

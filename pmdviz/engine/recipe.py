@@ -1,4 +1,4 @@
-"""A recipe: everything needed to reproduce a run, as a small frozen value with one canonical JSON form."""
+"""A recipe: a small frozen value with everything needed to reproduce a run, with one canonical JSON form."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Recipe(Portable):
         return other
 
     def make_target(self) -> Target:
-        """The target; built-in ones are shared between recipes, as they never change."""
+        """The target; built-in ones are shared between recipes, because they never change."""
         return self.custom or shared_target(self.target, self._options)
 
     @property
@@ -282,7 +282,7 @@ class Recipe(Portable):
             return cls(target, target_options=options, made_with=made_with, **rest)
 
     def to_link(self) -> str:
-        """The recipe as a short text for the query of a link, which leaves out what has its default.
+        """The recipe as a short text for the query of a link, which leaves out settings at their defaults.
 
         Raises InputError for a custom target.
         """
@@ -290,7 +290,7 @@ class Recipe(Portable):
         return pack({**self.to_dict(), **given}, "recipe", self.custom)
 
     def to_python(self) -> str:
-        """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
+        """A few lines of Python that run the whole recipe and bind `run`; settings at their defaults are left out.
 
         A recipe without an end is run to its last change, or for 100 iterations.
         """
@@ -385,9 +385,9 @@ def data_note(tables: Sequence[Table]) -> list[str]:
     Its digits are checked where they run.
     """
     return [
-        f"data = {table.origin}  # the file lies beside this one"
+        f"data = {table.origin}  # the file lies next to this one"
         if table.origin
-        else f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it"
+        else f"# {table.name}, with the same numbers, lies next to this file; the recipe as JSON has it"
         for table in tables
     ]
 
@@ -404,7 +404,7 @@ def _from_link(recipe: Recipe) -> list[str]:
     return [
         "import pmdviz",
         "",
-        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes on the way",
+        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes during the run",
         *(f'    "{piece}",' for piece in pieces),
         ")",
         'recipe = pmdviz.Recipe.from_link("".join(link))',
@@ -417,7 +417,7 @@ def _from_file(recipe: Recipe) -> list[str]:
         "import pathlib",
         "import pmdviz",
         "",
-        f"# {len(recipe.changes):,} changes on the way are too many for a few lines: save the recipe beside this file",
+        f"# {len(recipe.changes):,} changes during it are too many for a few lines: save the recipe with this file",
         'text = pathlib.Path("recipe.json").read_text(encoding="utf-8")',
         f"recipe = pmdviz.Recipe.from_json(text{targets})",
     ]

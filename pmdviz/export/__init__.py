@@ -40,7 +40,7 @@ def check(
 ) -> tuple[Writer, Look, Path]:
     """Everything that can be said before there is a run: the writer, its options and the file's place.
 
-    `looks` declares the options: `Look` those of a run, `RaceLook` those of a race.
+    `looks` declares the options: `Look` for a run, `RaceLook` for a race.
 
     Raises InputError: an unknown suffix or option, one out of bounds or without effect on this kind of file, a library
     that is missing, a folder that is not there or may not be written to, a disk that is too full.
@@ -80,7 +80,7 @@ def export(
     ------
     InputError
         Before any work: an unknown suffix or option, a missing library, a folder that is not there, too small a disk.
-        During it: a disk that is full, an encoder that fails. No half file is left.
+        During it: a disk that is full, an encoder that fails. No half-written file is left behind.
     """
     check_function("progress", progress)
     race = isinstance(what, RaceResult)

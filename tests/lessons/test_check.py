@@ -67,7 +67,7 @@ PLANTED = {
     "no option that is right": ([("right: ess < 0.5", "right: ess > 0.8")], "`question`: none of its options is right"),
     "all options right": ([("right: ess > 0.9", "right: ess < 0.9")], "`question`: all of its options are right"),
     "an unknown number": ([("right: ess_fraction", "right: tv_states")], "'tv_states', is not known"),
-    "a number without tolerance": ([("tolerance: 0.1", "tolerance: 0")], "no number but the very one is right"),
+    "a number without tolerance": ([("tolerance: 0.1", "tolerance: 0")], "only one exact number is right"),
     "a number that no sentence has": ([("It is {ess_fraction", "It is {log_z")], "`close` of `after`: 'log_z' is"),
     "a step that no path reaches": ([("to: detour", "to: second")], "step 'detour': no path leads to it"),
     "a path without an end": ([("title: Side by side", "title: Side by side\nto: second")], "no path leads from it"),
