@@ -207,7 +207,7 @@ def run(
     elif besides := _besides(
         knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget
     ):
-        raise InputError(f"a recipe already says all of the run; given besides: {', '.join(besides)}")
+        raise InputError(f"a recipe already holds all of the run; leave out {', '.join(besides)}")
     if isinstance(recipe, str):
         from pmdviz.presets import find_preset
 

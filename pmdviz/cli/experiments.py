@@ -67,7 +67,7 @@ def _given_race(options: argparse.Namespace) -> Any:
     if options.recipe is not None and preset(options.recipe) is None:
         if given or options.target_option:
             flags = ", ".join(f"--{name}" for name in ("target", "target-option", *names[1:]))
-            raise InputError(f"a race's file says all of it; leave {flags} out")
+            raise InputError(f"a race's file holds all of the race; leave {flags} out")
         plain = read_plain(options.recipe)
         race = race_in(plain)
         if race is None and isinstance(plain, dict) and not {"pmdviz_recipe", "recipe"}.isdisjoint(plain):
@@ -76,7 +76,7 @@ def _given_race(options: argparse.Namespace) -> Any:
     usual = {"points": 0, "methods": METHODS}
     if base := preset(options.recipe):
         if options.target or options.target_option:
-            raise InputError("a preset says the target; leave --target and --target-option out")
+            raise InputError("the preset sets the target; leave --target and --target-option out")
         usual |= {"target": base.make_target(), "methods": [base], "budget": base.budget, "clock": base.budget_unit}
     else:
         usual |= {"target": "mixture", "target_options": pairs("--target-option", options.target_option)}

@@ -93,7 +93,7 @@ def given_recipe_alone(options: argparse.Namespace) -> None:
     """Raise InputError where something is given besides a file that says all."""
     if _parts(options) or options.knob or options.target_option:
         raise InputError(
-            "a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
+            "a recipe file holds all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
         )
 
 

@@ -149,7 +149,7 @@ def read_cells(source: bytes | str | IO[bytes], limits: Limits | None = None, uc
         source = source.encode("utf-8", "replace")
     if isinstance(source, bytes):
         if len(source) > limits.bytes:
-            raise InputError(f"a table may have {limits.bytes:,} bytes here; this one has {len(source):,}")
+            raise InputError(f"a table may have at most {limits.bytes:,} bytes here; this one has {len(source):,}")
         source = io.BytesIO(source)
     lines = _Lines(source, limits, uci)
     names, first = lines.begin()
@@ -189,7 +189,7 @@ class _Lines:
         if not _is_header(head, rows):
             rows, names, taken = [head, *rows], [], 0
         elif not rows:
-            raise InputError("there are names of columns and no rows below them")
+            raise InputError("the table has names of columns and no rows; give at least one row of numbers")
         elif len(rows[0]) == len(head) + 1 and self.delimiter != ",":
             names = ["", *names]  # as R writes the names of rows
         if not names and self._comment:  # as NumPy writes them
@@ -199,7 +199,7 @@ class _Lines:
             names[0] = "row"
         self._width = len(names or rows[0])
         if self._width > self.limits.columns:
-            raise InputError(f"a table may have {self.limits.columns:,} columns; this one has {self._width:,}")
+            raise InputError(f"a table may have at most {self.limits.columns:,} columns; this one has {self._width:,}")
         self._kept = itertools.chain(sample[taken:], self._kept)
         self._rows = self._checked()
         return names, rows[:8]
@@ -229,7 +229,9 @@ class _Lines:
                     raise too_long()
                 count, inside = self._count(line)
                 if not inside and count != self._width:
-                    raise InputError(f"line {number:,} has {count} cells, and the first has {self._width}")
+                    raise InputError(
+                        f"line {number:,} has {count} cells, and the first has {self._width}; make them equal"
+                    )
             yield line
 
     def _count(self, line: str) -> tuple[int, bool]:
@@ -256,7 +258,9 @@ class _Lines:
                 try:
                     line = text.readline(LONGEST_LINE)
                 except UnicodeDecodeError:
-                    raise InputError("this is not text: it begins like UTF-16 and goes on otherwise") from None
+                    raise InputError(
+                        "this is not text: it begins like UTF-16, and the rest is not UTF-16; save it as UTF-8"
+                    ) from None
                 if not line:
                     return
                 size += len(line)
@@ -326,7 +330,9 @@ def _frame(lines: _Lines) -> pd.DataFrame:
         )  # fmt: skip
     except pd.errors.ParserError as error:
         if "EOF inside string" in str(error):
-            raise InputError(f"the quote that opens in line {lines.numbers[-1]:,} does not close") from None
+            raise InputError(
+                f"the quote that opens in line {lines.numbers[-1]:,} does not close; add the closing quote"
+            ) from None
         raise InputError(f"it cannot be read as a table: {' '.join(str(error).split())[:120]}") from None
 
 
@@ -420,7 +426,7 @@ def _is_number(cell: str) -> bool:
 
 def too_long() -> InputError:
     """The refusal of a table with more than MOST_ROWS rows."""
-    return InputError(f"a table may have {MOST_ROWS:,} rows; this one has more: take a part of them")
+    return InputError(f"a table may have at most {MOST_ROWS:,} rows, and this one has more: take a part of them")
 
 
 def safe_names(cells: Sequence[str]) -> tuple[str, ...]:

@@ -312,7 +312,7 @@ def pinned(text: str) -> str:
             )
         if _forbidden:
             raise InputError(
-                f"a served page reads no files; use pmdviz.run, pmdviz.Lab or the command line; given: {shown(text)}"
+                f"a served page cannot read files; use pmdviz.run, pmdviz.Lab or the command line; given: {shown(text)}"
             )
         return _pin(*_split(text))
 
@@ -328,10 +328,10 @@ def content_of(text: str) -> Content:
 def cells_in(path: str | os.PathLike[str]) -> Cells:
     """A file as a table in text form, whatever its name ends with. Raises InputError."""
     if _forbidden:
-        raise InputError("a served page reads no files")
+        raise InputError("a served page cannot read files")
     found = _parsed(os.fspath(path))
     if not isinstance(found, Cells):
-        raise InputError(f"file {shown(os.fspath(path))} holds no table in text form")
+        raise InputError(f"file {shown(os.fspath(path))} is not a table in text form; give a .csv file")
     return found
 
 
@@ -399,7 +399,9 @@ def _parsed(path: str) -> np.ndarray | Documents | Cells:
     except InputError:
         raise
     except MemoryError:
-        raise InputError(f"file {shown(path)} does not fit into the memory of this machine") from None
+        raise InputError(
+            f"file {shown(path)} does not fit into the memory of this machine; take a part of it"
+        ) from None
     except (ValueError, OSError, EOFError) as error:
         words = (str(error).splitlines() or ["it is cut off"])[0]
         raise InputError(f"file {shown(path)} holds no table of numbers: {words}") from None

@@ -76,7 +76,9 @@ def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None
     made = Table(file_name(name), safe_names(columns), rows, origin)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(f"row {row + 1:,} of column {shown(made.columns[column], 40)} holds no finite number")
+        raise InputError(
+            f"row {row + 1:,} of column {shown(made.columns[column], 40)} is not a finite number; correct it"
+        )
     rows.flags.writeable = False
     if len(rows) > MOST_ROWS:
         raise too_long()
@@ -169,7 +171,9 @@ def _unpacked(plain: Json) -> list[Table]:
         rows = np.column_stack([column.numbers for column in cells.columns])
         table = hold(str(pin).partition("#")[0], cells.names, rows)
         if table.pin != pin:
-            raise InputError(f"the data {shown(pin)} of the recipe were changed in transit: their digits do not fit")
+            raise InputError(
+                f"the data {shown(pin)} of the recipe were changed: their digits do not fit; open the original file"
+            )
         tables.append(table)
     return tables
 

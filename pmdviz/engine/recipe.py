@@ -310,7 +310,8 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
     if unit not in UNITS:
         raise InputError(f"{name} must be one of {', '.join(UNITS)}; given: {shown(unit)}", "budget_unit")
     if target.data is None and unit == "data":
-        raise InputError(f"target {target.name!r} has no data: its budget counts evaluations", "budget_unit")
+        words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
+        raise InputError(words, "budget_unit")
     return unit
 
 

@@ -233,7 +233,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:
-            raise InputError(f"a recipe gives each key once; twice in one object: {shown(key)}")
+            raise InputError(f"a recipe must give each key once; remove one of the two {shown(key)}")
         found[key] = value
     return found
 

@@ -79,7 +79,9 @@ class Run:
         Raises InputError for points that are not finite numbers, and where q is points without a density.
         """
         if isinstance(self.final.density, Points):
-            raise InputError(f"the approximation of target {self.target.name!r} is points: it has no density")
+            raise InputError(
+                f"a density needs a target of real coordinates; {self.target.name!r} is approximated by points"
+            )
         points = self.target._points(points)  # noqa: SLF001, the check of every method of a target
         if not np.isfinite(points).all():
             bad = points[~np.isfinite(points).all(axis=1)][0]

@@ -429,7 +429,7 @@ class Session:
     def extend(self, more: int) -> Frame:
         """Let the run spend `more` than its budget, or than it has. Raises InputError without a budget."""
         if self.recipe.budget is None:
-            raise InputError("a run without a budget cannot be extended")
+            raise InputError("a run without a budget never ends, so it cannot be extended; use seek or advance")
         more = checked_whole("more", more, 1, MAX_BUDGET)
         return self.limit(extended(self.recipe.budget, more, self.frame.spent))
 

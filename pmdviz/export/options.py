@@ -191,7 +191,7 @@ def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         long = expand(given[short])
         if twice := [name for name in long if name in plain]:
-            raise InputError(f"{short} already says {' and '.join(long)}; given besides: {', '.join(twice)}")
+            raise InputError(f"{short} already sets {' and '.join(long)}; leave out {', '.join(twice)}")
         plain.update(long)
     return plain
 

@@ -93,7 +93,7 @@ class Progress:
         if self.verdict_on(part) is not None:
             raise InputError("this answer was judged already; restart the lesson to answer again")
         if part == "after" and not self.is_revealed:
-            raise InputError("the second question comes after the reveal")
+            raise InputError("the second question comes after the reveal: answer the first one and play the run")
         return replace(self, answers={**self.answers, self.key(part): ask.checked(value, confidence)})
 
     def judged(self, part: str, verdict: Verdict) -> Progress:
@@ -117,7 +117,7 @@ class Progress:
         """Open the next hint. Raises InputError where there is none left."""
         opened = self.open_hints
         if opened >= len(self.step.hints):
-            raise InputError("there are no more hints")
+            raise InputError("the step has no more hints; try a change of your own")
         return replace(self, hints={**self.hints, self.step.name: opened + 1})
 
     @property

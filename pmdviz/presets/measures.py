@@ -325,7 +325,9 @@ class RaceScope:
 
     def rows(self) -> Iterable[Mapping[str, float]]:
         """Raises InputError: the entrants have measured frames of their own, which do not go together."""
-        raise InputError("of a race the ends alone are compared: lowest, ever, when and the like are about one run")
+        raise InputError(
+            "a race compares only final values: use lowest, ever, when and the like in a step with one run"
+        )
 
     def constant(self, name: str) -> bool:
         """No: of the entrants' histories nothing is known here."""

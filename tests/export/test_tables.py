@@ -114,7 +114,7 @@ def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
     session = Session(Recipe(usual_target(method), method, **SMALL))
     session.advance(3)
     if session.frame.info.visited == 0:
-        with pytest.raises(InputError, match="no budget says where this run stands, as its last step visited no data"):
+        with pytest.raises(InputError, match="no budget ends where this run is, because its last step visited no data"):
             session.run.to_recipe()
         session = Session(session.recipe)
         session.advance(1)

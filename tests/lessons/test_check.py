@@ -23,10 +23,13 @@ PLANTED = {
         [("goal: tv < 0.05", "goal: tv < 0.0001")],
         r"step 'second': the goal cannot be reached by its solution: tv < 0.0001 \(tv = 0.0\d+\)",
     ),
-    "a goal that is reached untouched": ([("goal: tv < 0.05", "goal: tv < 0.9")], "the goal is no goal, as the run"),
+    "a goal that is reached untouched": (
+        [("goal: tv < 0.05", "goal: tv < 0.9")],
+        "the unchanged run reaches the goal already",
+    ),
     "a goal that is reached for a moment, by a name that no history has": (
         [("goal: tv < 0.05", "goal: max_weight < 0.03 or tv < 0.05")],  # at the start all weights are 1/50
-        "the goal is no goal, as the run reaches it untouched",
+        "the unchanged run reaches the goal already",
     ),
     "a goal without a solution": ([("solution: {0: {num_particles: 2000}}", "")], "its goal needs a `solution`"),
     "a goal without controls": ([("controls: [num_particles, step_size]", "")], "it has no `controls`"),
@@ -113,7 +116,7 @@ PLANTED |= {
         [(NEARER, f"to: next\n{NEARER}"), ("Two runs.\n```", NEXT)],
         f"{IN_VIEW}the race is over",
     ),
-    "a metric that the page does not show": ([("trace: ess", "trace: kl")], "it asks for ess, which the page does not"),
+    "a metric that the page does not show": ([("trace: ess", "trace: kl")], "it needs ess, which the page does not"),
     "hide without a question": ([("title: A goal", "title: A goal\nhide: [exact]")], "asks nothing that would show"),
     "hide in a race": ([("title: Side by", "hide: [traces]\ntitle: Side by")], "`hide` acts on runs alone"),
 }
