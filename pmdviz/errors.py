@@ -1,4 +1,4 @@
-"""The two errors that pmdviz raises on purpose, and the words that help a person out of them."""
+"""The exceptions of pmdviz, and helpers for messages that say how to go on."""
 
 from __future__ import annotations
 

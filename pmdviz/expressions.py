@@ -199,7 +199,7 @@ class Template:
         try:
             return format(value, spec)
         except ValueError:
-            raise InputError(f"{spec!r} is no format of {shown(value)}, in {self.text!r}") from None
+            raise InputError(f"{spec!r} is not a format for {shown(value)}, in {self.text!r}") from None
 
 
 def _check(node: ast.AST, text: str, inside: bool) -> None:

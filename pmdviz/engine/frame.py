@@ -268,7 +268,7 @@ class Frame:
 
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        """The metrics that somebody has asked for."""
+        """The metrics requested so far."""
         return {}
 
     def metric(self, name: str) -> float | None:

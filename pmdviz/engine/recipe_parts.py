@@ -283,10 +283,10 @@ def unfold(text: str) -> Json:
         raise InputError(f"a link has at most {LARGEST:,} characters; this one has {len(text):,}")
     number, dot, body = text.partition(".")
     if not dot or not number.isascii() or not number.isdecimal():
-        raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")
+        raise InputError("this link is incomplete or is not a link of pmdviz; copy it again from its source")
     if number != str(FORMAT):
         raise other_format("link", int(number[:18]))
-    broken = "the link was cut short or changed in transit; open it again from where you got it"
+    broken = "the link was cut short or changed in transit; copy it again from its source"
     try:
         squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
         unfolder = zlib.decompressobj(-15)

@@ -50,7 +50,7 @@ def check(
     look = looks.checked(plain)
     if useless := [name for name in plain if name not in writer.options]:
         valid = ", ".join(writer.options) or "none"
-        raise InputError(f"{useless[0]} means nothing to a {writer.suffix} file; its options: {valid}")
+        raise InputError(f"option {useless[0]} is not supported for a {writer.suffix} file; supported: {valid}")
     writer.check_installed()
     writer.check(look)
     _check_room(final, writer.forecast(look, look.frames or USUAL_FRAMES, USUAL_DOTS))

@@ -163,7 +163,7 @@ def with_own(ours: dict[str, Lesson], folder: Traversable | None) -> dict[str, L
 
 
 def own_folder() -> Path | None:
-    """The folder that the environment names; None where it names none. Raises InputError if it is not a folder."""
+    """The folder in the environment variable, or None. Raises InputError if it is not a folder."""
     name = os.environ.get(FOLDER)
     if not name:
         return None

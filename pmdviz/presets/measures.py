@@ -320,7 +320,7 @@ class RaceScope:
         if entrant not in self._scopes:
             raise unknown("entrant of this race", entrant, self._scopes)
         if not dot:
-            raise InputError(f"of entrant {entrant!r} a name must be asked for, such as {entrant}.tv")
+            raise InputError(f"{entrant!r} is an entrant, not a number: give one of its metrics, such as {entrant}.tv")
         return self._scopes[entrant].value(measure)
 
     def rows(self) -> Iterable[Mapping[str, float]]:

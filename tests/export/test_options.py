@@ -48,7 +48,7 @@ def test_an_option_without_effect_is_refused(suffix, tmp_path):
         if name in writer.options:
             assert check(tmp_path / f"x{suffix}", given)[1] == Look.checked({})
         else:
-            with pytest.raises(InputError, match=f"{name} means nothing to a {suffix} file"):
+            with pytest.raises(InputError, match=f"option {name} is not supported for a {suffix} file"):
                 check(tmp_path / f"x{suffix}", given)
 
 
