@@ -54,7 +54,7 @@ class KnobSpec(Generic[T]):
     inclusive: tuple[bool, bool] = (True, True)
     soft_bounds: tuple[float, float] | None = None  # a slider's range, inside the bounds
     choices: tuple[str, ...] = ()
-    name: str = ""  # the attribute's type
+    name: str = ""  # the attribute's name
     help: str = ""  # a line of the class's docstring
     unit: str = ""
     acts: str = "next step"

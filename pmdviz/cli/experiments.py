@@ -209,7 +209,7 @@ def _measured(options: argparse.Namespace, act: Callable[..., Any], what: str, w
         found = act(path=options.out, workers=workers, progress=counted_bar(what))
     except KeyboardInterrupt:
         if options.out:
-            words = f"stopped; finished rows are in {options.out}, the same command goes on"
+            words = f"stopped; finished rows are in {options.out}; run the same command to resume"
             print(f"\npmdviz: {words}", file=sys.stderr)
         raise
     end_bar()

@@ -92,7 +92,7 @@ def essay(options: argparse.Namespace) -> None:
 BUILDERS = {"html": "the site", "linkcheck": "no site: ask every address of another server whether it answers"}
 NEEDED = ("sphinx", "myst_parser", "furo")
 MARKER = ".pmdviz-docs"  # is in a folder that a build has made, and may write over
-FEW = ("two_modes", "particles_die", "one_gaussian")  # the default seconds that a build plays
+FEW = ("two_modes", "particles_die", "one_gaussian")  # the presets that a build plays by default, in seconds
 ALL, NONE = "all", "none"
 FRAMES = 40  # of a player: enough to see a run, and each one weighs
 

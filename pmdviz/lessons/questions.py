@@ -71,7 +71,7 @@ class Question:
         """Store an answer; it may be changed until the reveal. Returns the question, for the cell to show."""
         if self._open:
             raise InputError(
-                f"the answer {self.stored!r} is already revealed; run the question's cell again to answer again"
+                f"the answer {self.stored!r} is already revealed; run the question's cell again for a new answer"
             )
         checked: Answer = checked_answer(value, confidence, self.choices)
         self.stored, self.confidence = checked
