@@ -188,7 +188,7 @@ def test_the_sentence_names_the_place():
         ("3 + 1/2x", r"'2x', at character 7, may be below the line or not: use brackets"),
         ("exp(x, y)", r"'exp\(x, y\)', at character 1, must have 1 value in its brackets, and has 2"),
         ("1 - hypot", r"'hypot', at character 5, is a function: write hypot\(x, y\)"),
-        ("x + (y", "no formula: '\\(' was never closed, at character 5"),
+        ("x + (y", "is not a formula: '\\(' was never closed, at character 5"),
         ("exp(" * 61 + "x" + ")" * 61, "at character 245, is more than 60 operations deep inside others"),
     ]:
         with pytest.raises(InputError, match=words):

@@ -50,7 +50,7 @@ PLANTED = {
     "an unknown target": ([("target: gaussian", "target: gaussians")], "unknown target 'gaussians'"),
     "a run without an end": ([("budget: 20", "budget: null")], "a lesson's run needs a budget"),
     "an unknown entrant": ([("right: few.tv <", "right: fewer.tv <")], "unknown entrant of this race 'fewer'"),
-    "the history of a race": ([("right: few.tv <", "right: lowest(few.tv) <")], "of a race the ends alone"),
+    "the history of a race": ([("right: few.tv <", "right: lowest(few.tv) <")], "a race compares only final values"),
     "an unknown trace": ([("trace: ess", "trace: es")], "unknown trace 'es'; this run has .*ess"),
     "an unknown term": ([("The text of", "The {term}`EES` of")], "{term}`EES`: no word of the glossary"),
     "an empty hint": ([("hints: [Think., Count.]", 'hints: [Think., ""]')], "a hint is empty"),
