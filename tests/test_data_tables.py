@@ -47,7 +47,10 @@ def test_the_digits_change_when_a_number_does(rows, data):
     other = hold("x.csv", table.columns, changed)
     assert other.pin != table.pin and other.name == table.name
     assert hold("y.csv", table.columns, rows).pin.partition("#")[2] == table.pin.partition("#")[2]
-    with pytest.raises(InputError, match="of the recipe were changed: their digits do not fit"), holding({table.pin: other.text}):
+    with (
+        pytest.raises(InputError, match="of the recipe were changed: their digits do not fit"),
+        holding({table.pin: other.text}),
+    ):
         pass
 
 

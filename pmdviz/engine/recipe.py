@@ -37,6 +37,7 @@ from pmdviz.knobs import Knobs, Raw, Value
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget
+from pmdviz.version import __version__
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
@@ -435,7 +436,7 @@ def joined(parts: list[str]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
-    return {name: _version(name) for name in ("pmdviz", "numpy", "numba")} | machine()
+    return {"pmdviz": __version__} | {name: _version(name) for name in ("numpy", "numba")} | machine()
 
 
 @lru_cache
