@@ -29,7 +29,7 @@ RULES = {
     "a step": rf"\b(?!(?:{VERBS}) )\w+s an? ({STEP})\b",  # per step
     "is no": r"\b(is|are|was) no (?!longer|more)\w+|; given:",  # is not a valid X: got ..., expected ...
     "stock": rf"\b({STOCK})\b",  # again, next to, instead of, forever, resumed, almost nothing, will, during, barely
-    "aphorism": r"(?<=[.?!]) (?!Raises |Returns |None |Source: )[A-Z][^.?!|`]{8,38}\.\s*$",  # a short end: delete it, or state the quantity
+    "aphorism": r"(?<=[.?!]) (?!Raises|Returns|None|Source:)[A-Z][^.?!|`]{8,38}\.\s*$",  # say a quantity
     "one": r"\b[Oo]ne (may|can|must|sees|has to|could|would|should|needs)\b|\b(is|are|was) said\b",  # you
     "house": r"\b(datum|luck|brothers?|fat|trembles?|shouts?)\b",  # observation, Monte Carlo noise, siblings, wide
 }
