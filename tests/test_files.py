@@ -94,9 +94,9 @@ def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
 
 
 PLACES = {
-    "file/x.json": "Not a directory|there is no folder",
+    "file/x.json": "Not a directory|no such folder",
     "n" * 300: "File name too long",
-    "nowhere/x.json": "No such file|there is no folder",
+    "nowhere/x.json": "No such file|no such folder",
     "folder": "Is a directory|it is a folder",
     "loop": "Too many levels",
 }

@@ -23,10 +23,13 @@ PLANTED = {
         [("goal: tv < 0.05", "goal: tv < 0.0001")],
         r"step 'second': the goal cannot be reached by its solution: tv < 0.0001 \(tv = 0.0\d+\)",
     ),
-    "a goal that is reached untouched": ([("goal: tv < 0.05", "goal: tv < 0.9")], "the goal is no goal, as the run"),
+    "a goal that is reached untouched": (
+        [("goal: tv < 0.05", "goal: tv < 0.9")],
+        "the unchanged run reaches the goal already",
+    ),
     "a goal that is reached for a moment, by a name that no history has": (
         [("goal: tv < 0.05", "goal: max_weight < 0.03 or tv < 0.05")],  # at the start all weights are 1/50
-        "the goal is no goal, as the run reaches it untouched",
+        "the unchanged run reaches the goal already",
     ),
     "a goal without a solution": ([("solution: {0: {num_particles: 2000}}", "")], "its goal needs a `solution`"),
     "a goal without controls": ([("controls: [num_particles, step_size]", "")], "it has no `controls`"),
@@ -47,7 +50,7 @@ PLANTED = {
     "an unknown target": ([("target: gaussian", "target: gaussians")], "unknown target 'gaussians'"),
     "a run without an end": ([("budget: 20", "budget: null")], "a lesson's run needs a budget"),
     "an unknown entrant": ([("right: few.tv <", "right: fewer.tv <")], "unknown entrant of this race 'fewer'"),
-    "the history of a race": ([("right: few.tv <", "right: lowest(few.tv) <")], "of a race the ends alone"),
+    "the history of a race": ([("right: few.tv <", "right: lowest(few.tv) <")], "a race compares only final values"),
     "an unknown trace": ([("trace: ess", "trace: es")], "unknown trace 'es'; this run has .*ess"),
     "an unknown term": ([("The text of", "The {term}`EES` of")], "{term}`EES`: no word of the glossary"),
     "an empty hint": ([("hints: [Think., Count.]", 'hints: [Think., ""]')], "a hint is empty"),
@@ -67,7 +70,7 @@ PLANTED = {
     "no option that is right": ([("right: ess < 0.5", "right: ess > 0.8")], "`question`: none of its options is right"),
     "all options right": ([("right: ess > 0.9", "right: ess < 0.9")], "`question`: all of its options are right"),
     "an unknown number": ([("right: ess_fraction", "right: tv_states")], "'tv_states', is not known"),
-    "a number without tolerance": ([("tolerance: 0.1", "tolerance: 0")], "no number but the very one is right"),
+    "a number without tolerance": ([("tolerance: 0.1", "tolerance: 0")], "only one exact number is right"),
     "a number that no sentence has": ([("It is {ess_fraction", "It is {log_z")], "`close` of `after`: 'log_z' is"),
     "a step that no path reaches": ([("to: detour", "to: second")], "step 'detour': no path leads to it"),
     "a path without an end": ([("title: Side by side", "title: Side by side\nto: second")], "no path leads from it"),
@@ -113,7 +116,7 @@ PLANTED |= {
         [(NEARER, f"to: next\n{NEARER}"), ("Two runs.\n```", NEXT)],
         f"{IN_VIEW}the race is over",
     ),
-    "a metric that the page does not show": ([("trace: ess", "trace: kl")], "it asks for ess, which the page does not"),
+    "a metric that the page does not show": ([("trace: ess", "trace: kl")], "it needs ess, which the page does not"),
     "hide without a question": ([("title: A goal", "title: A goal\nhide: [exact]")], "asks nothing that would show"),
     "hide in a race": ([("title: Side by", "hide: [traces]\ntitle: Side by")], "`hide` acts on runs alone"),
 }

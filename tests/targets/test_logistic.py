@@ -76,7 +76,7 @@ def test_a_served_page_reads_no_file_but_one_read_before(path, tmp_path, table, 
     monkeypatch.setattr(data_files, "_forbidden", True)
     assert make_target("logistic", data=known, num_data=30).num_data == 30
     for asked in (str(tmp_path / "other.npy"), str(tmp_path / "none.csv"), path):
-        with pytest.raises(InputError, match="a served page reads no files"):
+        with pytest.raises(InputError, match="a served page cannot read files"):
             Recipe(target="logistic", target_options={"data": asked}, method="pmd", seed=0)
 
 
