@@ -267,7 +267,7 @@ def _check(told: dict[str, Any]) -> str:
 
 
 def _figures(*cells: Any) -> str:
-    """What some cells printed, as a block of text."""
+    """The output of some cells in a block of text."""
     text = "\n".join(filter(None, map(printed, cells)))
     return f"```text\n{text}\n```" if text else ""
 
