@@ -64,7 +64,7 @@ PLANTED = {
     ),
     "a hint without a goal": (
         [("hints: [Think., Count.]", "hints: [{say: Take 2000., try: {num_particles: 2000}}]")],
-        "a hint has settings to try, but there is no goal",
+        "a hint has settings to try, but the step has no goal",
     ),
     "a hint twice": ([("hints: [Think., Count.]", "hints: [Think., Think.]")], "two of its hints are the same"),
     "no option that is right": ([("right: ess < 0.5", "right: ess > 0.8")], "`question`: none of its options is right"),
