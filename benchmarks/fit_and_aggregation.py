@@ -14,7 +14,7 @@ import yaml
 
 from benchmarks.measuring import figures
 from benchmarks.rules import rates, slope_of
-from pmdviz.experiments.aggregation.experiment import AGAINST, VARIED
+from pmdviz.experiments.aggregation import AGAINST, VARIED
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 
 GIVEN = yaml.safe_load((Path(__file__).parent / "tables" / "experiments.yaml").read_text(encoding="utf-8"))

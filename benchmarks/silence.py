@@ -18,7 +18,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, words_of
-from pmdviz.experiments.goodness_of_fit.experiment import rate_of
+from pmdviz.experiments.goodness_of_fit import rate_of
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, find_method
 

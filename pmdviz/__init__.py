@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pmdviz.engine.run import Run
     from pmdviz.engine.session import Session
     from pmdviz.errors import InputError, TargetError
-    from pmdviz.experiments.goodness_of_fit.testing import stein_mean
+    from pmdviz.experiments.fit_testing import stein_mean
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
@@ -65,7 +65,7 @@ _HOMES = {
     "report": "pmdviz.lessons.questions",
     "run": "pmdviz.api",
     "sealed": "pmdviz.question_buttons",
-    "stein_mean": "pmdviz.experiments.goodness_of_fit.testing",
+    "stein_mean": "pmdviz.experiments.fit_testing",
     "sweep": "pmdviz.api",
     "target": "pmdviz.api",
     "test_fit": "pmdviz.api",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from pmdviz.engine.frame import Frame
-    from pmdviz.experiments.goodness_of_fit.testing import FitResult
+    from pmdviz.experiments.fit_testing import FitResult
     from pmdviz.experiments.running import ExperimentResult
     from pmdviz.experiments.sweep import Sweep
 
@@ -95,7 +95,7 @@ def list_experiments() -> dict[str, dict[str, Any]]:
 
 def list_fit_tests() -> dict[str, dict[str, Any]]:
     """Every goodness-of-fit test: name -> title, about, reference, and whether it has a bandwidth."""
-    from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+    from pmdviz.experiments.fit_statistics import FIT_TESTS
 
     return {
         name: {
@@ -381,7 +381,7 @@ def test_fit(
     >>> run = pmdviz.run(target="ising", method="gibbs", budget=4000)
     >>> pmdviz.test_fit(run.target, run, "dksd").p_value
     """
-    from pmdviz.experiments.goodness_of_fit.testing import tested
+    from pmdviz.experiments.fit_testing import tested
 
     return tested(target, sample, test, seed, alpha, draws, bandwidth)
 

@@ -65,14 +65,6 @@ class Scope(Protocol):
         """Whether the value of a name that no row has is the same in the whole history."""
 
 
-def _lowest(values: list[tuple[float, float]]) -> float:
-    return min(value for _, value in values)
-
-
-def _highest(values: list[tuple[float, float]]) -> float:
-    return max(value for _, value in values)
-
-
 def _when(values: list[tuple[float, float]]) -> float:
     found = [iteration for iteration, holds in values if holds]
     if not found:
@@ -82,8 +74,8 @@ def _when(values: list[tuple[float, float]]) -> float:
 
 # Functions of a whole run; each is given pairs of iteration and value, one for every row that has a value.
 OVER_HISTORY: dict[str, Callable[[list[tuple[float, float]]], float]] = {
-    "lowest": _lowest,
-    "highest": _highest,
+    "lowest": lambda values: min(value for _, value in values),
+    "highest": lambda values: max(value for _, value in values),
     "first": lambda values: values[0][1],
     "ever": lambda values: any(holds for _, holds in values),
     "always": lambda values: all(holds for _, holds in values),

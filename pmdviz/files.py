@@ -52,7 +52,7 @@ def script_json(value: Json) -> str:
 
 
 def real_path(path: Path) -> Path:
-    """What a symbolic link names, and any other path as it is."""
+    """The target of a symbolic link; any other path as it is."""
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
@@ -78,7 +78,7 @@ def _into_place(path: Path) -> Iterator[Path]:
         yield part
         part.replace(path)
     finally:
-        with contextlib.suppress(OSError):  # of a folder that is none, a name too long: the first error says it
+        with contextlib.suppress(OSError):  # a missing folder, a name too long: the first error says it
             part.unlink()
 
 

@@ -277,9 +277,10 @@ def _among(value: Value, allowed: tuple) -> bool:
 FIELD = re.compile(r"^(\w+): (.+(?:\n {4}.+)*)", re.MULTILINE)
 
 
-def documented(owner: type) -> dict[str, str]:
-    """The lines `name: text` of a class's own docstring; longer texts go on in indented lines."""
-    found = FIELD.findall(inspect.cleandoc(owner.__dict__.get("__doc__") or ""))
+def documented(owner: type | Callable) -> dict[str, str]:
+    """The lines `name: text` of the docstring of a function or class itself; long texts go on in indented lines."""
+    doc = owner.__dict__.get("__doc__") if isinstance(owner, type) else owner.__doc__
+    found = FIELD.findall(inspect.cleandoc(doc or ""))
     return {name: " ".join(line.strip() for line in text.splitlines()) for name, text in found}
 
 
@@ -291,12 +292,13 @@ class Knobs:
     _specs: ClassVar[dict[str, KnobSpec]] = {}
 
     def __init_subclass__(cls) -> None:
-        """The help of each knob is what the docstring says of it."""
-        texts = documented(cls)
+        """The help of each knob is its line in the docstring, or that in the docstring of a base class."""
+        own, of_bases = documented(cls), [documented(base) for base in cls.__mro__[1:]]
         for name, declared in [*vars(cls).items()]:
             if isinstance(declared, KnobSpec):
                 acts = "restart" if cls.restarts else declared.acts
-                setattr(cls, name, replace(declared, help=texts.get(name, declared.help), acts=acts))
+                inherited = next((texts[name] for texts in of_bases if name in texts), "")
+                setattr(cls, name, replace(declared, help=own.get(name, declared.help or inherited), acts=acts))
         names = [name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, KnobSpec)]
         cls._specs = {name: getattr(cls, name) for name in dict.fromkeys(names)}
 

@@ -119,7 +119,7 @@ class Cells:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its columns are called."""
+        """The names of its columns."""
         return tuple(column.name for column in self.columns)
 
 
@@ -300,7 +300,7 @@ def _split(lines: Sequence[str], delimiter: str) -> list[tuple[list[str], int]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """What divides lines into equally many cells, more than one; a header may be one cell short."""
+    """The delimiter that divides lines into equally many cells, more than one; a header may be one cell short."""
     if "," not in lines[0] and len(lines) > 1 and all(DECIMAL_COMMA.fullmatch(line.strip()) for line in lines[1:]):
         return "\t"  # one column with decimal commas
     words = [cell for row, _ in _split(lines[1:] or lines, " ") for cell in row]

@@ -20,6 +20,7 @@ import pickle
 import re
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -158,10 +159,6 @@ def _opened(path: Path) -> IO[bytes]:
     return COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
 
 
-def _npy(path: Path) -> np.ndarray:
-    return np.load(path, mmap_mode="r", allow_pickle=False)
-
-
 def _text_formats(path: Path) -> Cells:
     try:
         with _opened(path) as file:
@@ -258,7 +255,7 @@ FORMATS: dict[str, Reader] = {
     ".txt": _text_formats,
     ".dat": _text_formats,
     ".data": _text_formats,  # as the UCI repository calls them
-    ".npy": _npy,
+    ".npy": partial(np.load, mmap_mode="r", allow_pickle=False),
     ".libsvm": _libsvm,
     ".svm": _libsvm,
     ".ldac": parse_ldac,
@@ -318,7 +315,7 @@ def pinned(text: str) -> str:
 
 
 def content_of(text: str) -> Content:
-    """What a pinned file holds, read once, or the table that is held under that name. Raises InputError as `pinned`."""
+    """The content of a pinned file, read once, or the table held under that name. Raises InputError as `pinned`."""
     if table := held(text):
         return table
     with _lock:
@@ -336,7 +333,7 @@ def cells_in(path: str | os.PathLike[str]) -> Cells:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """What the words of a pinned file of word counts are called, where that is known."""
+    """The words of a pinned file of word counts, where they are known."""
     return tokens_beside(Path(path_of(text)).expanduser())
 
 

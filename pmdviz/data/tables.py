@@ -68,7 +68,7 @@ _lock = threading.Lock()
 
 
 def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None = None) -> Table:
-    """The table of these finite numbers (n, k). Its pin names it while somebody keeps the table.
+    """The table of these finite numbers (n, k). Its pin names it while the table is in use.
 
     Names are made such that a page can show them. Raises InputError, also where a recipe could not carry the table.
     """
@@ -106,7 +106,7 @@ class Pin(str):
 
 
 def held(pin: str) -> Table | None:
-    """The table that a pin names, where somebody keeps it."""
+    """The table that a pin names, while it is in use."""
     with _lock:
         return _held.get(pin)
 

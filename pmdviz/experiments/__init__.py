@@ -1,1 +1,1 @@
-"""What owns many sessions: races, sweeps, measurements of the theory."""
+"""Many sessions together: races, sweeps, measurements of the theory."""

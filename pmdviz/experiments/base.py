@@ -1,20 +1,24 @@
-"""What an experiment is: its cases, what they cost, and what is drawn of their rows."""
+"""The base class of experiments: cases, their cost, and the pictures of their rows."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, documented
 from pmdviz.limits import limit
 from pmdviz.targets import Target
 
-# What an experiment gives to be drawn: plain numbers and words, for a view or for another library.
+Case = dict[str, Any]  # plain values that say all of one computation, its seed among them
+Row = dict[str, Any]  # column -> value
+K = TypeVar("K", bound=Knobs)
+
+# The pictures of an experiment as plain numbers and words, for a view or for another library.
 
 BAND = (0.1, 0.9)  # the quantiles between which 80 % of the runs lie
 
@@ -89,31 +93,26 @@ class Ellipses(NamedTuple):
 Picture = Chart | HeatMap | Histogram | Ellipses
 
 
-def mean_series(name: str, rows: Sequence[dict[str, Any]], x: str, y: str, look: str = "line") -> Series:
+def mean_series(name: str, rows: Sequence[Row], x: str, y: str, look: str = "line") -> Series:
     """Means of column `y` over the rows at each value of column `x`, and the band that holds 80 % of them."""
-    found: dict[float, list[float]] = {}
-    for row in rows:
-        if np.isfinite(row[y]):
-            found.setdefault(row[x], []).append(row[y])
-    levels = sorted(found)
-    values = [np.array(found[level], float) for level in levels]
+    found = sorted(grouped([row for row in rows if np.isfinite(row[y])], x).items())
+    values = [np.array([row[y] for row in mine], float) for _, mine in found]
     low, high = (np.array([np.quantile(each, q) for each in values]) for q in BAND)
-    return Series(name, np.array(levels, float), np.array([each.mean() for each in values]), low, high, look)
+    levels = np.array([level for (level,), _ in found], float)
+    return Series(name, levels, np.array([each.mean() for each in values]), low, high, look)
 
 
 EXPERIMENTS: dict[str, Experiment] = {}
 
-Case = dict[str, Any]  # plain values that say all of one computation, its seed among them
-Row = dict[str, Any]
 
-
-class Experiment:
+class Experiment(Generic[K]):
     """Something measured over many cases. A subclass with a `name` enters EXPERIMENTS by being defined.
 
     Attributes
     ----------
     name, title, about, source : str
-        Its key, its words in menus, what it measures in a sentence, and where it comes from.
+        Its key, its words in menus, what it measures in a sentence, and where it comes from. All but the name may be
+        lines of the docstring.
     Knobs : class of Knobs
         What can be chosen.
     """
@@ -122,45 +121,49 @@ class Experiment:
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     source: ClassVar[str] = "ours"
-    Knobs: ClassVar[type[Knobs]]
+    Knobs: type[K]
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, text in documented(cls).items():
+            if name in ("title", "about", "source"):
+                setattr(cls, name, text)
         if cls.name:
             EXPERIMENTS[cls.name] = cls()
             cls.Knobs.kind_words = f"knob of experiment {cls.name!r}:"
 
-    def columns(self, knobs: Any) -> Mapping[str, type]:
+    def columns(self, knobs: K) -> Mapping[str, type]:
         """The columns of a row, each int, float, str or bool."""
         raise NotImplementedError
 
-    def cases(self, knobs: Any) -> list[Case]:
-        """What is to be computed, no two alike. Raises InputError for knobs that do not go together."""
+    def cases(self, knobs: K) -> list[Case]:
+        """The cases to compute, no two alike. Raises InputError for knobs that do not go together."""
         raise NotImplementedError
 
     def run(self, case: Case) -> list[Row]:
         """The rows of a case, one or several; a function of the case alone."""
         raise NotImplementedError
 
-    def summary(self, rows: Sequence[Row], knobs: Any) -> list[dict[str, Any]]:
-        """What comes out: means with standard errors, slopes, verdicts; [] while there are too few rows."""
+    def summary(self, rows: Sequence[Row], knobs: K) -> list[Row]:
+        """Means with standard errors, slopes, verdicts; [] while there are too few rows."""
         raise NotImplementedError
 
-    def pictures(self, rows: Sequence[Row], knobs: Any) -> Sequence[Picture]:
-        """What is drawn of the rows, also of the first few; () for an experiment that is a table alone."""
+    def pictures(self, rows: Sequence[Row], knobs: K) -> Sequence[Picture]:
+        """The pictures of the rows, also of the first few; () for an experiment that gives a table alone."""
         return ()
 
-    def examples(self, knobs: Any) -> Sequence[Picture]:
-        """What one case looks like from near; takes seconds at most and is drawn once, at the end."""
+    def examples(self, knobs: K) -> Sequence[Picture]:
+        """Pictures of one case in detail; takes seconds at most and is drawn once, at the end."""
         return ()
 
     def size(self, case: Case) -> Size | None:
-        """What a case is predicted to need; None for one that is never too large."""
+        """The predicted time and memory of a case; None for one that is never too large."""
         return None
 
 
-def grouped(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+def grouped(rows: Sequence[Row], *columns: str) -> dict[tuple, list[Row]]:
     """The rows by their values in some columns, in the order in which these come first."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    found: dict[tuple, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in columns), []).append(row)
     return found
@@ -172,12 +175,8 @@ def mean_with_error(values: np.ndarray) -> tuple[float, float]:
     return mean, float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
-MOST_S = 3600.0  # of computing, where nobody says otherwise
-
-
+MOST_S = 3600.0  # of computing, unless `max_experiment_s` is set
 MOST_SERVED_S = 600  # the same where a process serves others
-
-
 MOST_OF_MEMORY = 0.5  # share of the free memory that all workers may take together
 
 
@@ -189,7 +188,7 @@ _served = False
 
 
 class Size(NamedTuple):
-    """What a case needs: seconds on one core, and megabytes at its largest."""
+    """The cost of a case: seconds on one core, and megabytes at its largest."""
 
     seconds: float
     megabytes: float
@@ -205,7 +204,7 @@ class TooMuch(InputError):
 
 
 def forbid_insisting() -> None:
-    """Have nobody insist in this process from now on: it serves others."""
+    """Refuse to insist in this process from now on, because it serves others."""
     global _served
     _served = True
 
@@ -225,8 +224,8 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
     limited = most_seconds()
     if not sizes:
         return
-    longest = max(size.seconds for size in sizes)
-    seconds = max(sum(size.seconds for size in sizes) / workers, longest)
+    times = [size.seconds for size in sizes]
+    seconds = max(sum(times) / workers, *times)
     most = MOST_S if limited is None else float(limited)
     at_once = sorted((size.megabytes for size in sizes), reverse=True)[:workers]
     free = free_megabytes()

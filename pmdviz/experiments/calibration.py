@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.base import Case, Experiment, Histogram, Picture, Row, Size, size_of_run
-from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.knobs import Choice, Knobs, Value, Whole
 
 NUM_BINS = 10
 NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
@@ -20,7 +19,7 @@ METHODS = {
     "hot_sgld": "SGLD with long steps on batches of two",
     "walk": "a random walk with short steps",
 }
-SETTINGS: Mapping[str, Mapping[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Value]] = {
     "hmc": {"method": "hmc", "budget": 20_000},
     "hot_sgld": {"method": "sgld", "budget": 4_000, "a": 0.15, "g": 0.0, "batch_size": 2},
     "walk": {"method": "random_walk", "budget": 4_000, "tune": False, "scale": 0.02},
@@ -38,18 +37,19 @@ class CalibrationKnobs(Knobs):
     num_data_sets = Whole(60, (10, 1000), (20, 200), "Data sets", basic=True)
 
 
-class Calibration(Experiment):
+class Calibration(Experiment[CalibrationKnobs]):
     """Draw theta from N(0, 1) and 20 observations given theta; run the sampler; rank theta among the draws.
 
     The rank is the share of draws below theta. Over many data sets it is uniform on [0, 1] if the draws are from
     the posterior (simulation-based calibration). It piles up in the middle where they are too wide, at both ends where
     they are too narrow.
+
+    title: Calibration of a sampler
+    about: Ranks of true parameters among the draws of their posteriors: uniform for a sampler that is right.
+    source: Talts, Betancourt, Simpson, Vehtari, Gelman 2018
     """
 
     name = "calibration"
-    title = "Calibration of a sampler"
-    about = "Ranks of true parameters among the draws of their posteriors: uniform for a sampler that is right."
-    source = "Talts, Betancourt, Simpson, Vehtari, Gelman 2018"
     Knobs = CalibrationKnobs
 
     def columns(self, knobs: CalibrationKnobs) -> Mapping[str, type]:
@@ -70,7 +70,7 @@ class Calibration(Experiment):
         below = float(frame.weights @ (frame.particles[:, 0] < theta))
         return [{"seed": case["seed"], "theta": theta, "rank": below}]
 
-    def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[Row]:
         """How often the truth is in the central intervals, and 12 Var(rank), which is 1 for uniform ranks."""
         ranks = np.array([row["rank"] for row in rows], float)
         if len(ranks) < NUM_BINS:

@@ -1,4 +1,4 @@
-"""What dimension does: the error of methods against d, beside that of as many independent draws."""
+"""The error of methods against the dimension d, next to that of as many independent draws."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pmdviz.experiments.base import (
     mean_with_error,
     size_of_run,
 )
-from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.distances import NUM_DRAWS
@@ -51,7 +51,7 @@ def of_exact_draws(target: Target, num: int, seed: int) -> dict[str, float]:
     draws = reference.sample(rng, num)
     cov, few = np.cov(draws.T).reshape(2 * (target.dim,)), num < target.dim + 2
     density = SimpleNamespace(mean=draws.mean(axis=0), cov=cov, few=few)  # `few`: fewer than a covariance takes
-    # What metrics ask of a frame.
+    # The attributes of a frame that these metrics read.
     shown: Any = SimpleNamespace(target=target, reference=reference, density=density)
     shown.draws = reference.sample(rng, NUM_DRAWS)
     found = {name: _number(METRICS[name].measure(shown)) for name in OF_ANY}
@@ -62,7 +62,7 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else float(value)
 
 
-# A posterior with two modes in any dimension: a regression whose sign nobody has seen, judged by exact Gibbs draws.
+# A posterior with two modes in any dimension: a regression with an unobserved sign, judged by exact Gibbs draws.
 
 CHAINS, KEPT, BURN_IN = 40, 250, 100
 REFERENCE_SEED = 2017
@@ -148,7 +148,7 @@ class Family(NamedTuple):
     make: Callable[[int, int, int], Target]  # d, N and the seed of the data -> the target
 
 
-def _built_in(title: str, name: str, options: Mapping[str, Any]) -> Family:
+def _built_in(title: str, name: str, options: Mapping[str, Value]) -> Family:
     def make(dim: int, num_data: int, seed: int) -> Target:
         return get_target(name, {**options, "dim": dim, "num_data": num_data, "data_seed": seed})
 
@@ -172,7 +172,7 @@ class Entrant(NamedTuple):
 
     title: str  # in legends
     method: str
-    knobs: Mapping[str, Any]
+    knobs: Mapping[str, Value]
 
     def fits(self, family: Family) -> bool:
         """Whether the family offers what the method needs."""
@@ -244,13 +244,15 @@ class DimensionKnobs(Knobs):
     seeds = Whole(2, (1, 100), label="Runs at each d")
 
 
-class Dimension(Experiment):
-    """Methods on the same posterior in more and more dimensions; seeds differ in data and run."""
+class Dimension(Experiment[DimensionKnobs]):
+    """Methods on the same posterior in more and more dimensions; seeds differ in data and run.
+
+    title: What dimension does
+    about: How does the error of each method grow with the number of parameters, and which of them say so?
+    source: ours; why weights collapse: Bengtsson, Bickel, Li 2008
+    """
 
     name = "dimension"
-    title = "What dimension does"
-    about = "How does the error of each method grow with the number of parameters, and which of them say so?"
-    source = "ours; why weights collapse: Bengtsson, Bickel, Li 2008"
     Knobs = DimensionKnobs
 
     def columns(self, knobs: DimensionKnobs) -> Mapping[str, type]:
@@ -290,7 +292,7 @@ class Dimension(Experiment):
             row |= _of_run(recipe_of(case, target))
         return [{**row, "seconds": time.perf_counter() - begin}]
 
-    def summary(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Row]:
         """For each method and d the mean of the error with its standard error, and how many runs have a caveat."""
         groups = grouped(sorted(rows, key=lambda row: row["d"]), "method", "d")
         order = [row["method"] for row in rows]
@@ -332,7 +334,7 @@ def recipe_of(case: Case, target: Target) -> Recipe:
     return entrant.recipe(target, case["num_particles"], case["visited"], case["seed"])
 
 
-def _of_run(recipe: Recipe) -> dict[str, Any]:
+def _of_run(recipe: Recipe) -> Row:
     """Errors at the end of a run; of one that cannot go on, why."""
     session = Session(recipe, metrics_every=10**9)
     try:
@@ -342,7 +344,7 @@ def _of_run(recipe: Recipe) -> dict[str, Any]:
     return {**of_frame(frame), "visited": frame.visited, "caveat": frame.caveat}
 
 
-def _entry(method: str, dim: int, rows: list[Row], metric: str) -> dict[str, Any]:
+def _entry(method: str, dim: int, rows: list[Row], metric: str) -> Row:
     values = np.array([row[metric] for row in rows])
     values = values[np.isfinite(values)]
     mean, error = mean_with_error(values)

@@ -9,14 +9,16 @@ import os
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import pmdviz.experiments
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, check_size
-from pmdviz.experiments.workers import FAILED, Row, Table, csv_text, run_cases
-from pmdviz.files import finite, write_json
+from pmdviz.experiments.workers import FAILED, Row, Table, Way, csv_text, run_cases
+from pmdviz.files import Json, finite, write_json
+from pmdviz.knobs import Knobs, Raw, Value
 
 # All experiments of the package: every module of its folders is imported, so that a new file is there by itself.
 
@@ -29,7 +31,7 @@ CASE = "case"  # the column of every table that names the case, as JSON
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult:
-    """What came out of an experiment.
+    """The rows of an experiment, with what follows from them.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ class ExperimentResult:
     """
 
     experiment: str
-    knobs: Mapping[str, Any]
+    knobs: Mapping[str, Value]
     _rows: list[Row] = field(repr=False)
     failed: tuple[str, ...] = ()
     path: Path | None = None
@@ -52,24 +54,29 @@ class ExperimentResult:
         """One or several a case, in the order of the cases; a failed case has none."""
         return [{name: value for name, value in row.items() if name not in (CASE, FAILED)} for row in self._rows]
 
-    @property
-    def summary(self) -> list[dict[str, Any]]:
-        """What comes out."""
+    @cached_property
+    def _made(self) -> tuple[Experiment, Knobs]:
         made = find_experiment(self.experiment)
-        return made.summary(self.rows, made.Knobs.checked(dict(self.knobs)))
+        return made, made.Knobs.checked(self.knobs)
+
+    @property
+    def summary(self) -> list[Row]:
+        """Means with standard errors, slopes and verdicts over the rows."""
+        made, chosen = self._made
+        return made.summary(self.rows, chosen)
 
     @property
     def pictures(self) -> Sequence[Picture]:
-        """What is drawn of the rows; empty for a table alone."""
-        made = find_experiment(self.experiment)
-        return made.pictures(self.rows, made.Knobs.checked(dict(self.knobs)))
+        """The pictures of the rows; empty for an experiment that gives a table alone."""
+        made, chosen = self._made
+        return made.pictures(self.rows, chosen)
 
     def examples(self) -> Sequence[Picture]:
-        """What one case looks like from near; takes seconds at most."""
-        made = find_experiment(self.experiment)
-        return made.examples(made.Knobs.checked(dict(self.knobs)))
+        """Pictures of one case in detail; takes seconds at most."""
+        made, chosen = self._made
+        return made.examples(chosen)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Everything as plain values, None where a number is unavailable."""
         parts = {"experiment": self.experiment, "knobs": dict(self.knobs), "summary": self.summary}
         return finite({**parts, "rows": self.rows, "failed": [*self.failed]})
@@ -98,14 +105,14 @@ class ExperimentResult:
         return f"<{self.experiment}: {len(self._rows):,} rows>"
 
 
-def find_experiment(name: Any) -> Experiment:
+def find_experiment(name: str) -> Experiment:
     """The experiment of a name. Raises InputError."""
     if not isinstance(name, str) or name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS)
     return EXPERIMENTS[name]
 
 
-def run_experiment(name: str, knobs: Mapping[str, Any], insist: bool = False, **way: Any) -> ExperimentResult:
+def run_experiment(name: str, knobs: Mapping[str, Raw], insist: bool = False, **way: Unpack[Way]) -> ExperimentResult:
     """The experiment that `pmdviz.experiment` describes; `way`: how its cases are run, as `run_cases` takes it."""
     experiment = find_experiment(name)
     chosen = experiment.Knobs.checked(dict(knobs))

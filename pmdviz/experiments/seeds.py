@@ -46,7 +46,7 @@ def other_seeds(seed: int, number: int) -> tuple[int, ...]:
     return tuple([k for k in range(number + 1) if k != seed][:number])
 
 
-def run_seed(recipe: Recipe, seed: int, tell: Callable[[float], object] = lambda share: None) -> SeedRun:
+def run_seed(recipe: Recipe, seed: int, tell: Callable[[float], None] = lambda share: None) -> SeedRun:
     """The run of a recipe, its log of knob changes included, with another seed.
 
     It is measured at the iterations of every session (`history.is_due`), which depend on no seed. `tell` hears of the

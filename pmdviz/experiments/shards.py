@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from pmdviz.densities.density import Density, GaussianMixture, effective_sample_
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.aggregation.models import MODELS, Mixture, Model, fit_by_bic
 from pmdviz.experiments.base import (
     START_S,
     Case,
@@ -28,17 +28,18 @@ from pmdviz.experiments.base import (
     mean_with_error,
     size_of_run,
 )
-from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.experiments.mixtures import MODELS, Mixture, Model, fit_by_bic
+from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.methods.particles import SmoothingKnobs, smoothed
 from pmdviz.metrics import METRICS
-from pmdviz.metrics.distances import kl_of_moments, mean_error, sd_ratios
 from pmdviz.metrics.divergences import Divergences, picture
 from pmdviz.streams import stream
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.exact import GaussianExact
+from pmdviz.targets.enumeration import Enumeration
+from pmdviz.targets.exact import Exact, GaussianExact
 from pmdviz.targets.normal_noise import Linear
 
 # Ways to make one posterior of draws of K subposteriors. Each gives a density q.
@@ -204,7 +205,7 @@ class Subposterior(CustomTarget):
             raise InputError(f"the prior must be a Gaussian around 0; target {whole.name!r} has another one")
         self.whole, self.count = whole, count
         wider, constant = np.sqrt(count), 0.5 * whole.dim * np.log(count)
-        gradients: dict[str, Any] = {}
+        gradients: dict[str, Callable[..., np.ndarray]] = {}
         if "gradient" in whole.offers:
             gradients["grad_log_prior"] = lambda theta: whole.grad_log_prior(theta / wider) / wider
             gradients["grad_log_likelihood"] = lambda theta, rows: _gradient(whole, theta, rows)
@@ -218,7 +219,7 @@ class Subposterior(CustomTarget):
             **gradients,
         )
 
-    def make_exact(self) -> Any:
+    def make_exact(self) -> Exact | Enumeration | None:
         """In closed form where the whole is linear regression; elsewhere by a grid sum in the plane."""
         if not isinstance(self.whole, Linear):
             return super().make_exact()
@@ -280,7 +281,7 @@ class FullTarget(NamedTuple):
     make: Callable[[int, int], Target]  # N and the seed of the data -> the target
 
 
-def _built_in(title: str, error: str, name: str, **options: Any) -> FullTarget:
+def _built_in(title: str, error: str, name: str, **options: Value) -> FullTarget:
     def make(num_data: int, seed: int) -> Target:
         return get_target(name, {**options, "num_data": num_data, "data_seed": seed})
 
@@ -295,15 +296,11 @@ WHOLES = {
 
 def errors_of(density: Density, target: Target) -> dict[str, float]:
     """Every error of an approximation; NaN where one is unavailable."""
-    reference, planar, ratios = target.reference(), target.planar, sd_ratios(density.cov, target.reference())
+    planar = target.planar
     tv = None if planar is None else Divergences(density, planar, picture(density, planar, target.view_box))["tv"]
-    found = {
-        "tv": tv,
-        "kl_moments": kl_of_moments(density.mean, density.cov, reference),
-        "mean_error": mean_error(density.mean, reference),
-        "sd_ratio_min": ratios.min(),
-        "sd_ratio_max": ratios.max(),
-    }
+    # The attributes of a frame that these metrics read.
+    shown: Any = SimpleNamespace(target=target, reference=target.reference(), density=density, tv=tv)
+    found = {name: METRICS[name].measure(shown) for name in ERRORS}
     return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
@@ -345,13 +342,15 @@ class ShardKnobs(Knobs):
             )
 
 
-class ShardedPosterior(Experiment):
-    """The prior to the power 1/K on each of K shards, and K subposteriors put together in several ways."""
+class ShardedPosterior(Experiment[ShardKnobs]):
+    """The prior to the power 1/K on each of K shards, and K subposteriors put together in several ways.
+
+    title: A posterior over shards
+    about: K machines have a shard of the data each. How near to the posterior do their subposteriors come together?
+    source: Scott et al. 2016; Neiswanger, Wang, Xing 2014; weighted fits: Han 2019 (thesis), Algorithm 12
+    """
 
     name = "sharded_posterior"
-    title = "A posterior over shards"
-    about = "K machines have a shard of the data each. How near to the posterior do their subposteriors come together?"
-    source = "Scott et al. 2016; Neiswanger, Wang, Xing 2014; weighted fits: Han 2019 (thesis), Algorithm 12"
     Knobs = ShardKnobs
 
     def columns(self, knobs: ShardKnobs) -> Mapping[str, type]:
@@ -390,7 +389,7 @@ class ShardedPosterior(Experiment):
             rows.append({**row, **errors_of(found.density, whole), "K": case["K"], "seed": case["seed"]})
         return rows
 
-    def summary(self, rows: Sequence[Row], knobs: ShardKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: ShardKnobs) -> list[Row]:
         """For each way and K the mean of the error, with its standard error."""
         found = []
         groups = grouped(rows, "combiner", "K")

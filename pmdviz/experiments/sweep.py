@@ -7,11 +7,11 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import cloudpickle
 import numpy as np
@@ -24,13 +24,17 @@ from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown, words_of
 from pmdviz.experiments.base import grouped
-from pmdviz.experiments.workers import Row, run_cases
-from pmdviz.knobs import whole_number
+from pmdviz.experiments.workers import Row, Way, run_cases
+from pmdviz.knobs import Raw, Value, whole_number
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.exact import Exact
 from pmdviz.targets.mass import Box
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
 
 # How far a run's last frame is from the exact posterior: the divergences, and the class of Theorem 5.
 
@@ -39,20 +43,13 @@ CELLS = {1: 4096, 2: 256}  # a side, over each mode of the posterior
 REACH, LINE = 8.5, 4096  # sds of a Gaussian family, and cells, on the line of each coordinate
 
 
-class Bounded(NamedTuple):
-    """A function f with |f| <= 1 of one coordinate in units of the prior's sd, and an antiderivative of it.
-
-    Means over cells are differences of the antiderivative: a jump within a cell costs nothing.
-    """
-
-    f: Callable[[np.ndarray], np.ndarray]
-    antiderivative: Callable[[np.ndarray], np.ndarray]
-
-
-BOUNDED: dict[str, Bounded] = {
-    "cos(2u)": Bounded(lambda u: np.cos(2 * u), lambda u: 0.5 * np.sin(2 * u)),
-    "u > 0.5": Bounded(lambda u: (u > 0.5).astype(float), lambda u: np.maximum(u - 0.5, 0.0)),
-    "tanh(u)": Bounded(np.tanh, lambda u: np.logaddexp(u, -u)),
+OfOne = Callable[[np.ndarray], np.ndarray]
+# Functions f with |f| <= 1 of one coordinate in units of the prior's sd, each with an antiderivative. Means over cells
+# are differences of the antiderivative, so a jump within a cell costs nothing.
+BOUNDED: dict[str, tuple[OfOne, OfOne]] = {
+    "cos(2u)": (lambda u: np.cos(2 * u), lambda u: 0.5 * np.sin(2 * u)),
+    "u > 0.5": (lambda u: (u > 0.5).astype(float), lambda u: np.maximum(u - 0.5, 0.0)),
+    "tanh(u)": (np.tanh, lambda u: np.logaddexp(u, -u)),
 }
 _exact_values: dict[tuple, np.ndarray] = {}
 
@@ -92,7 +89,7 @@ def _marginals(exact: Exact, box: Box) -> tuple[np.ndarray, np.ndarray]:
 
 def _expectations(edges: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """sum over cells of mass times the cell's mean of f, (d, functions); edges (d, cells + 1) in units of u."""
-    means = [np.diff(each.antiderivative(edges), axis=1) / np.diff(edges, axis=1) for each in BOUNDED.values()]
+    means = [np.diff(antiderivative(edges), axis=1) / np.diff(edges, axis=1) for _, antiderivative in BOUNDED.values()]
     return np.array([(masses * mean).sum(axis=1) for mean in means]).T
 
 
@@ -101,7 +98,7 @@ def _values_of(frame: Frame) -> np.ndarray:
     if frame.method.family == "parametric":
         return _of_gaussians(frame.density, frame.target.scale)
     u, weights = frame.particles / frame.target.scale, frame.weights
-    return np.array([(weights[:, None] * each.f(u)).sum(axis=0) for each in BOUNDED.values()]).T
+    return np.array([(weights[:, None] * f(u)).sum(axis=0) for f, _ in BOUNDED.values()]).T
 
 
 def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
@@ -118,14 +115,14 @@ def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
 
 
 PLANAR = ("tv", "kl_forward", "kl_reverse", "cross_entropy")  # the columns of a sweep's table are these
-ERRORS: dict[str, tuple[str, Callable[[Frame], float | None]]] = {
+ERRORS: dict[str, tuple[str, ErrorFunction]] = {
     **{name: (METRICS[name].label, METRICS[name].measure) for name in PLANAR},
     "bounded": ("error of bounded functions", bounded_error),
 }
 
 
-def chosen_error(error: Any) -> tuple[str, dict[str, ErrorFunction]]:
-    """The name of the error asked for, and what is measured besides the usual: a metric, or a person's own function.
+def chosen_error(error: str | ErrorFunction) -> tuple[str, dict[str, ErrorFunction]]:
+    """The name of the error asked for, and the function that measures it where it is not one of ERRORS.
 
     Raises InputError.
     """
@@ -156,20 +153,21 @@ def _of_metric(name: str, frame: Frame) -> float | None:
 
 def measured(frame: Frame, own: Mapping[str, ErrorFunction]) -> dict[str, float]:
     """Every error of a frame; NaN where one is unavailable."""
-    found = {name: measure(frame) for name, (_, measure) in ERRORS.items()}
-    found |= {name: measure(frame) for name, measure in own.items()}
-    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+    functions = {name: measure for name, (_, measure) in ERRORS.items()} | dict(own)
+    found = {name: measure(frame) for name, measure in functions.items()}
+    return {name: math.nan if value is None else float(value) for name, value in found.items()}
 
 
 MAX_JOBS = 1_000_000
 BUDGET = "budget"
+Seeds = int | Iterable[int]  # how many, or the seeds themselves
 
 
 class Job(NamedTuple):
     """One run of a sweep. Its identity is that of its recipe without the seed, and the seed."""
 
     recipe: Recipe
-    values: dict[str, Any]  # name of what is varied -> its value here
+    values: dict[str, Value]  # name of what is varied -> its value here
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -179,7 +177,7 @@ class Job(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()[:16], self.recipe.seed
 
 
-def planned(recipe: Recipe, over: Mapping[str, Iterable[Any]], seeds: Any, together: bool = False) -> list[Job]:
+def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, together: bool = False) -> list[Job]:
     """The runs of a sweep: every combination of the values in `over` (or, `together`, the lists side by side).
 
     `over` names knobs of the recipe's method, options of its target, or "budget". Raises InputError for a name or a
@@ -196,25 +194,26 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Any]], seeds: Any, toget
     if count * len(chosen) > MAX_JOBS:
         raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; given: {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
-    jobs = [Job(made, values) for values in varied for made in _seeded(_with(recipe, values), chosen)]
+    jobs = [
+        Job(made.replaced(seed=seed), values)
+        for values in varied
+        for made in [_with(recipe, values)]
+        for seed in chosen
+    ]
     return list({job.identity: job for job in jobs}.values())
 
 
-def _seeded(recipe: Recipe, seeds: Sequence[int]) -> list[Recipe]:
-    if recipe.budget is None:
-        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
-    return [recipe.replaced(seed=seed) for seed in seeds]
-
-
-def _with(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+def _with(recipe: Recipe, values: Mapping[str, Value]) -> Recipe:
     options = {name: value for name, value in values.items() if name in recipe.target_options}
     knobs = {name: value for name, value in values.items() if name in recipe.knobs}
-    parts: dict[str, Any] = {"target_options": {**recipe.target_options, **options}} if options else {}
-    parts |= {BUDGET: values[BUDGET]} if BUDGET in values else {}
-    return recipe.replaced(knobs=knobs, **parts)
+    parts = {"target_options": {**recipe.target_options, **options}} if options else {}
+    made = recipe.replaced(knobs=knobs, **parts, **({BUDGET: values[BUDGET]} if BUDGET in values else {}))
+    if made.budget is None:
+        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
+    return made
 
 
-def _values(recipe: Recipe, name: str, values: Any) -> list[Any]:
+def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     """The values of one name, parsed by its declaration."""
     method, target = recipe.make_method(), recipe.make_target()
     specs = {**target.Options.specs(), **method.Knobs.specs()}
@@ -229,8 +228,8 @@ def _values(recipe: Recipe, name: str, values: Any) -> list[Any]:
     return parsed
 
 
-def _seeds(seeds: Any) -> list[int]:
-    """An int is so many, an iterable the seeds themselves."""
+def _seeds(seeds: Seeds) -> list[int]:
+    """The seeds: 0, 1, ... of a number, those given of a list."""
     count = whole_number(seeds) if not isinstance(seeds, Iterable) or isinstance(seeds, str) else None
     if count is not None and 1 <= count <= MAX_JOBS:
         return list(range(count))
@@ -242,7 +241,7 @@ def _seeds(seeds: Any) -> list[int]:
     return found
 
 
-def _side_by_side(lists: Mapping[str, list[Any]]) -> Iterable[tuple[Any, ...]]:
+def _side_by_side(lists: Mapping[str, list[Value]]) -> Iterable[tuple[Value, ...]]:
     lengths = {name: len(values) for name, values in lists.items()}
     if len(set(lengths.values())) > 1:
         words = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -254,7 +253,7 @@ def _side_by_side(lists: Mapping[str, list[Any]]) -> Iterable[tuple[Any, ...]]:
 
 
 class Fit(NamedTuple):
-    """error = exp(intercept) x^slope. The standard error takes the points' residuals for independent."""
+    """error = exp(intercept) x^slope. The standard error assumes independent residuals of the points."""
 
     slope: float
     standard_error: float
@@ -262,7 +261,7 @@ class Fit(NamedTuple):
     num_points: int
     left_out: int  # points without a logarithm: errors that are 0 or unknown
 
-    def at(self, x: Any) -> np.ndarray:
+    def at(self, x: ArrayLike) -> np.ndarray:
         """The law at x."""
         return np.exp(self.intercept + self.slope * np.log(np.asarray(x, float)))
 
@@ -270,7 +269,7 @@ class Fit(NamedTuple):
         return f"slope {self.slope:.3f} ± {self.standard_error:.3f} ({self.num_points:,} points)"
 
 
-def fitted(x: Any, y: Any) -> Fit:
+def fitted(x: ArrayLike, y: ArrayLike) -> Fit:
     """The least-squares line of log y over log x, with the standard error of its slope.
 
     All points count, each once; those that are not positive or not finite have no logarithm and are left out and
@@ -290,7 +289,7 @@ def fitted(x: Any, y: Any) -> Fit:
     return Fit(slope, error, intercept, n, int(len(x) - n))
 
 
-# What comes out of a sweep.
+# The result of a sweep.
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,9 +299,9 @@ class Sweep:
     Attributes
     ----------
     recipe : Recipe
-        What all runs have in common.
+        The part that all runs share.
     over : tuple of str
-        Names of what was varied.
+        The names that were varied.
     error : str
         The error that `fit` and `summary` take.
     failed : tuple of str
@@ -315,7 +314,7 @@ class Sweep:
     over: tuple[str, ...]
     error: str
     kinds: dict[str, type] = field(repr=False)
-    _rows: list[dict[str, Any]] = field(repr=False)
+    _rows: list[Row] = field(repr=False)
     failed: tuple[str, ...] = ()
     path: Path | None = None
 
@@ -331,11 +330,11 @@ class Sweep:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame."""
-        import pandas  # takes half a second
+        import pandas as pd  # takes half a second
 
-        return pandas.DataFrame(self.rows)
+        return pd.DataFrame(self.rows)
 
     def fit(self, x: str | None = None, y: str | None = None) -> Fit:
         """The power law y ~ x^slope through ALL points, with the slope's standard error.
@@ -351,7 +350,7 @@ class Sweep:
             raise unknown("column", name, numbers)
         return self.rows[name]
 
-    def summary(self, y: str | None = None) -> list[dict[str, Any]]:
+    def summary(self, y: str | None = None) -> list[Row]:
         """For each combination of what was varied: the mean of y over seeds, its standard error, sd and runs."""
         column, found = y or self.error, []
         self.column(column)  # says which names there are
@@ -369,11 +368,16 @@ class Sweep:
 
 COUNTS: dict[str, type] = {"iterations": int, "visited": int, "density_evaluations": int, "gradient_evaluations": int}
 ENDING: dict[str, type] = {"seconds": float, "failed": str, "recipe": str}
-_targets: dict[tuple, CustomTarget] = {}  # of this process: a custom target's exact posterior is computed once
+_targets: dict[tuple, CustomTarget] = {}  # of this process: the exact posterior of a custom target is computed once
 
 
 def run_sweep(
-    recipe: Recipe, over: Mapping[str, Any], seeds: Any, error: Any = "tv", together: bool = False, **way: Any
+    recipe: Recipe,
+    over: Mapping[str, Iterable[Raw]],
+    seeds: Seeds,
+    error: str | ErrorFunction = "tv",
+    together: bool = False,
+    **way: Unpack[Way],
 ) -> Sweep:
     """The sweep that `pmdviz.sweep` describes; `way`: how its runs are done, as `run_cases` takes it."""
     main, own = chosen_error(error)
@@ -400,7 +404,7 @@ def _labels(job: Job) -> Row:
 
 
 def measured_run(job: Job, own: Mapping[str, ErrorFunction]) -> list[Row]:
-    """The row of a job: what it costs and every error of its last frame."""
+    """The row of a job: its cost and every error of its last frame."""
     recipe = job.recipe
     if recipe.custom is not None:
         recipe = recipe.replaced(target=_targets.setdefault(recipe.custom.key, recipe.custom))
@@ -410,7 +414,7 @@ def measured_run(job: Job, own: Mapping[str, ErrorFunction]) -> list[Row]:
 
 
 def _check_sendable(recipe: Recipe, own: Mapping[str, ErrorFunction]) -> None:
-    """Say at once that a person's functions cannot go to other processes, rather than once a run."""
+    """Raise InputError before the first run where a person's functions cannot be sent to other processes."""
     if recipe.custom is None and not own:
         return
     try:

@@ -1,8 +1,7 @@
-"""Work shared out to processes by joblib: results as they come, a heartbeat, and workers that may die.
+"""Cases computed in worker processes by joblib into one table on disk, with progress, cancel and resume.
 
-By default the processes are loky's; inside `joblib.parallel_config` they are whatever that says, a cluster for
-example. When a worker dies everything that was under way is done once more, one piece at a time, so that a second
-death names the piece that kills.
+The processes are loky's unless `joblib.parallel_config` names another backend, such as a cluster. When a worker dies,
+the pieces under way are computed again one at a time: a second death then names the piece that kills its worker.
 """
 
 from __future__ import annotations
@@ -24,26 +23,29 @@ from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.process import LokyProcess
-from joblib.parallel import get_active_backend
+from joblib.parallel import LokyBackend, get_active_backend
 from threadpoolctl import threadpool_limits
 
 from pmdviz.data.tables import Table as PersonsTable
 from pmdviz.data.tables import tables_in, texts_in
 from pmdviz.engine.recipe_parts import checked_whole
 from pmdviz.errors import InputError, check_function, shown, words_of
+from pmdviz.experiments.base import Row
 from pmdviz.files import atomic_write, file_path, real_path
 from pmdviz.kernels import pool
+from pmdviz.knobs import Value
 
-# A table of finished runs on disk. It is whole at every moment: each state of it is written aside and moved in place.
+C, R = TypeVar("C"), TypeVar("R")  # a piece of work, and its result
 
-SHARE = 10.0  # so many times what a write costs goes by before the next one
+# A table of finished runs on disk. It is whole at every moment, because each state is written aside and moved in place.
+
+SHARE = 10.0  # the next write waits for this many times the duration of the last one
 SUFFIXES = (".parquet", ".csv")
-Row = dict[str, Any]
 Kinds = Mapping[str, type]  # column -> int, float, str or bool
 
 
@@ -65,7 +67,7 @@ class Table:
         self._take_lock()
         try:
             self.rows = self._read() if self.path.exists() else []
-            self.write()  # what cannot be written is said before hours of work
+            self.write()  # a table that cannot be written fails before hours of work
         except BaseException:
             self._let_go()
             raise
@@ -83,8 +85,8 @@ class Table:
         if time.monotonic() >= self._next:
             self.write()
 
-    def sort(self, wanted: Iterable[Any], identity: Any) -> None:
-        """Put the rows named by `wanted` (values of `identity(row)`) last and in that order; others stay before."""
+    def sort(self, wanted: Iterable[Hashable], identity: Callable[[Row], Hashable]) -> None:
+        """Put the rows whose `identity(row)` is in `wanted` last, in that order; the others stay before them."""
         place = {name: k for k, name in enumerate(wanted)}
         self.rows.sort(key=lambda row: place.get(identity(row), -1))
 
@@ -100,8 +102,8 @@ class Table:
 
     def _read(self) -> list[Row]:
         try:
-            if not self.path.is_file():  # reading a FIFO would wait for ever
-                raise ValueError("it is no regular file")
+            if not self.path.is_file():  # reading a FIFO would wait forever
+                raise ValueError("it is not a regular file")
             columns, rows = (_from_parquet if self.path.suffix == ".parquet" else _from_csv)(self.path)
             if twice := [name for name in self._kinds if columns.count(name) > 1]:
                 raise ValueError(f"its header names the column {twice[0]!r} twice (line 1)")
@@ -136,7 +138,7 @@ class Table:
 
 
 def table_path(path: str | os.PathLike[str]) -> Path:
-    """`path` with a suffix that says its kind. Raises InputError for another kind, or Parquet without pyarrow."""
+    """`path` with the suffix of its kind. Raises InputError for another kind, or Parquet without pyarrow."""
     path = file_path(path)
     if path.suffix not in SUFFIXES and path.suffix:
         raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; given: {shown(path.name)}")
@@ -182,12 +184,12 @@ def _parquet(rows: list[Row], kinds: Kinds) -> bytes:
 def _from_parquet(path: Path) -> tuple[list[str], list[Row]]:
     import pyarrow.parquet as parquet
 
-    with path.open("rb") as file:  # once: by its name it is opened several times, and may be another file meanwhile
+    with path.open("rb") as file:  # by its name pyarrow opens it several times, and another process may replace it
         table = parquet.read_table(file)
     return table.column_names, table.to_pylist()
 
 
-def _parsed(value: Any, kind: type) -> Any:
+def _parsed(value: Value | None, kind: type[Value]) -> Value:
     if kind is bool and isinstance(value, str):
         return {"True": True, "False": False}[value]
     if value is None:
@@ -197,21 +199,21 @@ def _parsed(value: Any, kind: type) -> Any:
 
 BEAT_S = 0.2
 DISMISSAL_S = 2.0
-CHUNK = 4  # pieces a worker in one call, for a backend that does not give results as they come
+CHUNK = 4  # pieces per worker in one call, for a backend that does not return results as they come
 PULLER = "pmdviz-sweep-results"
-_closed = threading.Event()  # the process is about to end: nothing is done once more
+_closed = threading.Event()  # set when the process is about to end: nothing is computed again
 
-# loky starts a worker anew whose memory has grown; that loses nothing and is nothing for a person to act on.
+# loky restarts a worker whose memory has grown; no result is lost, and a person need not act.
 warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
 
 
 def results(
-    work: Callable[[Any], Any], pieces: list[Any], workers: int | None, heartbeat: Callable[[], None]
-) -> Iterator:
+    work: Callable[[C], R], pieces: list[C], workers: int | None, heartbeat: Callable[[], None]
+) -> Iterator[tuple[int, R | None, str]]:
     """Yield (number of the piece, result, "") in any order; (number, None, why) where its worker died twice.
 
-    `heartbeat` is called between results and every fifth of a second; what it raises stops the workers and goes to the
-    caller. `work` must catch its own errors: any exception that comes out of a worker counts as its death.
+    `heartbeat` is called between results and every fifth of a second; its exceptions stop the workers and reach the
+    caller. `work` must catch its own errors: any exception that leaves a worker counts as its death.
     """
     left = dict(enumerate(pieces))
     while left:
@@ -228,24 +230,15 @@ def results(
                 yield number, *_retry_alone(work, number, left.pop(number), heartbeat)
 
 
-def num_processes(workers: int | None) -> int:
-    """How many pieces are under way at a time, on this machine or wherever `joblib.parallel_config` says."""
-    return joblib.effective_n_jobs(_count(workers))
-
-
 def _count(workers: int | None) -> int | None:
-    """As joblib wants it: by default every core of this machine."""
+    """The number of workers as joblib takes it; by default every core of this machine."""
     backend, count = get_active_backend()
-    alone = _is_loky(backend) and count in (None, 1)
+    alone = isinstance(backend, LokyBackend) and count in (None, 1)
     return workers or (-1 if alone else count)
 
 
-def _is_loky(backend: Any) -> bool:
-    return type(backend).__name__ == "LokyBackend"
-
-
 def shut_down() -> None:
-    """End loky's workers and free what they share with this process, which is about to end."""
+    """End loky's workers and free the resources that they share with this process, which is about to end."""
     _closed.set()
     _end_workers()
     for thread in threading.enumerate():
@@ -256,18 +249,17 @@ def shut_down() -> None:
 
 
 def _end_workers() -> None:
-    """Kill loky's workers: joblib sees that they died, and gives up what was under way.
+    """Kill loky's workers: joblib sees that they died, and gives up the pieces under way.
 
-    An executor that is shut down instead refuses the piece which joblib hands on when the last result comes in: a
-    traceback in the log, and joblib waits for that piece for ever.
+    An executor that is shut down instead refuses the next piece from joblib, which then waits for that piece forever.
     """
     for process in multiprocessing.active_children():
         if isinstance(process, LokyProcess):
             process.terminate()
 
 
-def _retry_alone(work: Callable[[Any], Any], number: int, piece: Any, heartbeat: Callable[[], None]) -> tuple[Any, str]:
-    """Result of one piece that was under way when a worker died, and why there is none."""
+def _retry_alone(work: Callable[[C], R], number: int, piece: C, heartbeat: Callable[[], None]) -> tuple[R | None, str]:
+    """The result of one piece that was under way when a worker died, or why there is none."""
     try:
         ((_, result),) = _attempt(work, {number: piece}, set(), 2, heartbeat)  # 1 would be this very process
     except _Died as death:
@@ -276,7 +268,7 @@ def _retry_alone(work: Callable[[Any], Any], number: int, piece: Any, heartbeat:
 
 
 class _Died(Exception):
-    """Something other than the work itself went wrong."""
+    """A worker or the backend failed, not the work itself."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(str(cause))
@@ -284,49 +276,40 @@ class _Died(Exception):
 
 
 def _attempt(
-    work: Callable[[Any], Any],
-    pieces: dict[int, Any],
-    started: set[int],
-    workers: int | None,
-    heartbeat: Callable[[], None],
-) -> Iterator[tuple[int, Any]]:
-    """Yield (number, result) as they come; `started` holds what has been handed out. Raises _Died."""
+    work: Callable[[C], R], pieces: dict[int, C], started: set[int], workers: int | None, heartbeat: Callable[[], None]
+) -> Iterator[tuple[int, R]]:
+    """Yield (number, result) as they come; the pieces handed out enter `started`. Raises _Died."""
     backend, count = get_active_backend()[0], _count(workers)
     stop = threading.Event()
 
-    def tasks() -> Iterator[Any]:
+    def tasks() -> Iterator[tuple]:
         for number, piece in list(pieces.items()):
             if stop.is_set():
                 return
             started.add(number)
             yield joblib.delayed(_numbered)(work, number, piece, tables_in(texts_in((work, piece))))
 
-    as_they_come = {"return_as": "generator_unordered"} if backend.supports_return_generator else {}
-    parallel = joblib.Parallel(n_jobs=count, batch_size=1, **as_they_come)
-    source = (
-        parallel(tasks()) if as_they_come else _in_chunks(parallel, tasks(), CHUNK * joblib.effective_n_jobs(count))
-    )
+    if backend.supports_return_generator:
+        source = joblib.Parallel(n_jobs=count, batch_size=1, return_as="generator_unordered")(tasks())
+    else:
+        parallel, waiting, size = joblib.Parallel(count, batch_size=1), tasks(), CHUNK * joblib.effective_n_jobs(count)
+        source = (found for chunk in iter(lambda: [*islice(waiting, size)], []) for found in parallel(chunk))
     try:
         yield from _pulled(source, heartbeat)
     except BaseException as error:
         stop.set()
-        if _is_loky(backend) and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
+        if isinstance(backend, LokyBackend) and not isinstance(error, _Died):  # without waiting for pieces under way
             _end_workers()
         raise
 
 
-def _numbered(work: Callable[[Any], Any], number: int, piece: Any, tables: tuple[PersonsTable, ...]) -> tuple[int, Any]:
-    """The tables are held where they arrive, so that `work` finds those that the piece names."""
+def _numbered(work: Callable[[C], R], number: int, piece: C, tables: tuple[PersonsTable, ...]) -> tuple[int, R]:
+    """The tables are held where they arrive, so `work` finds those that the piece names."""
     return number, work(piece)
 
 
-def _in_chunks(parallel: joblib.Parallel, tasks: Iterator[Any], size: int) -> Iterator[tuple[int, Any]]:
-    while chunk := list(islice(tasks, size)):
-        yield from parallel(chunk)
-
-
-def _pulled(source: Iterable[Any], heartbeat: Callable[[], None]) -> Iterator[Any]:
-    """The items of `source`, waited for in another thread so that the heart beats meanwhile."""
+def _pulled(source: Iterable[tuple[int, R]], heartbeat: Callable[[], None]) -> Iterator[tuple[int, R]]:
+    """The items of `source`. Another thread waits for them, so `heartbeat` is called meanwhile."""
     box: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_pull, args=(source, box), name=PULLER, daemon=True).start()
     del source
@@ -343,7 +326,7 @@ def _pulled(source: Iterable[Any], heartbeat: Callable[[], None]) -> Iterator[An
         yield item
 
 
-def _pull(source: Iterable[Any], box: queue.SimpleQueue) -> None:
+def _pull(source: Iterable[tuple[int, R]], box: queue.SimpleQueue) -> None:
     try:
         for item in source:
             box.put(("item", item))
@@ -353,19 +336,14 @@ def _pull(source: Iterable[Any], box: queue.SimpleQueue) -> None:
         box.put(("end", None))
 
 
-# What a worker process does first: one thread, give way to others, end with its parent.
-
 LOOK_S = 1.0  # how often a worker looks whether its parent is there
 
 
-def init_worker(home: int, niceness: int) -> None:
-    """In a worker process of `home`: one thread, give way by `niceness`, end with the parent. Done once a process."""
-    if os.getpid() != home:
-        _settled(home, niceness)
-
-
 @functools.cache
-def _settled(home: int, niceness: int) -> None:
+def init_worker(home: int, niceness: int) -> None:
+    """Once in each worker process of `home`: one thread, a lower priority by `niceness`, and an end with the parent."""
+    if os.getpid() == home:
+        return
     pool.set_threads(1)
     threadpool_limits(1)
     if niceness:
@@ -381,26 +359,36 @@ def _leave_with(parent: int) -> None:
     os._exit(1)
 
 
-# Cases computed in worker processes into a table on disk: with progress, cancel, and going on where one stopped.
+# Cases computed in worker processes into a table on disk, with progress and cancel; finished cases are not repeated.
 
 FAILED = "failed"  # a column of every table: why a row has no numbers
-NOTHING: dict[type, Any] = {int: 0, float: float("nan"), str: "", bool: False}  # in the other columns of such a row
+NOTHING: dict[type, Value] = {int: 0, float: float("nan"), str: "", bool: False}  # in the other columns of such a row
+
+
+class Way(TypedDict, total=False):
+    """How cases are run, as `run_cases` describes it."""
+
+    path: str | os.PathLike[str] | None
+    workers: int | None
+    progress: Callable[[int, int], None] | None
+    niceness: int
+    on_row: Callable[[Row], None]
 
 
 def run_cases(
-    cases: Mapping[Any, Any],
-    work: Callable[[Any], list[Row]],
+    cases: Mapping[Hashable, C],
+    work: Callable[[C], list[Row]],
     *,
     kinds: Kinds,
-    labels: Callable[[Any], Row],
+    labels: Callable[[C], Row],
     identity: Callable[[Row], Hashable],
-    named: Callable[[Any], str],
+    named: Callable[[C], str],
     path: str | os.PathLike[str] | None = None,
     workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     niceness: int = 0,
-    on_row: Callable[[Row], object] = lambda row: None,
-    before: Callable[[list[Any], int], object] = lambda cases, processes: None,
+    on_row: Callable[[Row], None] = lambda row: None,
+    before: Callable[[list[C], int], None] = lambda cases, processes: None,
 ) -> tuple[list[Row], list[str], Path | None]:
     """The rows of all cases in their order, a sentence for each case whose worker died, and where the table is.
 
@@ -409,13 +397,13 @@ def run_cases(
     cases : key -> case
         Those that have rows in the table at `path` are not computed again.
     work : case -> rows
-        Done in other processes, which give way by `niceness`. Whatever goes wrong in it becomes words in a row.
+        Called in other processes, whose priority is lower by `niceness`. An exception becomes words in a row.
     kinds : column -> int, float, str or bool
-    labels : case -> the columns that its rows have whatever comes of it
+    labels : case -> the columns that its rows have even where the case fails
     identity : row -> the key of its case
     named : case -> words, for one that is lost
     progress : (done, all), called after each and a few times a second
-        What it raises stops the workers, and the table keeps what was finished.
+        Its exceptions stop the workers, and the table keeps the finished rows.
     on_row : called with every new row
     before : (cases that are missing, processes), called first; it may refuse them.
     """
@@ -433,7 +421,7 @@ def run_cases(
             if progress is not None:
                 progress(sum(key in found for key in cases), len(cases))
 
-        before(pieces, num_processes(workers))
+        before(pieces, joblib.effective_n_jobs(_count(workers)))
         guarded = functools.partial(_rows_of, work, dict(kinds), labels, os.getpid(), niceness)
         for number, rows, why in results(guarded, pieces, workers, tell):
             if rows is None:
@@ -451,12 +439,12 @@ def run_cases(
 
 
 def _rows_of(
-    work: Callable[[Any], list[Row]],
+    work: Callable[[C], list[Row]],
     kinds: dict[str, type],
-    labels: Callable[[Any], Row],
+    labels: Callable[[C], Row],
     home: int,
     niceness: int,
-    case: Any,
+    case: C,
 ) -> list[Row]:
     init_worker(home, niceness)
     always = {**labels(case), FAILED: ""}

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, check_function, shown, unknown
@@ -16,6 +15,7 @@ from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, spelled_out
 from pmdviz.export.player import HTML
 from pmdviz.export.writers import CSV, GIF, MEGABYTE, MP4, PARQUET, PYTHON, RECIPE, STILLS, Job, Progress, Writer
 from pmdviz.files import atomic_write, check_writable, file_path, real_path
+from pmdviz.knobs import Raw
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}
 USUAL_DOTS = 1_500
@@ -36,7 +36,7 @@ def find_writer(path: str | os.PathLike[str]) -> Writer:
 
 
 def check(
-    path: str | os.PathLike[str], options: Mapping[str, Any], looks: type[Look] = Look
+    path: str | os.PathLike[str], options: Mapping[str, Raw], looks: type[Look] = Look
 ) -> tuple[Writer, Look, Path]:
     """Everything that can be said before there is a run: the writer, its options and the file's place.
 
@@ -58,11 +58,7 @@ def check(
 
 
 def export(
-    what: Run | RaceResult,
-    path: str | os.PathLike[str],
-    *,
-    progress: Progress | None = None,
-    **options: Any,
+    what: Run | RaceResult, path: str | os.PathLike[str], *, progress: Progress | None = None, **options: Raw
 ) -> Path:
     """Write a run or a race to a file whose suffix says its kind; returns the path.
 

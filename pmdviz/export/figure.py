@@ -6,28 +6,35 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap, to_rgba_array
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.transforms import Transform
 
-from pmdviz.export.films import Film, Scene
+from pmdviz.export.films import Film, Scene, stage_of, traces_of
 from pmdviz.export.options import NO_TRACES, Look
-from pmdviz.export.pictures import stage_of, traces_of
 from pmdviz.pictures import Mark, Picture, tick_words
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity
 from pmdviz.scenes.style import PATH_COLOURS, Theme, palette
 
+S = TypeVar("S")  # a scene, of a run or of a race
+Style = str | float | bool | tuple | Mapping[str, str | float] | Transform  # of an artist
+Dash = str | tuple[int, tuple[float, ...]]
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
     "plus": "P", "asterisk": "x",
@@ -110,7 +117,7 @@ class FigureLayout:
         axes.set_xlabel(x, **font)
         axes.set_ylabel(y, **font)
 
-    def text(self, axes: Axes, x: float, y: float, words: str, **more: Any) -> Any:
+    def text(self, axes: Axes, x: float, y: float, words: str, **more: Style) -> Text:
         """Words on axes, in the small size and the muted colour unless said otherwise."""
         usual = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.muted}
         return axes.text(x, y, words, **{**usual, **more})
@@ -123,7 +130,7 @@ class FigureLayout:
         axes.axis("off")
         return axes
 
-    def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
+    def legend(self, axes: Axes, handles: list[Line2D], labels: list[str], below: bool = False) -> Legend:
         """A legend above the axes, or below: in one line, a little smaller if need be, else in two.
 
         Below there is room for one line alone, which may be smaller still.
@@ -140,10 +147,10 @@ class FigureLayout:
         return made
 
     def _legend(
-        self, axes: Axes, handles: list[Any], labels: list[str], columns: int, share: float, below: bool
-    ) -> Any:
+        self, axes: Axes, handles: list[Line2D], labels: list[str], columns: int, share: float, below: bool
+    ) -> Legend:
         px = share * self.text_px
-        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+        place: dict[str, Style] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
         if below:
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
         return axes.legend(
@@ -154,18 +161,15 @@ class FigureLayout:
         )  # fmt: skip
 
 
-def dash(name: Any, width: float) -> Any:
-    """A dash, or the style table's of a layer, for a line of `width`; matplotlib counts in line widths, they in px."""
-    pattern = style.DASHES.get(name, name) if isinstance(name, str) else name
-    return "solid" if pattern == "solid" else dashes(pattern, width)
+def dash(pattern: str | Sequence[float], width: float) -> Dash:
+    """A dash in px, or that of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
+    found = style.DASHES.get(pattern, pattern) if isinstance(pattern, str) else pattern
+    return "solid" if found == "solid" or not found else (0, tuple(part / width for part in found))
 
 
-def dashes(pattern: Sequence[float], width: float) -> Any:
-    """A pattern in px as dashes of a line of `width`; an empty one is solid."""
-    return (0, tuple(part / width for part in pattern)) if pattern else "solid"
-
-
-def line(axes: Axes, name: Any, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:
+def line(
+    axes: Axes, name: str | Sequence[float], colour: str, width: float = style.LINE_WIDTH, **more: Style
+) -> Line2D:
     """An empty line with a dash, or with the layer's dash."""
     (made,) = axes.plot(
         [], [], color=colour, linewidth=width, linestyle=dash(name, width), dash_capstyle="butt",
@@ -174,18 +178,11 @@ def line(axes: Axes, name: Any, colour: str, width: float = style.LINE_WIDTH, **
     return made
 
 
-def set_ticks(axis: Any, ticks: Sequence[float]) -> None:
+def set_ticks(axis: Axis, ticks: Sequence[float]) -> None:
     """Put round numbers, in words without exponents, at `ticks` and nowhere else."""
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(FixedLocator([]))
     axis.set_major_formatter(FuncFormatter(lambda value, position: tick_words(value)))
-
-
-def image(axes: Axes, dark: bool, ends: tuple[str, str]) -> Any:
-    """An empty image of cells, in the colours of two layers."""
-    colours = ListedColormap(palette(dark, ends))
-    look: dict[str, Any] = {"vmin": 0, "vmax": 1, "origin": "lower", "interpolation": "nearest", "aspect": "auto"}
-    return axes.imshow(np.full((1, 1), np.nan), cmap=colours, zorder=1, **look)
 
 
 def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: Theme) -> None:
@@ -202,27 +199,20 @@ AREA_ALPHA = 0.16  # of areas that do not say it
 MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among the drawn marks
 
 
-class PicturePanel:
+class PicturePanel(Generic[S]):
     """The pictures of scenes on one pair of axes: artists made once, whose data follow the marks.
 
     `make` makes the picture of a scene; its axes come from the first. Bare axes fill the box, with the legend below.
     """
 
-    def __init__(
-        self,
-        paper: FigureLayout,
-        box: Box,
-        make: Callable[[Any], Picture],
-        first: Any,
-        **borders: float,
-    ) -> None:
+    def __init__(self, paper: FigureLayout, box: Box, make: Callable[[S], Picture], first: S, **borders: float) -> None:
         self.paper, self.box, self.make, picture = paper, box, make, make(first)
         self.inks = style.colours(paper.look.dark)
         self.bare = picture.x.bare and picture.y.bare
         self.spans = {"xlim": (picture.x.low, picture.x.high), "ylim": (picture.y.low, picture.y.high)}
         self.axes = axes = paper.bare_axes(box, *self.spans.values()) if self.bare else self._axes(picture, **borders)
         self.artists: dict[str, Any] = {}
-        place: dict[str, Any] = {"transform": axes.transAxes, "zorder": 9}
+        place: dict[str, Style] = {"transform": axes.transAxes, "zorder": 9}
         self.middle = paper.text(axes, 0.5, 0.5, "", ha="center", wrap=True, **place)
         self.corner = paper.text(axes, 0.99, 0.99, "", ha="right", va="top", **place)
         px = paper.scale / axes.bbox.width
@@ -248,12 +238,12 @@ class PicturePanel:
         return axes
 
     @property
-    def moving(self) -> list[Any]:
+    def moving(self) -> list[Artist]:
         """The artists drawn with every frame, from the lowest up."""
         drawn = [part for each in self.artists.values() for part in _parts(each)]
         return [*sorted(drawn, key=lambda artist: artist.get_zorder()), self.middle, self.corner, self.note]
 
-    def show(self, scene: Any) -> bool:
+    def show(self, scene: S) -> bool:
         """Draw a scene; returns whether there is something new, or another legend: all is then drawn again."""
         picture = self.make(scene)
         new = [key for key, mark in picture.marks.items() if mark.columns and key not in self.artists]
@@ -285,21 +275,23 @@ class PicturePanel:
                 return {}  # a line for each marker and role, made as they are needed
             case "signs":
                 on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {"clip_on": False}
-                marker: dict[str, Any] = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
+                marker = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
                 return axes.plot([], [], color=colour, zorder=zorder, **marker, **on)[0]
             case "segments":
                 artist = LineCollection([], linewidths=look.get("width", style.PATH_WIDTH), zorder=zorder)
                 axes.add_collection(artist, autolim=False)
                 return artist
             case "image":
-                return image(axes, self.paper.look.dark, mark.columns["ends"])
+                colours = ListedColormap(palette(self.paper.look.dark, mark.columns["ends"]))
+                fixed = {"vmin": 0, "vmax": 1, "origin": "lower", "interpolation": "nearest", "aspect": "auto"}
+                return axes.imshow(np.full((1, 1), np.nan), cmap=colours, zorder=1, **fixed)
             case _:
                 return []  # a text for each place or a patch for each level, made as they are needed
 
-    def _words(self, mark: Mark) -> Any:
+    def _words(self, mark: Mark) -> Annotation:
         """A text at a place, or next to it."""
         said = mark.look
-        look: dict[str, Any] = {"fontsize": said.get("px", WORDS_PX), "ha": said.get("align", "center")}
+        look: dict[str, Style] = {"fontsize": said.get("px", WORDS_PX), "ha": said.get("align", "center")}
         look |= {"va": said.get("baseline", "center"), "xytext": (said.get("right", 0), -said.get("down", 0))}
         if said.get("beside"):
             look = {"fontsize": self.paper.text_px, "va": "bottom", "xytext": (6, 3)}
@@ -383,7 +375,7 @@ class PicturePanel:
         return Line2D([], [], color=colour, linewidth=width, linestyle=dash(mark.look.get("dash", "solid"), width))
 
 
-def _parts(artist: Any) -> list[Any]:
+def _parts(artist: Any) -> list[Artist]:
     """The artists of a mark."""
     return artist if isinstance(artist, list) else [*artist.values()] if isinstance(artist, dict) else [artist]
 
@@ -421,7 +413,7 @@ NOTHING = Path(np.empty((0, 2)))
 VECTOR = {"svg.hashsalt": "pmdviz", "svg.fonttype": "none", "pdf.fonttype": 42}
 
 
-class Drawing:
+class Drawing(Generic[S]):
     """A film's figure: the state in words above its panels, which the kinds of film add."""
 
     def __init__(self, look: Look, longest: int) -> None:
@@ -432,20 +424,20 @@ class Drawing:
         font = {"fontsize": paper.title_px, "fontfamily": FONT, "color": paper.colours.text, "linespacing": 1.2}
         top = 1 - 0.35 * paper.title_px / paper.height
         self.title = self.figure.text(0.5, top, "", ha="center", va="top", **font)
-        self.panels: list[Any] = []  # each shows a scene and says whether all is to be drawn again
-        self._ground: Any = None
+        self.panels: list[PicturePanel[S]] = []  # each shows a scene and says whether all is to be drawn again
+        self._ground: Any = None  # the pixels of what stands still
 
     @property
-    def moving(self) -> list[Any]:
+    def moving(self) -> list[Artist]:
         """All that is drawn with every frame."""
         return [self.title, *(artist for panel in self.panels for artist in panel.moving)]
 
-    def _take(self, scene: Any) -> None:
+    def _take(self, scene: S) -> None:
         if any([panel.show(scene) for panel in self.panels]):
             self._ground = None
         self.title.set_text(folded(scene.words) if self.title_lines == 2 else scene.words)
 
-    def draw(self, scene: Any) -> np.ndarray:
+    def draw(self, scene: S) -> np.ndarray:
         """The scene as pixels (height, width, 4), uint8 RGBA; valid until the next call."""
         self._take(scene)
         if self._ground is None:
@@ -457,7 +449,7 @@ class Drawing:
             artist.draw(self.canvas.renderer)
         return np.asarray(self.canvas.buffer_rgba())
 
-    def save(self, scene: Any, path: FilePath, form: str) -> None:
+    def save(self, scene: S, path: FilePath, form: str) -> None:
         """The scene as a file of a format that matplotlib writes; the same scene gives the same bytes."""
         self._take(scene)
         self._animate(False)
@@ -483,7 +475,7 @@ def folded(words: str) -> str:
 # The picture of a run: the stage, and the traces where there is room for them.
 
 
-class RunPicture(Drawing):
+class RunPicture(Drawing[Scene]):
     """The figure of a run."""
 
     def __init__(self, film: Film, first: Scene) -> None:

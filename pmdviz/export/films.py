@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,19 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceResult
 from pmdviz.experiments.race.recipe import spent_in
-from pmdviz.export.options import NO_TRACES, USUAL_FRAMES, Look, RaceLook, check_traces, shown_group
+from pmdviz.export.options import NO_TRACES, USUAL_FRAMES, Look, RaceLook, check_traces, shown_group, traced
+from pmdviz.knobs import Value
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, perfect_draws
-from pmdviz.scenes import stage, style, words
+from pmdviz.pictures import Picture
+from pmdviz.scenes import race as race_scenes
+from pmdviz.scenes import stage, style, trace_columns, words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.race import CLOCK_OF, DOTS, Columns, RaceScene, Standing, best, race_scene, state, weighted
 from pmdviz.scenes.trace_columns import Mark, knob_marks, step_marks, with_present
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # The numbers of a run or of a race as columns, with the unit of each.
 
@@ -84,7 +90,7 @@ def _histories(result: RaceResult) -> dict[str, np.ndarray]:
     }
 
 
-def _column(values: Sequence[Any]) -> np.ndarray:
+def _column(values: Sequence[Value | None]) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in values])
 
 
@@ -112,7 +118,7 @@ def spread(last: int, frames: int) -> list[int]:
 
 
 def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
-    """The places to show on a way of 0 to `last` that has so many `steps`: the first one and the last one always.
+    """The places to show on the way from 0 to `last` in `steps` steps: always the first one and the last one.
 
     Raises InputError where it has fewer frames than were asked for, or the film would have too many; `most` says which
     iterations there are.
@@ -186,14 +192,14 @@ class Film(Shown):
 
     @property
     def floors(self) -> dict[str, float | None]:
-        """What independent draws get: floor_tv and floor_kl of the last frame, computed where they are not known."""
+        """floor_tv and floor_kl of the last frame, of independent draws; computed where they are not known."""
         if self.all_floors:
             know_floor(self.run.final)
         return {name: self.run.final.metrics[name] for name in ("floor_tv", "floor_kl")}
 
     @cached_property
     def drawn(self) -> tuple[stage.Scene, stage.Pair]:
-        """What the stage shows, and of which coordinates. Raises InputError where it is unavailable."""
+        """The scene of the stage and its coordinates. Raises InputError where it is unavailable."""
         target, method = self.run.target, self.run.final.method
         self.look.choice.check(target, method)
         if self.look.traces != NO_TRACES:
@@ -242,7 +248,7 @@ class Film(Shown):
             marks=tuple(m._replace(seconds=float(self._seconds(m.iteration))) for m in (*marks, *turned)),
         )
 
-    def _seconds(self, iterations: Any) -> np.ndarray:
+    def _seconds(self, iterations: ArrayLike) -> np.ndarray:
         """Computing time of the run itself, not of its replay: the same film at every export."""
         return np.interp(iterations, self.run.history["iteration"], self.run.history["seconds"])
 
@@ -395,3 +401,41 @@ def check_entrants(number: int) -> None:
         most = f"a picture shows at most {style.MOST_ENTRANTS} entrants"
         words = f"{most}: more could not be told apart; this race has {number}"
         raise InputError(f"{words} (a table or a recipe holds them all)")
+
+
+# The pictures of a film's scenes, for every renderer.
+
+
+def stage_of(film: Film, scene: Scene) -> Picture:
+    """Exact posterior, approximation and particles."""
+    drawn, pair = film.drawn
+    target, method = film.run.target, film.run.final.method
+    return stage.stage_picture(drawn, target, method, pair, scene.columns, scene.note, film.look.layers)
+
+
+def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
+    """The chosen traces against the chosen clock, on the axes of the whole run."""
+    run, method = film.run, film.run.final.method
+    group = trace_columns.GROUPS[shown_group(run.target, method, film.look.traces)]
+    clock = film.look.clock or trace_columns.usual_clock(method, run.recipe.budget_unit)
+    budget = trace_columns.budget_drawn(run.final, run.recipe.budget)
+    axes = trace_columns.traces_axes(run.history, group, clock, film.floors, budget, run.recipe.budget_unit)
+    expected = [mark.kind for mark in last.marks]
+    made = trace_columns.traces_picture(scene.history, group, clock, axes, film.floors, scene.marks, expected)
+    signs = made.marks["marks"]._replace(hover={}, ids="")  # their words again in every frame would be most of a file
+    return made._replace(marks={**made.marks, "marks": signs})
+
+
+def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScene, scene: RaceScene) -> Picture:
+    """The chosen metric of all against the chosen clock, on the axes of the whole race."""
+    recipe, metric = first.recipe, traced(first.recipe, look.traces)
+    clock = look.clock or CLOCK_OF[recipe.budget_unit]
+    end = trace_columns.clock_end(
+        clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
+    )
+    limits = race_scenes.spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
+    made = race_scenes.traces_picture(
+        [tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name]
+    )
+    unknown = all(np.isnan(history[metric.name]).all() for history in histories)
+    return made._replace(middle=trace_columns.UNKNOWN.format(metric.title) if unknown else "")

@@ -8,14 +8,14 @@ import html
 import json
 from collections.abc import Iterable, Mapping
 from string import Template
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.export.films import Film, RaceFilm
-from pmdviz.files import script_json
+from pmdviz.files import Json, script_json
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS
 from pmdviz.pictures import Axis, Mark
@@ -27,10 +27,13 @@ from pmdviz.targets import Target
 from pmdviz.wasm import values
 from pmdviz.wasm.files import FOLDER
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 STATIC_PX = 760  # height of a page in a notebook
 MOST = 2  # methods of a page
 SLIDERS = ("whole", "real", "choice", "flag")
-DATA_OPTIONS = {  # of which the page simulates data again
+DATA_OPTIONS = {  # a change of these makes the page simulate new data
     "mixture": ("theta1", "theta2", "num_data", "sigma_x", "p", "data_seed"),
     "gaussian": ("theta", "num_data", "sigma_x", "data_seed"),
     "banana": ("theta1", "theta2", "num_data", "sigma_x", "bend", "data_seed"),
@@ -45,7 +48,7 @@ class Shown(NamedTuple):
     title: str = ""
     question: str = ""
     other: Recipe | None = None  # of the method that it is compared with
-    metrics: Mapping[str, Any] = {}  # of its last frame, with the floors, where they are known
+    metrics: Mapping[str, float | None] = {}  # of its last frame, with the floors, where they are known
 
 
 def live_page(film: Film | RaceFilm) -> str:
@@ -65,7 +68,7 @@ def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
     return [one.recipe(film.result.target, film.seed, race.budget, race.budget_unit) for one in entrants]
 
 
-def page(shown: Mapping[str, Shown], **more: Any) -> str:
+def page(shown: Mapping[str, Shown], **more: Json) -> str:
     """A page with several runs, by their names in its address; the first is shown at first.
 
     `more` is the rest of a site, for its script. Raises InputError where a run can only be a recording.
@@ -104,7 +107,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def lab(shown: Mapping[str, Shown]) -> dict[str, Any]:
+def lab(shown: Mapping[str, Shown]) -> dict[str, Json]:
     """All that the page is given. Targets that several runs share are in it once."""
     kernels, targets, keys, runs = values.kernels(), {}, {}, {}
     for name, one in shown.items():
@@ -126,7 +129,7 @@ def lab(shown: Mapping[str, Shown]) -> dict[str, Any]:
     }
 
 
-def run_value(one: Shown, target: Target, key: str) -> dict[str, Any]:
+def run_value(one: Shown, target: Target, key: str) -> dict[str, Json]:
     """A run; of its second method the settings."""
     recipe, other = one.recipe, one.other
     floor = {"tv": one.metrics.get("floor_tv"), "kl": one.metrics.get("floor_kl")}
@@ -137,7 +140,7 @@ def run_value(one: Shown, target: Target, key: str) -> dict[str, Any]:
         "method": recipe.method,
         "knobs": values.settings_value(recipe.start_knobs()),
         "planned": [
-            {"iteration": at, "knobs": dict(recipe.values_at(at))} for at in sorted(_changed_at(recipe.to_dict()))
+            {"iteration": at, "knobs": dict(recipe.values_at(at))} for at in sorted({at for at, _ in recipe.changes})
         ],
         "seed": recipe.seed,
         "budget": recipe.budget,
@@ -149,11 +152,7 @@ def run_value(one: Shown, target: Target, key: str) -> dict[str, Any]:
     }
 
 
-def _changed_at(recipe: Mapping[str, Any]) -> set[int]:
-    return {int(at) for at, _ in recipe.get("changes", [])}
-
-
-def target_value(target: Target) -> dict[str, Any]:
+def target_value(target: Target) -> dict[str, Json]:
     """A target with its pictures, the options of its simulated data, and the settings that methods have on it."""
     value = values.target_value(target)
     simulated = () if value["own_data"] else DATA_OPTIONS.get(target.name, ())
@@ -168,7 +167,7 @@ def target_value(target: Target) -> dict[str, Any]:
     }
 
 
-def method_value(name: str) -> dict[str, Any]:
+def method_value(name: str) -> dict[str, Json]:
     """A method: title, settings, and how its dots are called and drawn."""
     method = METHODS[name]
     specs = [spec_value(spec) for spec in method.Knobs().specs().values() if spec.kind in SLIDERS]
@@ -181,7 +180,7 @@ def method_value(name: str) -> dict[str, Any]:
     }
 
 
-def spec_value(spec: KnobSpec) -> dict[str, Any]:
+def spec_value(spec: KnobSpec) -> dict[str, Json]:
     """A declaration for the page: what a slider needs to be built."""
     low, high = spec.soft_bounds or spec.bounds or (0, 1)
     by = spec.default_by and [spec.default_by[0], dict(spec.default_by[1])]
@@ -193,16 +192,19 @@ def spec_value(spec: KnobSpec) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def drawing() -> dict[str, Any]:
+def drawing() -> dict[str, Json]:
     """The numbers that pictures of a frame are made with."""
     names = ("MAX_DRAWN", "INK", "GOLDEN", "OPACITY_DOTS", "OPACITY_POWER", "MASSES", "OUTLINE", "WIDE", "HIGH")
     return {name: getattr(columns, name) for name in (*names, "SIDE", "BRIGHTEN")}
 
 
-def stage(target: Target, handles: bool) -> dict[str, Any]:
+NO_AREAS = dict.fromkeys(("x", "y", "level"), np.array([np.nan], np.float32))  # one outline without a point
+
+
+def stage(target: Target, handles: bool) -> dict[str, Json]:
     """The picture of a frame without what moves: axes, marks, prior, legend; above two dimensions the exact one too."""
     layers = {"prior", "particles"} | ({"exact", "approximate"} if target.planar else set())
-    found = columns.StageColumns(prior=prior_lines(target, (0, 1)[: target.dim]), areas=_no_areas(), image=NO_IMAGE)
+    found = columns.StageColumns(prior=prior_lines(target, (0, 1)[: target.dim]), areas=NO_AREAS, image=NO_IMAGE)
     if not target.planar and target.reference() is not None:
         layers.add("exact")
         found = found._replace(exact=reference_lines(target, (0, 1))[0], areas=reference_areas(target, (0, 1)))
@@ -217,12 +219,7 @@ def stage(target: Target, handles: bool) -> dict[str, Any]:
     return picture_json(picture._replace(marks=marks, legend=legend, equal=target.dim > 1), _rounded)
 
 
-def _no_areas() -> Mapping[str, np.ndarray]:
-    """Areas that a frame fills: one outline without a point."""
-    return dict.fromkeys(("x", "y", "level"), np.array([np.nan], np.float32))
-
-
-def _rounded(key: str, name: str, numbers: Any, axis: Axis | None) -> list[float | None]:
+def _rounded(key: str, name: str, numbers: ArrayLike, axis: Axis | None) -> list[float | None]:
     return [float(f"{x:.5g}") if np.isfinite(x) else None for x in np.asarray(numbers, float).ravel()]
 
 
@@ -230,13 +227,13 @@ TRACES = {"tv": ("tv", "tv", "floor_tv"), "kl": ("kl", "kl_forward", "floor_kl")
 LEAST_KL = 0.003  # nats, at the foot of the axis
 
 
-def traces(target: Target) -> dict[str, Any]:
+def traces(target: Target) -> dict[str, Json]:
     """The pictures of TV and forward KL without their lines: a line and a floor whose columns the page fills."""
     clock = trace_columns.CLOCK_OF["data" if target.data is not None else "evaluations"]
     return {name: _trace(clock, *parts) for name, parts in TRACES.items()}
 
 
-def _trace(clock: str, key: str, metric: str, floor: str) -> dict[str, Any]:
+def _trace(clock: str, key: str, metric: str, floor: str) -> dict[str, Json]:
     whole = trace_columns.GROUPS[key]
     label = METRIC_LABELS.get(metric, whole.axis_label)
     group = whole._replace(metrics={metric: whole.metrics[metric]}, floors={floor: metric})

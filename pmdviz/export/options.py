@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from pmdviz.engine.recipe_parts import MAX_BUDGET
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.knobs import Choice, Flag, Knobs, Whole
+from pmdviz.knobs import Choice, Flag, Knobs, Raw, Whole
 from pmdviz.methods import Method
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import race as race_columns
@@ -26,77 +25,64 @@ SIZES = {"1920x1080": (1920, 1080), "960x540": (960, 540), "square": (1080, 1080
 SIZE, LAYER_LIST = "size", "layers"  # short forms of several options at once
 USUAL_FRAMES = 100
 USUAL = "automatic"
+NO_CHOICE = {"": USUAL, NO_TRACES: "none"}  # of traces
 
 
 _whole, _choice, _flag = (partial(kind, acts="at once") for kind in (Whole, Choice, Flag))
 
 
 class Look(Knobs):
-    """The options of an export; each kind of file takes those that mean something to it."""
+    """The options of an export; each kind of file takes those that mean something to it.
+
+    width: Width of the picture.
+    height: Height of the picture.
+    fps: Frames shown in a second.
+    frames: Frames of the film, spread evenly over the run; 0: 100, or all of a shorter run.
+    every: One frame every so many iterations, plus the last; 0: automatic.
+    theme: Dark on light, or light on dark.
+    transparent: Transparent background.
+    large_type: Labels for the back row of a lecture hall.
+    scene: What the posterior plot shows; by default the first scene that applies.
+    horizontal: Of a scene with two coordinates, counted from 1.
+    vertical: Of a scene with two coordinates, counted from 1.
+    exact: Draw the exact posterior.
+    approximate: Draw the approximation.
+    particles: Draw the particles.
+    prior: Draw the outline of the prior.
+    paths: Draw how the method moves: a chain's way, arrows, ellipses.
+    inside: Add the panel that shows what each term of the update does to each particle.
+    traces: The traces next to the stage (by default the first that target and method have), where the picture is at
+        least one and a half times as wide as high.
+    clock: The traces' horizontal axis; nothing said: what the budget counts.
+    table: What the table holds.
+    live: The page runs the method itself, without Python or a server: it begins with this run and goes on.
+    whole: The whole recipe, to the end of its budget with all its changes; else the run as it stands.
+    """
 
     kind_words = "export option"
 
-    width = _whole(960, bounds=(160, 3840), unit="px", label="Width", doc="Width of the picture.")
-    height = _whole(540, bounds=(160, 2160), unit="px", label="Height", doc="Height of the picture.")
-    fps = _whole(20, bounds=(1, 60), label="Frames per second", doc="Frames shown in a second.")
-    frames = _whole(
-        0, bounds=(0, 2_000), label="Frames",
-        doc=f"Frames of the film, spread evenly over the run; 0: {USUAL_FRAMES}, or all of a shorter run.",
-    )  # fmt: skip
-    every = _whole(
-        0, bounds=(0, 1_000_000), unit="iterations", label="One frame every", only_if=("frames", 0),
-        doc="One frame every so many iterations, plus the last; 0: automatic.",
-    )  # fmt: skip
-    theme = _choice(
-        "light", choices={"light": "light", "dark": "dark"}, label="Theme", doc="Dark on light, or light on dark."
-    )
-    transparent = _flag(False, label="Transparent", doc="Transparent background.")
-    large_type = _flag(False, label="Large type", doc="Labels for the back row of a lecture hall.")
-    scene = _choice(
-        "",
-        choices={"": USUAL} | {name: scene.title for name, scene in SCENES.items()},
-        label="Picture",
-        doc="What the posterior plot shows; by default the first scene that applies.",
-    )
-    horizontal = _whole(
-        1, bounds=(1, 1000), label="Horizontal coordinate", doc="Of a scene with two coordinates, counted from 1."
-    )
-    vertical = _whole(
-        2, bounds=(1, 1000), label="Vertical coordinate", doc="Of a scene with two coordinates, counted from 1."
-    )
-    exact = _flag(True, label="Exact posterior", doc="Draw the exact posterior.")
-    approximate = _flag(True, label="Approximation", doc="Draw the approximation.")
-    particles = _flag(True, label="Particles", doc="Draw the particles.")
-    prior = _flag(True, label="Prior", doc="Draw the outline of the prior.")
-    paths = _flag(True, label="Paths", doc="Draw how the method moves: a chain's way, arrows, ellipses.")
-    inside = _flag(
-        True, label="Inside this step",
-        doc="Add the panel that shows what each term of the update does to each particle.",
-    )  # fmt: skip
-    traces = _choice(
-        "", choices={"": USUAL, NO_TRACES: "none"} | {name: each.title for name, each in GROUPS.items()},
-        label="Traces",
-        doc="The traces next to the stage (by default the first that target and method have), where the picture is "
-        "at least one and a half times as wide as high.",
-    )  # fmt: skip
-    clock = _choice(
-        "", choices={"": USUAL, **CLOCKS}, label="Traces against",
-        doc="The traces' horizontal axis; nothing said: what the budget counts.",
-    )  # fmt: skip
-    table = _choice(
-        "history",
-        choices={"history": "history of the run", "particles": "particles at the end"},
-        label="Table",
-        doc="What the table holds.",
-    )
-    live = _flag(
-        False, label="Live",
-        doc="The page runs the method itself, without Python or a server: it begins with this run and goes on.",
-    )  # fmt: skip
-    whole = _flag(
-        False, label="Whole recipe",
-        doc="The whole recipe, to the end of its budget with all its changes; else the run as it stands.",
-    )  # fmt: skip
+    width = _whole(960, (160, 3840), label="Width", unit="px")
+    height = _whole(540, (160, 2160), label="Height", unit="px")
+    fps = _whole(20, (1, 60), label="Frames per second")
+    frames = _whole(0, (0, 2_000), label="Frames")
+    every = _whole(0, (0, 1_000_000), label="One frame every", unit="iterations", only_if=("frames", 0))
+    theme = _choice("light", {"light": "light", "dark": "dark"}, "Theme")
+    transparent = _flag(False, "Transparent")
+    large_type = _flag(False, "Large type")
+    scene = _choice("", {"": USUAL} | {name: scene.title for name, scene in SCENES.items()}, "Picture")
+    horizontal = _whole(1, (1, 1000), label="Horizontal coordinate")
+    vertical = _whole(2, (1, 1000), label="Vertical coordinate")
+    exact = _flag(True, "Exact posterior")
+    approximate = _flag(True, "Approximation")
+    particles = _flag(True, "Particles")
+    prior = _flag(True, "Prior")
+    paths = _flag(True, "Paths")
+    inside = _flag(True, "Inside this step")
+    traces = _choice("", NO_CHOICE | {name: each.title for name, each in GROUPS.items()}, "Traces")
+    clock = _choice("", {"": USUAL, **CLOCKS}, "Traces against")
+    table = _choice("history", {"history": "history of the run", "particles": "particles at the end"}, "Table")
+    live = _flag(False, "Live")
+    whole = _flag(False, "Whole recipe")
 
     def check(self) -> None:
         """Frames are counted or taken every so often, not both; a film has two ends."""
@@ -114,7 +100,7 @@ class Look(Knobs):
 
     @property
     def choice(self) -> SceneChoice:
-        """What the stage shows."""
+        """The scene of the stage and its coordinates."""
         return SceneChoice(self.scene, (self.horizontal - 1, self.vertical - 1))
 
     @property
@@ -124,33 +110,24 @@ class Look(Knobs):
 
 
 class RaceLook(Look):
-    """The options of an export of a race."""
+    """The options of an export of a race.
+
+    frames: Frames of the film, spread evenly over the budget; 0: 100, or all of a shorter race.
+    every: One frame every so many data points of each method (or evaluations, if the race counts those), plus the
+        last; 0: automatic.
+    traces: The metric of all entrants next to the tiles, where the picture is 1.5 times as wide as high or more;
+        by default the one by which they are ranked.
+    clock: The traces' horizontal axis; nothing said: what the budget counts.
+    table: What the table holds: how each run ended, or its measured history.
+    """
 
     kind_words = "export option of a race"
 
-    frames = _whole(
-        0, bounds=(0, 2_000), label="Frames",
-        doc=f"Frames of the film, spread evenly over the budget; 0: {USUAL_FRAMES}, or all of a shorter race.",
-    )  # fmt: skip
-    every = _whole(
-        0, bounds=(0, MAX_BUDGET), unit="data points", label="One frame every", only_if=("frames", 0),
-        doc="One frame every so many data points of each method (or evaluations, if the race counts those), plus the "
-        "last; 0: automatic.",
-    )  # fmt: skip
-    traces = _choice(
-        "", choices={"": USUAL, NO_TRACES: "none", **{name: each.title for name, each in METRICS.items() if each.axis}},
-        label="Traces",
-        doc="The metric of all entrants next to the tiles, where the picture is 1.5 times as wide as high or more; "
-        "by default the one by which they are ranked.",
-    )  # fmt: skip
-    clock = _choice(
-        "", choices={"": USUAL, **race_columns.CLOCKS}, label="Traces against",
-        doc="The traces' horizontal axis; nothing said: what the budget counts.",
-    )  # fmt: skip
-    table = _choice(
-        "rows", choices={"rows": "results at the end", "histories": "histories of the runs"}, label="Table",
-        doc="What the table holds: how each run ended, or its measured history.",
-    )  # fmt: skip
+    frames = _whole(0, (0, 2_000), label="Frames")
+    every = _whole(0, (0, MAX_BUDGET), label="One frame every", unit="data points", only_if=("frames", 0))
+    traces = _choice("", NO_CHOICE | {name: each.title for name, each in METRICS.items() if each.axis}, "Traces")
+    clock = _choice("", {"": USUAL, **race_columns.CLOCKS}, "Traces against")
+    table = _choice("rows", {"rows": "results at the end", "histories": "histories of the runs"}, "Table")
 
 
 def shown_group(target: Target, method: Method, name: str) -> str:
@@ -183,7 +160,7 @@ STAGE_OPTIONS = ("theme", "large_type", "scene", "horizontal", "vertical", *LAYE
 PICTURE_OPTIONS = ("width", "height", *STAGE_OPTIONS)
 
 
-def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
+def spelled_out(given: Mapping[str, Raw]) -> dict[str, Raw]:
     """`given` with its short forms (`size`, `layers`) replaced by the options that they set."""
     plain = {name: value for name, value in given.items() if name not in (SIZE, LAYER_LIST)}
     for short, expand in ((SIZE, _sizes), (LAYER_LIST, _layers)):
@@ -196,7 +173,7 @@ def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _sizes(text: Any) -> dict[str, int]:
+def _sizes(text: Raw) -> dict[str, int]:
     if isinstance(text, str) and text in SIZES:
         return dict(zip(("width", "height"), SIZES[text], strict=True))
     found = re.fullmatch(r"(\d{1,6})\s*[x×]\s*(\d{1,6})", text) if isinstance(text, str) else None
@@ -205,7 +182,7 @@ def _sizes(text: Any) -> dict[str, int]:
     return {"width": int(found[1]), "height": int(found[2])}
 
 
-def _layers(names: Any) -> dict[str, bool]:
+def _layers(names: Raw) -> dict[str, bool]:
     listed = names.split(",") if isinstance(names, str) else names
     if not isinstance(listed, Iterable) or not all(isinstance(name, str) for name in listed):
         raise InputError(f"layers must be names out of {', '.join(LAYERS)}; given: {shown(names)}")

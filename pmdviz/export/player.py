@@ -9,16 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from pmdviz.export.films import Film, RaceFilm, Scene
+from pmdviz.export.films import Film, RaceFilm, Scene, race_traces_of, stage_of, traces_of
 from pmdviz.export.live import live_page
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
-from pmdviz.export.pictures import race_traces_of, stage_of, traces_of
 from pmdviz.export.writers import MEGABYTE, Job, Writer
-from pmdviz.files import script_json, static_text
+from pmdviz.files import Json, script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.render.canvas import canvas_script, changes, picture_json
 from pmdviz.scenes import style
@@ -27,6 +26,11 @@ from pmdviz.scenes.inside import Inside, inside
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.tiles import tile_picture, tile_words
 from pmdviz.views.figures import inside_script, inside_stylesheet
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+S = TypeVar("S", Scene, RaceScene)
 
 # A film as numbers for a page: columns as 16-bit numbers in one run, each array stored once.
 
@@ -79,7 +83,7 @@ def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
 
 
 ROUNDED = ("size", "alpha", "kind", "values", "level")
-Group = tuple[Any, ...]  # columns that share a scale: those along one axis, or of one name
+Group = tuple[str] | Axis  # columns that share a scale: those along one axis, or of one name
 
 
 class Film16:
@@ -102,11 +106,11 @@ class Film16:
             [changes(new, old) for new, old in zip(found[at], found[0], strict=True)] for at in range(len(frames))
         ]
 
-    def _seen(self, key: str, name: str, values: Any, axis: Axis | None) -> None:
+    def _seen(self, key: str, name: str, values: ArrayLike, axis: Axis | None) -> None:
         group = _group(name, axis)
         self._of_group.setdefault(group, []).append(_laid(values, group))
 
-    def _put(self, picture: str, key: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
+    def _put(self, picture: str, key: str, name: str, values: ArrayLike, axis: Axis | None) -> dict[str, list[int]]:
         if axis is None and name not in ROUNDED:  # a number shown at the pointer: a 32-bit float
             return {"at": [*self.numbers.put(np.asarray(values, "<f4").view("<u2"), f"{picture} {key} {name}"), -1]}
         group = _group(name, axis)
@@ -122,7 +126,7 @@ def _logarithmic(group: Group) -> bool:
     return isinstance(group, Axis) and group.log
 
 
-def _laid(values: Any, group: Group) -> np.ndarray:
+def _laid(values: ArrayLike, group: Group) -> np.ndarray:
     """A column as it is quantised: the logarithms to the base 10 along such an axis."""
     column = np.asarray(values, float).ravel()
     if not _logarithmic(group):
@@ -153,15 +157,15 @@ def put_part(film: Film16, axes: Mapping[str, Axis], name: str, values: np.ndarr
 STATIC = Path(__file__).with_name("static")
 BYTES_OF_A_DOT = 8.0  # in base64: two coordinates and a size
 BYTES_OF_A_FRAME = 10_000.0  # the contours and the words
-INSIDE_DOTS, BYTES_INSIDE = 150, 15_000.0  # particles of which a frame tells the terms, and what that takes
+INSIDE_DOTS, BYTES_INSIDE = 150, 15_000.0  # particles whose terms a frame holds, and their bytes
 
 
-class Player:
+class Player(Generic[S]):
     """A page that plays scenes: their pictures, the numbers in them, and the script."""
 
     what = "run"
 
-    def __init__(self, film: Film | RaceFilm, scenes: Iterable[Any]) -> None:
+    def __init__(self, film: Film | RaceFilm, scenes: Iterable[S]) -> None:
         self.film, self.look = film, film.look
         self.insides: list[Inside] = []
         self.scenes = [self.kept(scene) for scene in scenes]
@@ -171,7 +175,7 @@ class Player:
             for scene in self.scenes
         ]
         made = Film16(self.drawn)
-        self.frames: list[dict[str, Any]] = [
+        self.frames: list[dict[str, Json]] = [
             {"pictures": pictures, "words": scene.words}
             for pictures, scene in zip(made.frames, self.scenes, strict=True)
         ]
@@ -183,11 +187,11 @@ class Player:
             "inside": bool(self.insides),
         }
 
-    def kept(self, scene: Any) -> Any:
+    def kept(self, scene: S) -> S:
         """The part of a scene that is kept until the page is made."""
         return scene
 
-    def pictures(self, scene: Any) -> list[Picture]:
+    def pictures(self, scene: S) -> list[Picture]:
         """The pictures of a scene, side by side."""
         raise NotImplementedError
 
@@ -219,7 +223,7 @@ class Player:
         )
 
 
-class Page(Player):
+class Page(Player[Scene]):
     """The page of a run: the stage and the traces."""
 
     film: Film
@@ -283,7 +287,7 @@ HTML = Writer(
 LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths": "solid"}
 
 
-class RacePage(Player):
+class RacePage(Player[RaceScene]):
     """The page of a race: a tile for each entrant, and one metric of all."""
 
     what = "race"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from pmdviz.export.figure import LETTER, Box, Drawing, FigureLayout, PicturePanel
+from pmdviz.export.films import race_traces_of
 from pmdviz.export.options import RaceLook
-from pmdviz.export.pictures import race_traces_of
 from pmdviz.pictures import Picture
 from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import Columns, RaceScene
@@ -21,7 +21,7 @@ LEGEND_LINES = 1.7  # height of the legend below the tiles, in its letters
 TITLE_SHARE, LARGE_SHARE = 0.068, 0.09  # most height of a title's letters, in tiles
 
 
-class RacePicture(Drawing):
+class RacePicture(Drawing[RaceScene]):
     """The figure of a race, with axes for `histories`, all that there is to come, and words of `longest` letters."""
 
     def __init__(self, look: RaceLook, first: RaceScene, histories: Sequence[Columns], longest: int) -> None:

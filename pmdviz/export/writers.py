@@ -14,17 +14,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.export.films import UNITS, Film, RaceFilm
+from pmdviz.export.films import UNITS, Film, RaceFilm, Scene
 from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
+from pmdviz.knobs import Value
 from pmdviz.scenes import style
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.style import STRENGTH
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from pmdviz.export.figure import Drawing
 
 
@@ -51,7 +55,7 @@ class Job:
         """How it is to look."""
         return self.film.look
 
-    def scenes(self) -> Iterator[Any]:
+    def scenes(self) -> Iterator[Scene | RaceScene]:
         """The scenes of the film; progress is reported between any two iterations of the replay."""
         total, done = self.film.frames, 0
 
@@ -71,8 +75,8 @@ class Job:
             yield picture.draw(scene)
 
 
-def picture_of(film: Film | RaceFilm, first: Any) -> Drawing:
-    """What draws the scenes of a film as pixels; `first` is one of them."""
+def picture_of(film: Film | RaceFilm, first: Scene | RaceScene) -> Drawing:
+    """The figure that draws the scenes of a film as pixels; `first` is one of them."""
     from pmdviz.export.figure import RunPicture
     from pmdviz.export.race_picture import RacePicture  # matplotlib, which may be missing
 
@@ -91,7 +95,7 @@ class Writer:
     write: Callable[[Job], None]
     needs: tuple[tuple[str, str], ...] = ()  # (module, extra of pmdviz that installs it)
     forecast: Callable[[Look, int, int], float] = lambda look, frames, dots: MEGABYTE  # bytes, rather too many
-    check: Callable[[Look], Any] = lambda look: None  # raises InputError for what this kind cannot do
+    check: Callable[[Look], None] = lambda look: None  # raises InputError for what this kind cannot do
 
     @property
     def missing(self) -> list[str]:
@@ -211,7 +215,7 @@ def table_csv(columns: Mapping[str, np.ndarray]) -> str:
     return text.getvalue()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Value | np.generic) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (float, np.floating)) and np.isnan(value):
@@ -262,14 +266,14 @@ def _write_gif(job: Job) -> None:
         )
     colours = palette(look.dark, job.film.lines).tobytes()
 
-    def images() -> Iterator[Any]:
+    def images() -> Iterator[Image.Image]:
         for pixels in _indexed(job):
             image = Image.fromarray(pixels, "P")
             image.putpalette(colours)
             yield image
 
     every, times = images(), [10 * each for each in delays(frames, look.fps)]
-    kept: dict[str, Any] = {"transparency": TRANSPARENT, "disposal": CLEAR_BEFORE_NEXT if look.transparent else 1}
+    kept: dict[str, int] = {"transparency": TRANSPARENT, "disposal": CLEAR_BEFORE_NEXT if look.transparent else 1}
     next(every).save(job.path, "GIF", save_all=True, append_images=every, duration=times, loop=0, optimize=True, **kept)
 
 
@@ -385,7 +389,7 @@ MP4 = Writer(
 # Numbers as a Parquet table.
 
 
-def _type(column: np.ndarray) -> Any:
+def _type(column: np.ndarray) -> pyarrow.DataType:
     import pyarrow
 
     return pyarrow.string() if column.dtype.kind in "OU" else pyarrow.from_numpy_dtype(column.dtype)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from pmdviz.kernels.checks import Array
+from pmdviz.knobs import documented
 from pmdviz.methods import Method
 from pmdviz.targets import Target
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 REGISTERED: dict[str, Metric] = {}  # by name: a metric enters by being made
 METRICS = MappingProxyType(REGISTERED)
 DASHED, DOTTED = (8, 3), (2, 3)  # of lines, as Bokeh has it
+UNIT: dict[str, bool | tuple[float, float]] = {"log": False, "limits": (0.0, 1.0), "fixed": True}  # an axis
 STEP = 150_000  # nanoseconds of a method's step besides those of its data, by counts and never by a clock
 
 
@@ -32,11 +34,11 @@ class Ancestry(Protocol):
 
 
 class Measurable(Protocol):
-    """What a metric asks of a frame."""
+    """The part of a frame that metrics use."""
 
     @property
     def target(self) -> Target:
-        """What is approximated."""
+        """The target of the approximation."""
 
     @property
     def method(self) -> Method:
@@ -60,7 +62,7 @@ class Measurable(Protocol):
 
     @property
     def densities(self) -> Mapping[str, Density]:
-        """What the state may be judged by, the particles' own first; q is one of them."""
+        """The candidate densities of the state, that of the particles first; q is one of them."""
 
     @property
     def tv(self) -> float | None:
@@ -178,10 +180,14 @@ Measure = Callable[[Measurable], float | None]
 
 
 def metric(name: str, title: str, unit: str, order: int, *where: Applies, about: str = "", **rest: Look) -> Callable:
-    """A function of a frame as a `Metric`; `where` it applies, and where it is traced. Its docstring says `about`."""
+    """A function of a frame as a `Metric`; `where` it applies, and where it is traced.
+
+    `about` is the line `about: ...` of its docstring, or the first sentence.
+    """
 
     def entered(measure: Measure) -> Measure:
-        text = about or (measure.__doc__ or "").partition("\n\n")[0].removesuffix(".")
+        summary = (measure.__doc__ or "").partition("\n\n")[0].removesuffix(".")
+        text = about or documented(measure).get("about", summary)
         given = dict(zip(("applies", "traced"), where, strict=False)) | getattr(measure, "look", {}) | rest
         Metric(name=name, title=title, unit=unit, order=order, about=text, measure=measure, **given)
         return measure

@@ -1,4 +1,4 @@
-"""What weights and chains say of themselves: the shift by weights p/q, ESS, k-hat, R-hat."""
+"""Diagnostics of weights and chains without a reference: the shift by weights p/q, ESS, k-hat, R-hat."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENOUGH_ESS = 300  # effective draws that find a frame right, whatever its own di
 
 
 class Shift(NamedTuple):
-    """What the weights say of q. Coordinates' worst values."""
+    """How far weights p/q move q; the worst values over the coordinates."""
 
     moved: float  # largest |E_p theta_k - E_q theta_k| / sd_p(theta_k)
     narrowest: float  # smallest sd_q(theta_k) / sd_p(theta_k)
@@ -89,7 +89,7 @@ def _weighed(density: Density, target: Target, n: int) -> Shift | str:
 
 
 def num_draws(target: Target, most: int = DRAWS) -> int:
-    """Of q; 0 for nets with many weights, of which no weights p / q are even."""
+    """The number of draws of q; 0 for nets with many weights, whose weights p / q are never even."""
     if target.by_points and target.dim > MOST_OF_NETS:
         return 0
     return int(min(most, MOST_ROWS / (1.5 * target.num_data)))

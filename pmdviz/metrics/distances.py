@@ -13,7 +13,7 @@ from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.methods.stein.gf_svgd import GFSVGD, log_ratios
-from pmdviz.metrics.base import DASHED, DOTTED, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
+from pmdviz.metrics.base import DASHED, DOTTED, UNIT, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.enumeration import Enumeration, numbers_of
@@ -27,6 +27,7 @@ NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
 KEPT = 200
+RATIOS: dict[str, bool | tuple[float, float]] = {"log": False, "limits": (0.0, 2.0)}  # of an axis
 
 Made = TypeVar("Made")
 _kept: dict[tuple, object] = {}
@@ -34,7 +35,7 @@ _lock = threading.Lock()
 
 
 def once(target: Target, what: str | int, make: Callable[[], Made]) -> Made:
-    """What is the same for every frame on the target, also as an object; others do not wait while it is made."""
+    """A value that is the same object for every frame on the target; other threads do not wait while it is made."""
     key = target.key, what
     found = _kept.get(key)
     if found is None:
@@ -125,7 +126,7 @@ WORD = 64  # bits
 
 
 class Spread(NamedTuple):
-    """What the discrepancy from some draws asks of these alone."""
+    """The part of the discrepancy that depends on one set of draws alone."""
 
     scale: float  # 2 s^2, s the median distance between them
     within: float  # sum of the kernel over all their pairs
@@ -240,22 +241,14 @@ def _solid(target: Target, method: Method) -> bool:
 
 
 @metric("sd_ratio_min", "smallest sd ratio", "sd / exact sd", 11, _solid, ranks=False, work=of_q)
-@on_axis(
-    "sd_ratio",
-    "Standard deviations",
-    "sd ratio (sd / exact sd)",
-    log=False,
-    limits=(0.0, 2.0),
-    colour="approximate",
-    dash=DOTTED,
-)
+@on_axis("sd_ratio", "Standard deviations", "sd ratio (sd / exact sd)", **RATIOS, colour="approximate", dash=DOTTED)
 def _sd_ratio_min(frame: Measurable) -> float:
     """smallest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).min())
 
 
 @metric("sd_ratio_max", "largest sd ratio", "sd / exact sd", 12, _solid, ranks=False, work=of_q)
-@on_axis("sd_ratio", "Standard deviations", log=False, limits=(0.0, 2.0), colour="exact", dash=DASHED)
+@on_axis("sd_ratio", "Standard deviations", **RATIOS, colour="exact", dash=DASHED)
 def _sd_ratio_max(frame: Measurable) -> float:
     """largest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).max())
@@ -291,15 +284,7 @@ def _few_states(target: Target, method: Method) -> bool:
 
 
 @metric("tv_states", "TV of states", "0 to 1", 8, _few_states)
-@on_axis(
-    "tv_states",
-    "TV of states",
-    "TV of states (0 identical, 1 no overlap)",
-    log=False,
-    limits=(0.0, 1.0),
-    fixed=True,
-    colour="ink",
-)
+@on_axis("tv_states", "TV of states", "TV of states (0 identical, 1 no overlap)", **UNIT, colour="ink")
 def _tv_states(frame: Measurable) -> float:
     """total variation: half the sum over all states of |share of the particles - exact probability|."""
     numbers = numbers_of(frame.target.space, frame.density.particles)
@@ -377,7 +362,7 @@ def _applies(target: Target, method: Method) -> bool:
 
 
 def _traced(target: Target, method: Method) -> bool:
-    """It takes the gradient at 500 points: where there is no reference."""
+    """Only without a reference, because it takes the gradient at 500 points."""
     return target.reference() is None and not target.by_points
 
 

@@ -67,7 +67,7 @@ def floor(
     """The floor of `num_particles` draws, computed once for each (target, m, rule, each).
 
     `each`: of how many candidates every draw is chosen, as the method's particles are (`methods.particles`).
-    `progress` is told how far it is, in sets of 16. None without an exact posterior, or for a method without particles.
+    `progress` gets the number of finished sets, of 16. None without an exact posterior or particles.
     """
     if num_particles is None or target.planar is None:
         return None

@@ -27,13 +27,13 @@ from pmdviz.metrics.base import DASHED, DOTTED, STEP, Applies, Measurable, metri
 from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target
 
-MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
+MOST_POINTS = 1000  # of q that are evaluated one by one; of more, and of a density, this number of draws
 MOST_SUMS, AT_ONCE = 512, 32  # sums that are kept; draws that are asked in one call
 Average = Callable[[Array], Array]
 
 
 class Sums(NamedTuple):
-    """What scores need of draws: sums over them, an entry for each held-out row."""
+    """Sums over draws that scores are made of, an entry for each held-out row."""
 
     count: int
     mean: Array  # (rows,) sum of E(y | x, theta)
@@ -238,55 +238,42 @@ def _misclassification(frame: Measurable) -> float:
     return 1.0 - _accuracy(frame)
 
 
-@metric(
-    "pps",
-    "PPS",
-    "nats a row",
-    46,
-    _predicts(*CLASSES, *NUMBER),
-    _untraced,
-    work=_work,
-    about="partial predictive score: mean of -log p(y | theta) over held-out rows, at the mean of theta over q (Tran, "
-    "Tseng, Kohn 2023, section 7.2, where the log is missing)",
-)
+@metric("pps", "PPS", "nats a row", 46, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
 @on_axis("pps", "PPS", log=False, limits=(0.0, 10), colour="ink")
 def _pps(frame: Measurable) -> float:
+    """The partial predictive score.
+
+    about: partial predictive score: mean of -log p(y | theta) over held-out rows, at the mean of theta over q (Tran,
+        Tseng, Kohn 2023, section 7.2, where the log is missing)
+    """
     target, (points, average) = frame.target, points_of(frame)
     return -float(target.row_log_likelihood(average(points)[None], target.test_data).mean())
 
 
 @metric(
-    "pps_seed",
-    "PPS of the tables",
-    "nats a row",
-    47,
-    _predicts(*NUMBER, also="noise_variance"),
-    _untraced,
-    work=_work,
-    about="half of log s² + (y - η)²/s² on held-out rows, at the means over q of η and s²; without log 2π, as in the "
-    "tables of Tran, Tseng, Kohn 2023",
+    "pps_seed", "PPS of the tables", "nats a row", 47, _predicts(*NUMBER, also="noise_variance"), _untraced, work=_work
 )
 @on_axis("pps_seed", "PPS of the tables", log=False, limits=(0.0, 10), colour="ink")
 def _pps_seed(frame: Measurable) -> float:
+    """The score of the tables in the paper.
+
+    about: half of log s² + (y - η)²/s² on held-out rows, at the means over q of η and s²; without log 2π, as in the
+        tables of Tran, Tseng, Kohn 2023
+    """
     target, (points, average) = frame.target, points_of(frame)
     residual = target.outcomes(target.test_data) - average(target.row_mean(points, target.test_data))
     variance = float(average(target.noise_variance(points)))
     return 0.5 * float(np.log(variance) + (residual**2).mean() / variance)
 
 
-@metric(
-    "expected_log_loss",
-    "expected log loss",
-    "nats a row",
-    48,
-    _predicts(*CLASSES, *NUMBER),
-    _untraced,
-    work=_work,
-    about="mean over q of the mean of -log p(y | theta) over held-out rows: never below NLPD or the log loss, whose "
-    "means over q are within the log",
-)
+@metric("expected_log_loss", "expected log loss", "nats a row", 48, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
 @on_axis("expected_log_loss", "Expected log loss", log=False, limits=(0.0, 10), colour="ink")
 def _expected_log_loss(frame: Measurable) -> float:
+    """The mean log loss of single points.
+
+    about: mean over q of the mean of -log p(y | theta) over held-out rows: never below NLPD or the log loss, whose
+        means over q are within the log
+    """
     target, (points, average) = frame.target, points_of(frame)
     return -float(average(target.row_log_likelihood(points, target.test_data).mean(axis=1)))
 
@@ -351,11 +338,7 @@ def distance_to_process(frame: Measurable) -> float:
 # The evidence log Z as a method estimates it, and the lower bound of a mean-field q.
 
 
-def _estimates_log_z(target: Target, method: Method) -> bool:
-    return method.estimates_log_z
-
-
-@metric("log_z", "log Z", "nats", 32, _estimates_log_z, ranks=False)
+@metric("log_z", "log Z", "nats", 32, lambda target, method: method.estimates_log_z, ranks=False)
 @on_axis("log_z", "log Z", log=False, colour="particles")
 def _log_z(frame: Measurable) -> float | None:
     """estimate of log Z, with data log p(X): of the data seen, or at the temperature reached, so far."""
@@ -426,6 +409,10 @@ def knn_entropy(points: Array, k: int = NEIGHBOUR) -> float:
     return float(_psi(n) - _psi(k) + ball + 0.5 * d * np.log(squared).mean() + np.log(unit).sum())
 
 
+def _has_blocks(target: Target, method: Method) -> bool:
+    return "blocks" in method.requires
+
+
 def lower_bound(density: ProductDensity, target: Target) -> float:
     """Mean of log p(theta, X) over the particles plus the entropy of every block's, in nats: below log Z but for noise.
 
@@ -442,23 +429,13 @@ def _psi(n: int) -> float:
     return -EULER + math.fsum(1 / i for i in range(1, n))
 
 
-def _has_blocks(target: Target, method: Method) -> bool:
-    """Of blocks of particles."""
-    return "blocks" in method.requires
-
-
-@metric(
-    "elbo_knn",
-    "lower bound (kNN entropy)",
-    "nats",
-    36,
-    _has_blocks,
-    short="lower bound",
-    ranks=False,
-    about="mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for "
-    f"noise; none where a block has more than {MOST_COORDINATES} coordinates",
-)
+@metric("elbo_knn", "lower bound (kNN entropy)", "nats", 36, _has_blocks, short="lower bound", ranks=False)
 @on_axis("elbo_knn", "Lower bound (kNN entropy)", log=False, colour="approximate")
 def _lower_bound(frame: Measurable) -> float | None:
+    """The evidence lower bound of a mean-field q.
+
+    about: mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for noise;
+        none where a block has more than 10 coordinates
+    """
     found = lower_bound(frame.density, frame.target) if isinstance(frame.density, ProductDensity) else math.nan
     return found if math.isfinite(found) else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram, Series
 from pmdviz.experiments.base import Picture as Shown
 from pmdviz.pictures import Axis as PictureAxis
-from pmdviz.pictures import Mark, Picture, ticks
+from pmdviz.pictures import Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import joined
 from pmdviz.scenes.words import number
@@ -56,11 +56,6 @@ def placed(
             room += more * (1 - room)
         blocks.append(_block(numbers, steep, corner))
     return blocks, room
-
-
-def extended(start: float, length: float, room: float) -> float:
-    """Where an axis begins that gets a share `room` of its new length more at the bottom."""
-    return start - length * room / (1 - room)
 
 
 def _size(steep: Sequence[float]) -> tuple[float, float]:
@@ -116,11 +111,11 @@ def _lifted(block: Block, room: float) -> Block:
     return Block(block.numbers, [up(slant) for slant in block.slants], up(block.leg))
 
 
-# What stands in the legend of an experiment's picture: words, each beside a sign that looks like what it names.
+# The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
 
 LEGEND_WIDTH, LEGEND_HEIGHT = 28, 12  # px, of a sign
 NUMBER = len(style.ENTRANTS_LIGHT)  # of colours
-MUTED = -1  # in place of a colour's number: that of what is no series
+MUTED = -1  # instead of a colour's number: marks that are not a series
 SLOPE_DASHES: tuple[tuple[int, ...], ...] = ((), (6, 3), (2, 3), (8, 3, 2, 3))  # () is solid
 
 
@@ -134,7 +129,7 @@ class Entry(NamedTuple):
 
 
 def colour_numbers(names: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
-    """A number for each name of a picture: that which it has in another one, or the next that nobody has."""
+    """A number for each name of a picture: its number in another picture, or the next free one."""
     found = {name: known[name] for name in names if name in known}
     for name in names:
         if name not in found:
@@ -159,14 +154,11 @@ def colour_of(number: int, dark: bool) -> str:
 def sign_svg(entry: Entry, dark: bool) -> str:
     """The sign of an entry as SVG."""
     colour, theme = colour_of(entry.colour, dark), style.theme(dark)
-    parts = {"c": colour, "d": _dashes(entry.dash), "paper": theme.paper}
+    dashes = f' stroke-dasharray="{" ".join(map(str, entry.dash))}"' if entry.dash else ""
+    parts = {"c": colour, "d": dashes, "paper": theme.paper}
     parts |= {"below": theme.layers["exact"], "above": theme.layers["approximate"]}
     drawn = "".join(part.format(**parts) for part in SIGNS[entry.sign])
     return f'<svg width="{LEGEND_WIDTH}" height="{LEGEND_HEIGHT}" aria-hidden="true">{drawn}</svg>'
-
-
-def _dashes(dash: tuple[int, ...]) -> str:
-    return f' stroke-dasharray="{" ".join(map(str, dash))}"' if dash else ""
 
 
 _LINE = '<path d="M1 6H27" stroke="{c}" stroke-width="2" fill="none"{d}/>'
@@ -229,11 +221,6 @@ class Axis(NamedTuple):
         """The inverse of `share`."""
         return self.value(self.start + self.length * np.asarray(share, float))
 
-    @property
-    def ticks(self) -> list[float] | None:
-        """Of a log axis; None: a linear axis finds its own."""
-        return ticks(*self.span, log=True) if self.log else None
-
 
 class Lines(NamedTuple):
     """One series as it is drawn."""
@@ -256,7 +243,7 @@ class ChartColumns(NamedTuple):
 
 
 def chart_columns(chart: Chart) -> ChartColumns:
-    """What is drawn of `chart`. What has no place on a log axis is left out, and drawn in no other way."""
+    """The arrays that are drawn of `chart`; values without a place on a log axis are left out."""
     kept = [_usable(series, chart) for series in chart.series]
     levels = [(words, y) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log)]
     x = axis((points["x"] for points, _ in kept), chart.x_log)
@@ -265,7 +252,7 @@ def chart_columns(chart: Chart) -> ChartColumns:
     blocks: list[Block] = []
     if chart.slopes and any(len(points["x"]) for points, _ in kept):
         blocks, room = placed(chart.slopes, (x.length, y.length), _obstacles(kept, levels, x, y))
-        y = y._replace(start=extended(y.start, y.length, room))
+        y = y._replace(start=y.start - y.length * room / (1 - room))  # `room` is a share of the new length
     series = [
         Lines(points, _clipped(band, y), one.look, one.look == "points" or len(points["x"]) <= MANY)
         for (points, band), one in zip(kept, chart.series, strict=True)
@@ -305,19 +292,19 @@ def chart_legend(chart: Chart, colours: Mapping[str, int]) -> list[Entry]:
     """The series, and the slopes with their words; `colours` are numbers by name."""
     series = enumerate(chart.series)
     entries = [Entry(one.name, one.look, colours.get(one.name, k), dash_of(k, one.look)) for k, one in series]
-    slopes = [Entry(words, "slope", MUTED, slope_dash(k)) for k, (words, _) in enumerate(chart.slopes)]
+    slopes = [Entry(words, "slope", MUTED, cycled(SLOPE_DASHES, k)) for k, (words, _) in enumerate(chart.slopes)]
     return entries + slopes
+
+
+def cycled(dashes: Sequence[tuple[int, ...]], k: int) -> tuple[int, ...]:
+    """Dashes number k, from the first one again after the last."""
+    return dashes[k % len(dashes)]
 
 
 def dash_of(k: int, look: str) -> tuple[int, ...]:
     """Dashes of series k: of those that are dashes, and of lines whose colour another one has already."""
     again = k >= NUMBER
-    return SERIES_DASHES[k % len(SERIES_DASHES)] if look == "dashes" or again else ()
-
-
-def slope_dash(k: int) -> tuple[int, ...]:
-    """Dashes of slope k."""
-    return SLOPE_DASHES[k % len(SLOPE_DASHES)]
+    return cycled(SERIES_DASHES, k) if look == "dashes" or again else ()
 
 
 def _usable(series: Series, chart: Chart) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -369,31 +356,23 @@ MOST_POINTS = 5000
 MARK_DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 3), (9, 3, 2, 3))
 
 
-class HeatColumns(NamedTuple):
-    """A matrix as an image."""
-
-    image: np.ndarray  # (rows, columns) float32
-    top: float  # the value of the strongest colour; the other end is -top
-
-
-def heat_columns(picture: HeatMap) -> HeatColumns:
-    """The values and the largest of their sizes."""
+def strongest(picture: HeatMap) -> float:
+    """The value of the strongest colour, the largest size of any; the other end is minus that."""
     values = np.asarray(picture.values, np.float32)
-    finite = np.abs(values[np.isfinite(values)])
-    top = float(finite.max()) if len(finite) else 0.0
-    return HeatColumns(values, top or 1.0)
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) or 1.0
 
 
 def heat_legend(picture: HeatMap) -> list[Entry]:
-    """What the colours mean, and from where to where."""
-    top = heat_columns(picture).top
+    """The meaning of the colours, and their range."""
+    top = strongest(picture)
     return [Entry(f"{picture.value_label}: colours from {number(-top)} to {number(top)}", "colours", MUTED)]
 
 
 def bars(picture: Histogram) -> dict[str, np.ndarray]:
     """The bars of a histogram."""
     edges = np.asarray(picture.edges, float)
-    return {"left": edges[:-1], "right": edges[1:], "top": np.asarray(picture.counts, float)}
+    top = np.asarray(picture.counts, float)
+    return {"left": edges[:-1], "right": edges[1:], "top": top, "bottom": np.zeros(len(top))}
 
 
 def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -416,14 +395,9 @@ def marks(picture: Histogram) -> list[dict[str, list[float]]]:
     ]
 
 
-def mark_dash(k: int) -> tuple[int, ...]:
-    """Dashes of mark k."""
-    return MARK_DASHES[k % len(MARK_DASHES)]
-
-
 def histogram_legend(picture: Histogram) -> list[Entry]:
     """The marks; bars need no words beside the axis."""
-    return [Entry(words, "mark", k + 1, mark_dash(k)) for k, (words, _) in enumerate(picture.marks)]
+    return [Entry(words, "mark", k + 1, cycled(MARK_DASHES, k)) for k, (words, _) in enumerate(picture.marks)]
 
 
 def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
@@ -476,7 +450,7 @@ THIN, THICK = 1.2, 3.0  # px
 
 
 def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
-    """What an experiment shows as a picture; `numbers` of colours are those of its series or groups, by name."""
+    """The picture of an experiment as a `Picture`; `numbers` of colours are those of its series or groups, by name."""
     makers: dict[type, Callable[..., Picture]] = {
         Chart: chart_picture, HeatMap: heat_picture, Histogram: histogram_picture, Ellipses: ellipses_picture,
     }  # fmt: skip
@@ -488,7 +462,7 @@ def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
 
 
 def legend_of(made: Shown, numbers: Mapping[str, int]) -> list[Entry]:
-    """What stands over a picture."""
+    """The legend above a picture."""
     if isinstance(made, Chart):
         return chart_legend(made, numbers)
     if isinstance(made, Ellipses):
@@ -523,11 +497,11 @@ def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
     legs = [{"x": xs, "y": ys} for xs, ys in zip(found.legs["xs"], found.legs["ys"], strict=True)]
     marks["legs"] = Mark("line", "muted", joined(legs), {"width": 1})
     for k, slope in enumerate(found.slopes):
-        marks[f"slope-{k}"] = Mark("line", "muted", slope, {"width": 1.6, "dash": slope_dash(k)})
+        marks[f"slope-{k}"] = Mark("line", "muted", slope, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
     (left, right), levels = found.x.span, found.levels
     lines = [{"x": np.array([left, right]), "y": np.array([y, y])} for y in levels["y"]]
     marks["levels"] = Mark("line", "muted", joined(lines), {"width": 1.5, "dash": "floor"})
-    words: dict[str, Any] = {"align": "right", "baseline": "bottom", "right": -4, "paper": 0.9}
+    words = {"align": "right", "baseline": "bottom", "right": -4, "paper": 0.9}
     for below, down in ((False, ABOVE), (True, BELOW)):
         some = [k for k, each in enumerate(levels["below"]) if each == below]
         at = {"x": [right] * len(some), "y": [levels["y"][k] for k in some], "text": [levels["text"][k] for k in some]}
@@ -541,15 +515,11 @@ def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
 
 def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
     """The matrix, its first row at the top."""
-    found = heat_columns(made)
-    rows, wide = found.image.shape
-    columns = {
-        "values": found.image,
-        "x": (-0.5, wide - 0.5),
-        "y": (-0.5, rows - 0.5),
-        "ends": ("exact", "approximate"),
-    }
-    look = {"opaque": True, "low": -found.top, "high": found.top}
+    image, top = np.asarray(made.values, np.float32), strongest(made)
+    rows, wide = image.shape
+    ends = ("exact", "approximate")
+    columns = {"values": image, "x": (-0.5, wide - 0.5), "y": (-0.5, rows - 0.5), "ends": ends}
+    look = {"opaque": True, "low": -top, "high": top}
     tips = {made.y_label: "{y}", made.x_label: "{x}", made.value_label: "{image:.3g}"}
     x = PictureAxis(made.x_label, -0.5, wide - 0.5, whole=True)
     y = PictureAxis(made.y_label, rows - 0.5, -0.5, whole=True)
@@ -558,12 +528,12 @@ def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
 
 def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
     """Bars and marks."""
-    columns = bars(made)
-    columns["bottom"] = np.zeros(len(columns["top"]))
     tips = {"from": "{left:.3g}", "to": "{right:.3g}", "": "{top:.3g}"}
-    drawn = {"bars": Mark("bars", "entrant-0", columns, {"alpha": BAR_ALPHA, "parted": True}, tips)}
+    drawn = {"bars": Mark("bars", "entrant-0", bars(made), {"alpha": BAR_ALPHA, "parted": True}, tips)}
     for k, line in enumerate(marks(made)):
-        drawn[f"mark-{k}"] = Mark("line", f"entrant-{(k + 1) % NUMBER}", line, {"width": 2.5, "dash": mark_dash(k)})
+        drawn[f"mark-{k}"] = Mark(
+            "line", f"entrant-{(k + 1) % NUMBER}", line, {"width": 2.5, "dash": cycled(MARK_DASHES, k)}
+        )
     x, y = histogram_spans(made)
     return Picture(PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y), drawn, {}, about="Histogram")
 

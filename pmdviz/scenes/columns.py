@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import contourpy
 import numpy as np
 
+from pmdviz.densities.density import Density
+from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.scenes.style import USUAL
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
 STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle has so much
-HEAVIEST = 500  # so many of those (a tenth of a lower limit) at most: where weights collapse must be seen
+HEAVIEST = 500  # of those at most (a tenth of a lower limit): collapsed weights must be visible
 GOLDEN = 0.6180339887498949
 INK = 20_000.0  # px^2: sum of all squared dot diameters, so that the ink stays the same for any m
 LARGEST_DOT = 20.0  # px: a heavier particle is not drawn larger, it would hide the others
@@ -54,7 +56,7 @@ NO_WORDS = Words(EMPTY_LINE["x"], EMPTY_LINE["x"], ())
 
 
 class StageColumns(NamedTuple):
-    """What the stage draws of a frame."""
+    """The arrays that the stage draws of a frame."""
 
     exact: dict[str, np.ndarray] = EMPTY_LINE  # x, y with NaN gaps
     approximate: dict[str, np.ndarray] = EMPTY_LINE
@@ -90,7 +92,7 @@ def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
 
 
 def _evenly(n: int) -> np.ndarray:
-    """0 .. n-1 in an order of which any first part is spread evenly (Weyl's sequence of the golden ratio)."""
+    """0 .. n-1 in an order whose every first part is spread evenly (Weyl's sequence of the golden ratio)."""
     return np.argsort((np.arange(n) * GOLDEN) % 1.0)
 
 
@@ -106,7 +108,7 @@ def dot_opacity(usual: float, drawn: int) -> float:
 
 
 def dot_columns(
-    frame: Any, pair: tuple[int, int], limit: int = MAX_DRAWN, largest: float = LARGEST_DOT
+    frame: Frame, pair: tuple[int, int], limit: int = MAX_DRAWN, largest: float = LARGEST_DOT
 ) -> dict[str, np.ndarray]:
     """The particles in two of their coordinates; what q is there is not known."""
     rows = drawn_rows(frame.weights, limit)
@@ -126,7 +128,13 @@ def plain_dots(x: np.ndarray, y: np.ndarray, size: float) -> dict[str, np.ndarra
     return {**curve_columns(x, y), "size": np.full(len(x), size, np.float32), "weight": nan, "log_density": nan}
 
 
-def set_data(source: Any, data: dict[str, np.ndarray]) -> None:
+class Source(Protocol):
+    """A data source of Bokeh."""
+
+    data: dict[str, np.ndarray]
+
+
+def set_data(source: Source, data: dict[str, np.ndarray]) -> None:
     """Give a source its columns."""
     source.data = data
 
@@ -406,7 +414,7 @@ class Segments(NamedTuple):
 
 
 def path_words(method: Method) -> str:
-    """What the paths of a method are called in a legend; "" for a method without any."""
+    """The name of the paths of a method in a legend; "" for a method without any."""
     if method.family == "parametric":
         return "1 sd of each Gaussian"
     own = [f"{path.words} ({colour})" for path, colour in zip(method.paths, COLOURS, strict=False)]
@@ -414,7 +422,7 @@ def path_words(method: Method) -> str:
     return ", ".join([*trail, *own])
 
 
-def path_columns(frame: Any, pair: Pair, side: float) -> dict[str, np.ndarray]:
+def path_columns(frame: Frame, pair: Pair, side: float) -> dict[str, np.ndarray]:
     """The segments of a frame in two of its coordinates; `side` is the picture's, in their units."""
     method, chosen, parts = frame.method, list(pair), []
     if method.family == "chain":
@@ -428,7 +436,7 @@ def path_columns(frame: Any, pair: Pair, side: float) -> dict[str, np.ndarray]:
     return segment_columns([*parts, *(_arrows(part, scale) if arrow else part for arrow, part in own)])
 
 
-def newest_draws(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
+def newest_draws(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     """Where each chain of a chain method stands; nothing of other families."""
     if frame.method.family != "chain":
         return EMPTY_LINE
@@ -442,7 +450,7 @@ def _trail(draws: np.ndarray) -> Segments:
     return Segments(lines, OF_TRAIL, np.linspace(FAINTEST, 1.0, TRAIL)[TRAIL - len(lines) :])
 
 
-def _ellipses(density: Any, chosen: list[int]) -> Segments:
+def _ellipses(density: Density, chosen: list[int]) -> Segments:
     """One sd of the Gaussians that q is made of; of many some, evenly chosen."""
     rows = np.linspace(0, len(density.centres) - 1, min(ELLIPSES, len(density.centres))).astype(np.int64)
     return Segments(ellipse_lines(density.centres[rows], density.choleskys[rows], chosen), OF_GAUSSIANS)

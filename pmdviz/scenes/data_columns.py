@@ -9,14 +9,15 @@ of their own.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pmdviz.densities.grid import Grid
+from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import KnobSpec, Value
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes.columns import EMPTY_LINE, contour_line, curve_columns, density_levels
 from pmdviz.streams import stream
@@ -41,7 +42,7 @@ Columns = dict[str, np.ndarray]
 
 
 class DataGround(NamedTuple):
-    """What stands still: the data, and what the exact posterior predicts."""
+    """The fixed part: the data, and the prediction of the exact posterior."""
 
     bars: Columns  # left, right, bottom, top (density); empty of dots
     dots: Columns  # x, y
@@ -51,7 +52,7 @@ class DataGround(NamedTuple):
 
 
 class DataMoment(NamedTuple):
-    """What changes with the frame."""
+    """The part that changes with the frame."""
 
     ground: DataGround
     bars: Columns  # of the batch: its part of each bar
@@ -88,7 +89,7 @@ def applies(target: Target) -> bool:
     return target.data is not None and plane(target, target.data[:1]).shape[1] in (1, 2)
 
 
-def moment(frame: Any) -> DataMoment:
+def moment(frame: Frame) -> DataMoment:
     """The data as the step that led to `frame` saw them."""
     target, rows = frame.target, frame.batch_rows
     ground = ground_of(target)
@@ -106,7 +107,7 @@ _grounds: WeakKeyDictionary[Target, DataGround] = WeakKeyDictionary()
 
 
 def ground_of(target: Target) -> DataGround:
-    """What stands still, made once a target."""
+    """The fixed part, made once per target."""
     if target not in _grounds:
         _grounds[target] = _made_ground(target)
     return _grounds[target]
@@ -171,7 +172,7 @@ def _dots(points: np.ndarray) -> Columns:
 
 
 def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> Columns:
-    """What is predicted on the average over `draws` of theta, as lines."""
+    """The prediction averaged over `draws` of theta, as lines."""
     (left, right), (bottom, top) = ranges
     if target.predicts == "class":
         gx, gy = np.linspace(left, right, SIDE), np.linspace(bottom, top, SIDE)
@@ -211,7 +212,7 @@ class Moved(NamedTuple):
     lines: dict[str, np.ndarray]
 
 
-def moved_options(target: Target, at: int, x: float, y: float) -> dict[str, Any]:
+def moved_options(target: Target, at: int, x: float, y: float) -> dict[str, Value]:
     """The options of a target whose handle number `at` lies at (x, y), within their bounds.
 
     Raises InputError where it has no such handle.
@@ -223,7 +224,7 @@ def moved_options(target: Target, at: int, x: float, y: float) -> dict[str, Any]
     return {name: _within(specs[name], value) for name, value in handles[at].moved(x, y).items()}
 
 
-def _within(spec: KnobSpec, value: Any) -> Any:
+def _within(spec: KnobSpec, value: Value) -> Value:
     low, high = spec.bounds or (None, None)
     if low is not None and high is not None and isinstance(value, float):
         return min(max(value, float(low)), float(high))

@@ -50,11 +50,6 @@ def mirror_step(q: np.ndarray, p: np.ndarray, gamma: float) -> np.ndarray:
     return grown / grown.sum()
 
 
-def mirror_normaliser(q: np.ndarray, p: np.ndarray, gamma: float) -> float:
-    """Log Z' = log Σ q^(1-γ) p^γ, at most 0 by Hölder: KL(p‖q') = (1-γ) KL(p‖q) + log Z' for 0 < γ < 1."""
-    return float(np.log(np.sum(q ** (1 - gamma) * p**gamma)))
-
-
 def project(v: np.ndarray) -> np.ndarray:
     """The point of the simplex nearest to `v` (K,): max(v - τ, 0), with τ found by one sort (Duchi et al. 2008)."""
     falling = np.sort(v)[::-1]
@@ -127,6 +122,10 @@ STARTS = {  # q_0 over the states A, B, C
 }
 
 
+PLACES = {"far": "near C, far from p", "equal": "all equally likely", "edge": "near B, close to an edge"}
+PLACES |= {MOVED: "where you moved it"}
+
+
 class GeometryKnobs(Knobs):
     """Three sliders, and where the paths start.
 
@@ -143,18 +142,7 @@ class GeometryKnobs(Knobs):
     gamma = Real(0.3, "(0, 1]", (0.01, 1.0), "Step size γ", acts="at once", basic=True)
     steps = Whole(5, (0, MOST_STEPS), label="Steps t", acts="at once", basic=True)
     peak = Real(0.9, (0.4, 0.95), label="Posterior p(A)", acts="at once", basic=True)
-    start = Choice(
-        "far",
-        {
-            "far": "near C, far from p",
-            "equal": "all equally likely",
-            "edge": "near B, close to an edge",
-            MOVED: "where you moved it",
-        },
-        "Start q₀",
-        acts="at once",
-        basic=True,
-    )
+    start = Choice("far", PLACES, "Start q₀", acts="at once", basic=True)
 
 
 STATES = ("A", "B", "C")
@@ -228,7 +216,7 @@ def contours(peak: float) -> dict[str, np.ndarray]:
 
 
 class Geometry:
-    """What the page shows of its knobs; `moved` is the start where it was dragged.
+    """The numbers that the page shows for its knobs; `moved` is the start where it was dragged.
 
     Arrays are computed at the first look. KLs are forward, KL(p‖q_t), (t + 1,) in nats.
     """
@@ -360,7 +348,7 @@ def kl_picture(geometry: Geometry) -> Picture:
 
 
 def _told(points: np.ndarray) -> dict[str, np.ndarray]:
-    """What the pointer is told of each step of a path."""
+    """The tooltip of each step of a path."""
     return {"t": np.arange(len(points)), **dict(zip(STATES, points.T, strict=True))}
 
 
@@ -368,7 +356,7 @@ def _on_log_axis(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
 
-# What the Geometry page says of its setting, with the setting's own numbers.
+# The sentences of the Geometry page about its setting, with the setting's own numbers.
 
 
 def percent(share: float) -> str:
@@ -415,8 +403,3 @@ def gradient_words(geometry: Geometry) -> str:
 def sentences(geometry: Geometry) -> tuple[str, str, str]:
     """The formula, what the mirror steps did and what the gradient steps did, as HTML."""
     return formula(geometry), mirror_words(geometry), gradient_words(geometry)
-
-
-# Mirror descent beside gradient descent on probabilities: the steps, one setting of them, its arrays and its words.
-
-__all__ = ["Geometry", "GeometryKnobs", "sentences"]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
+from pmdviz.files import Json
 from pmdviz.methods.step import Term, Update
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns, drawn_rows
@@ -19,13 +21,17 @@ from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.targets import Target
 
+Told: TypeAlias = "None | bool | int | float | str | np.ndarray | Sequence[Told] | Mapping[str, Told]"
+Put = Callable[[str, np.ndarray], Json]
+Columns = dict[str, np.ndarray]
+
 # The batch of one step among all data, and the density of new data that the batch alone implies.
 
 DOTS, TICKS = 500, 400  # of all data and of a batch, drawn at most
 THETAS = 300  # over which the density is averaged
 
 
-def batch_picture(frame: Any) -> dict[str, Any] | None:
+def batch_picture(frame: Frame) -> Told:
     """The batch that led to `frame`; None where the data cannot be drawn, or the step was given none."""
     target, rows = frame.target, frame.batch_rows
     if rows is None or not data_columns.applies(target):
@@ -53,7 +59,7 @@ def batch_picture(frame: Any) -> dict[str, Any] | None:
     }
 
 
-def _implied(target: Target, particles: np.ndarray, batch: np.ndarray, across: tuple[float, float]) -> dict[str, Any]:
+def _implied(target: Target, particles: np.ndarray, batch: np.ndarray, across: tuple[float, float]) -> Columns:
     """Σ w p(x | θ) with weights w ∝ p(batch | θ), over some particles; nothing where a row has no density."""
     if "row_density" not in target.offers:
         return data_columns.EMPTY_LINE
@@ -87,14 +93,14 @@ def _single(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, np.float32)
 
 
-# The formula of a step: what a person reads of each of its terms, with this step's numbers in place of symbols.
+# The formula of a step: the words of each of its terms, with this step's numbers instead of symbols.
 
 SMALLEST = 1e-4  # what is smaller is written with a power of ten
 TWO_NUMBERS = re.compile(r"(?<=[\d}]) (?=\d)")
 
 
 def filled(formula: str, numbers: Mapping[str, float]) -> str:
-    """The formula with numbers in place of their symbols: "+ γ N/B Σ log p" -> "+ 0.12 × 100 Σ log p".
+    """The formula with numbers instead of their symbols: "+ γ N/B Σ log p" -> "+ 0.12 × 100 Σ log p".
 
     A symbol that is part of a longer word, or has something below or above it, stays.
     """
@@ -115,7 +121,7 @@ def _written(value: float) -> str:
     return f"(−{text})" if value < 0 else text
 
 
-def term_words(term: Term, numbers: Mapping[str, float]) -> dict[str, Any]:
+def term_words(term: Term, numbers: Mapping[str, float]) -> Mapping[str, Told]:
     """A term as a person reads it; `filled` is "" where its formula has no number to put in."""
     numbered = filled(term.formula, numbers)
     return {
@@ -127,16 +133,11 @@ def term_words(term: Term, numbers: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def sum_words(update: Update) -> dict[str, str]:
-    """What the terms add up to."""
-    return {"title": update.title, "formula": update.formula, "unit": update.unit}
-
-
 # The four pictures of a step in words: a title and a sentence on what happened in this one.
 
 
 class Population(NamedTuple):
-    """What is known of all rows of a step, drawn or not."""
+    """The population of a step: all rows, drawn or not."""
 
     noun: str  # in the singular: "particle", "chain"
     size: int
@@ -145,7 +146,7 @@ class Population(NamedTuple):
     total: np.ndarray  # (n, k) sums of the terms
     gain: np.ndarray | None  # (m,) by how much the log-weight grew, nats
     moved: np.ndarray | None  # (n,) whether each is elsewhere after the step; None where it was redrawn
-    fresh: bool  # whether every step draws its points anew
+    fresh: bool  # whether every step draws new points
 
     @property
     def plural(self) -> str:
@@ -153,7 +154,7 @@ class Population(NamedTuple):
         return f"{count(self.size)} {self.noun}{'s' * (self.size != 1)}"
 
 
-def pictures(kind: str, before: Any, after: Any, found: Population) -> list[dict[str, str]]:
+def pictures(kind: str, before: Frame, after: Frame, found: Population) -> list[dict[str, str]]:
     """Titles and sentences, in the order of the algorithm."""
     pull = {"weights": _gain, "move": _arrows, "ratio": _ratio}[kind](found)
     end = {"weights": _reweighted, "move": _moved, "ratio": _decided}[kind](found)
@@ -164,21 +165,22 @@ def pictures(kind: str, before: Any, after: Any, found: Population) -> list[dict
     return [{"title": title, "sentence": sentence} for title, sentence in said]
 
 
-def _partial(after: Any) -> bool:
+def _partial(after: Frame) -> bool:
     """Whether the step was given a part of the data."""
     rows = after.batch_rows
     return rows is not None and not isinstance(rows, slice) and len(rows) < after.target.num_data
 
 
-def _before(before: Any, found: Population) -> tuple[str, str]:
+def _before(before: Frame, found: Population) -> tuple[str, str]:
     at = f"Iteration {count(before.iteration)}"
     if found.before is None:
-        return "Before the step", f"{at}: {found.plural}, where the step finds {_them(found)}."
+        them = "it" if found.size == 1 else "them"
+        return "Before the step", f"{at}: {found.plural}, where the step finds {them}."
     m = len(found.before)
     return "Before the step", f"{at}: {count(m)} particles, worth {_effective(found.before)} of equal weight."
 
 
-def _redrawn(after: Any, found: Population) -> tuple[str, str]:
+def _redrawn(after: Frame, found: Population) -> tuple[str, str]:
     info = after.info
     if info.parents is not None:
         parents = len(np.unique(info.parents))
@@ -236,15 +238,11 @@ def _effective(weights: np.ndarray) -> str:
     return count(round(1.0 / float((weights**2).sum())))
 
 
-def _them(found: Population) -> str:
-    return "it" if found.size == 1 else "them"
-
-
 def _signed(value: float) -> str:
     return f"−{number(-value)}" if value < 0 else number(value)
 
 
-LIMIT = 300  # particles of which the terms are told
+LIMIT = 300  # particles whose terms are shown
 POINTS = 600  # of the contours before the step, which are drawn faintly or not for long
 START = "Press Step or Play: then this shows what the step did to each particle."
 NO_TERMS = "A step of this method is not a sum of terms."
@@ -256,19 +254,19 @@ WEIGHTED = ("particles", "structured")  # families whose points have weights
 class Inside(NamedTuple):
     """Words, numbers and float32 arrays of one step, for a script that draws them; with a `note` there is no more."""
 
-    told: dict[str, Any]
+    told: Mapping[str, Told]
 
-    def payload(self, put: Callable[[str, np.ndarray], Any] | None = None) -> dict[str, Any]:
+    def payload(self, put: Put | None = None) -> Json:
         """Plain JSON values; each array is what `put(name, array)` makes of it, by default base64 of 32-bit floats."""
         return _plain("", self.told, put or _text)
 
 
 def inside(
-    before: Any, after: Any, scene: Scene, pair: Pair, limit: int = LIMIT, columns: StageColumns | None = None
+    before: Frame, after: Frame, scene: Scene, pair: Pair, limit: int = LIMIT, columns: StageColumns | None = None
 ) -> Inside:
     """The step from the frame `before` to `after`, in the picture that `scene` makes of a pair of coordinates.
 
-    Of more than `limit` particles a part is told, the heaviest among them. `columns` are the scene's of `after`, where
+    Of more than `limit` particles some are shown, the heaviest among them. `columns` are the scene's of `after`, where
     they are known. Nothing in the frames changes.
     """
     update = after.method.update_of(after.info)
@@ -287,13 +285,13 @@ def inside(
     drawn = columns or scene.columns(after, pair)
     earlier = scene.columns(before, pair)
     found = _population(step)
-    told = {
+    told: dict[str, Told] = {
         "iteration": after.iteration,
         "kind": update.kind,
         "noun": found.noun,
         "size": n,
         "title": f"Iteration {count(after.iteration)}: {after.info.words}",
-        "sum": sum_words(update),
+        "sum": {"title": update.title, "formula": update.formula, "unit": update.unit},
         "terms": [
             {**term_words(term, after.info.numbers), "values": _components(value[rows])}
             for term, value in zip(terms, values, strict=True)
@@ -311,7 +309,7 @@ def inside(
         "batch": batch_picture(after),
     }
     if found.gain is not None:
-        told["gain"] = _single_step(found.gain[rows])
+        told["gain"] = _single(found.gain[rows])
     return Inside(told)
 
 
@@ -325,34 +323,34 @@ def _table(values: np.ndarray, pair: Pair) -> np.ndarray:
 
 
 def _components(values: np.ndarray) -> list[np.ndarray]:
-    return [_single_step(column) for column in values.T]
+    return [_single(column) for column in values.T]
 
 
-def _weights(frame: Any, n: int) -> np.ndarray | None:
+def _weights(frame: Frame, n: int) -> np.ndarray | None:
     """Weights of n points; None where they have none."""
     fits = frame.method.family in WEIGHTED and len(frame.weights) == n
     return np.asarray(frame.weights) if fits else None
 
 
 def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
-    """The rows that are told, the heaviest among them, in rising order."""
+    """The rows that are shown, the heaviest among them, in rising order."""
     if weights is None:
         return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
 
 
-def _is_theta(frame: Any) -> bool:
+def _is_theta(frame: Frame) -> bool:
     """Whether the points of the step have the target's coordinates: latent ones and parameters of q have no place."""
     points = np.asarray(frame.method.points(frame.state))
     return points.ndim == 2 and points.shape[1] == frame.target.dim
 
 
 class _Step(NamedTuple):
-    """What all parts of the picture ask of a step: its frames, its sums, and weights where points have some."""
+    """The parts of a step that the pictures share: its frames, its sums, and weights where points have some."""
 
     update: Update
-    before: Any
-    after: Any
+    before: Frame
+    after: Frame
     pair: Pair
     total: np.ndarray  # (n, k)
     weights: np.ndarray | None  # (n,) after the step
@@ -401,7 +399,7 @@ def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
         found["children"] = np.bincount(step.parents)[found["parent"]]
     if step.placed:
         found |= _way(step, rows)
-    return {name: _single_step(column) for name, column in found.items()}
+    return {name: _single(column) for name, column in found.items()}
 
 
 def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -428,16 +426,16 @@ def _old(step: _Step, limit: int) -> dict[str, np.ndarray]:
         found["weight"] = step.old[rows]
     if step.parents is not None:
         found["children"] = np.bincount(step.parents, minlength=len(places))[rows]
-    return {name: _single_step(column) for name, column in found.items()}
+    return {name: _single(column) for name, column in found.items()}
 
 
-def _places(frame: Any, pair: Pair) -> np.ndarray:
+def _places(frame: Frame, pair: Pair) -> np.ndarray:
     """The points in the coordinates of the picture, (n, 2) or (n, 1)."""
     points = np.asarray(frame.method.points(frame.state), float)
     return points[:, [k for k in pair if k < points.shape[1]]]
 
 
-def _axes(scene: Scene, frame: Any, pair: Pair, drawn: StageColumns) -> dict[str, Any]:
+def _axes(scene: Scene, frame: Frame, pair: Pair, drawn: StageColumns) -> Mapping[str, Told]:
     x, y = scene.ranges(frame.target, pair, drawn.top)
     return {"x": list(map(float, x)), "y": list(map(float, y)), "labels": list(scene.axis_labels(frame.target, pair))}
 
@@ -457,24 +455,15 @@ def _thinned(line: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: values[rows] for name, values in line.items()}
 
 
-def _single_step(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values, np.float32)
-
-
 def _text(name: str, values: np.ndarray) -> dict[str, str]:
     return {"f4": base64.b64encode(np.asarray(values, "<f4").tobytes()).decode()}
 
 
-def _plain(name: str, told: Any, put: Callable[[str, np.ndarray], Any]) -> Any:
+def _plain(name: str, told: Told, put: Put) -> Json:
     if isinstance(told, np.ndarray):
         return put(name, told)
-    if isinstance(told, dict):
+    if isinstance(told, Mapping):
         return {key: _plain(key, value, put) for key, value in told.items()}
-    if isinstance(told, list):
+    if isinstance(told, Sequence) and not isinstance(told, str):
         return [_plain(name, value, put) for value in told]
     return told
-
-
-# One step from the inside, as plain arrays and words: its terms, its particles, its batch, and four pictures.
-
-__all__ = ["Inside", "inside"]

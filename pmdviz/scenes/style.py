@@ -67,7 +67,7 @@ MOST_ENTRANTS = len(ENTRANTS_LIGHT)  # that can be told apart
 LINE_WIDTH = 2.0
 TEXT_PX, PRESENTER_PX = 13, 19
 # px; 64 + 36 = 48 + 52: a square outside is a square inside. The top holds a legend of two lines; borders that change
-# with the width are not laid out anew on every side.
+# with the width are not laid out again on every side.
 BORDERS = {"left": 64, "right": 36, "bottom": 48, "top": 52}
 PRESENTER_BORDERS = {"left": 92, "right": 36, "bottom": 68, "top": 60}  # the same for large labels
 LEGEND = MappingProxyType(

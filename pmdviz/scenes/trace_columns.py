@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.knobs import KnobSpec
+from pmdviz.engine.frame import Frame
+from pmdviz.knobs import KnobSpec, Value
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
 from pmdviz.pictures import NOTHING, Axis, Picture, nice
 from pmdviz.pictures import Mark as Layer
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, count, number
+from pmdviz.targets import Target
 
 MAX_POINTS = 2_000
 UNKNOWN = "{} is unavailable: the exact posterior is unknown"
@@ -33,7 +35,7 @@ class Trace(NamedTuple):
 
     title: str  # in the legend
     colour: str  # a layer of the theme
-    dash: Any
+    dash: str | tuple[int, ...]
 
 
 class Group(NamedTuple):
@@ -52,7 +54,7 @@ class Group(NamedTuple):
 class Groups(dict[str, Group]):
     """The axes of all metrics and of all numbers that methods tell of their steps, by key."""
 
-    def of(self, target: Any, method: Method) -> dict[str, Group]:
+    def of(self, target: Target, method: Method) -> dict[str, Group]:
         """Those available for a target and a method."""
         names = {metric.name for metric in applicable(target, method) if metric.traced(target, method)}
         names |= {scalar.name for scalar in method.scalars}
@@ -167,11 +169,11 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
 
 
 def usual_clock(method: Method, unit: str) -> str:
-    """What traces of a method are drawn against where nobody chose: what the budget counts, or the method's own."""
+    """The default clock of the traces of a method: that of the budget, or the method's own."""
     return method.clock or CLOCK_OF[unit]
 
 
-def clocks_of(target: Any) -> dict[str, str]:
+def clocks_of(target: Target) -> dict[str, str]:
     """The clocks that a run on a target has, with their words: without data none are visited."""
     return {clock: words for clock, words in CLOCKS.items() if clock != "visited" or target.data is not None}
 
@@ -183,8 +185,8 @@ def clock_end(clock: str, last: float, budget: int | None, unit: str = "data") -
     return max(nice(max(last, 1e-9) * 1.02), 10.0 if clock != "seconds" else 0.1)
 
 
-def budget_drawn(frame: Any, budget: int | None) -> int | None:
-    """What the x axis has room for: the budget, or what was spent of it where the method has ended by itself."""
+def budget_drawn(frame: Frame, budget: int | None) -> int | None:
+    """The end of the x axis: the budget, or the spent part of it where the method has ended by itself."""
     if budget is None or not frame.method.ended(frame.state, frame.knobs, frame.target):
         return budget
     return min(budget, frame.spent)
@@ -234,7 +236,7 @@ def known_floors(group: Group, floors: Mapping[str, float | None]) -> dict[str, 
 
 
 class Standing(NamedTuple):
-    """What traces show besides the run itself."""
+    """The cursor and the ghost that traces show besides the run itself."""
 
     iteration: int | None = None  # where a person is in the run; None at the end of it
     ghost: Callable[[Iterable[str]], Mapping[str, np.ndarray]] | None = None  # its history, a function of some metrics
@@ -250,6 +252,7 @@ COUNTED = {
     "likelihood evaluations": "{evaluations:,}",
     "iteration": "{iteration:,}",
 }
+Points = Mapping[str, np.ndarray | list[float]]  # x, y
 Bands = Mapping[str, Mapping[str, np.ndarray]]  # x, low, middle, high, by the column of each
 
 
@@ -303,7 +306,7 @@ TRACES_ABOUT = "Curves: how far approximation and posterior are apart, step by s
 
 
 def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[str, Layer]:
-    """The metrics; the pointer is told of all of them at the first one."""
+    """The metrics; the tooltip of the first one lists them all."""
     ceiling = {"ceiling": group.ceiling} if math.isfinite(group.ceiling) else {}
     tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
     made = {}
@@ -314,7 +317,7 @@ def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[
 
 
 def _signs(marks: Sequence[Mark], clock: str) -> Layer:
-    """What happened, as signs at the foot of the picture."""
+    """Events as signs at the foot of the picture."""
     shown = marks[-MOST_MARKS:]
     columns = {
         "x": [getattr(mark, clock) for mark in shown],
@@ -339,7 +342,7 @@ def _bands(bands: Bands, group: Group, span: tuple[float, float]) -> dict[str, L
     return made
 
 
-def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Mapping[str, Any]:
+def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Points:
     """An upright line where a person is in the run."""
     if standing.iteration is None:
         return NOWHERE
@@ -347,7 +350,7 @@ def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -
     return {"x": [x, x], "y": [0.0, 1.0]}
 
 
-def _ghost(group: Group, clock: str, y: Axis, standing: Standing) -> Mapping[str, Any]:
+def _ghost(group: Group, clock: str, y: Axis, standing: Standing) -> Points:
     """All lines of another run in one, with gaps between them."""
     if standing.ghost is None:
         return NOWHERE
@@ -359,8 +362,8 @@ def _ghost(group: Group, clock: str, y: Axis, standing: Standing) -> Mapping[str
     }
 
 
-def value_of(frame: Any, name: str) -> float:
-    """What a trace shows of a frame: a metric, a number of its step, or how far it is; NaN where it has none."""
+def value_of(frame: Frame, name: str) -> float:
+    """The value of a frame in a trace: a metric, a number of its step, or how far it is; NaN where it has none."""
     if name in METRICS:
         value = frame.metric(name)
     elif hasattr(frame, name):
@@ -370,7 +373,7 @@ def value_of(frame: Any, name: str) -> float:
     return np.nan if value is None else float(value)
 
 
-def with_present(history: Mapping[str, np.ndarray], frame: Any) -> Mapping[str, np.ndarray]:
+def with_present(history: Mapping[str, np.ndarray], frame: Frame) -> Mapping[str, np.ndarray]:
     """History columns that end with the present frame, so that the traces move with every frame."""
     if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
         return history
@@ -378,7 +381,7 @@ def with_present(history: Mapping[str, np.ndarray], frame: Any) -> Mapping[str, 
     return {name: np.append(history[name], value_of(frame, name)) for name in names}
 
 
-# What happened during a run, as marks on the axis of the traces: rejuvenations, limited steps and turned knobs.
+# Events of a run as marks on the axis of the traces: rejuvenations, limited steps and changed knobs.
 
 STEP_WORDS = {"limited": "step limited"}
 
@@ -422,8 +425,8 @@ def kinds_of(marks: Iterable[Mark], expected: Iterable[str] = ()) -> list[Kind]:
     return [kind for kind in (*KINDS.values(), OTHER) if kind in found]
 
 
-def step_marks(frame: Any) -> list[Mark]:
-    """The marks of the step that led to `frame`: that it drew the particles anew, that it was made shorter."""
+def step_marks(frame: Frame) -> list[Mark]:
+    """The marks of the step that led to `frame`: new particles, a shorter step."""
     if frame.info is None:
         return []
     at, now = (frame.iteration, frame.visited, frame.evaluations, frame.seconds), f"iteration {frame.iteration:,}"
@@ -432,7 +435,7 @@ def step_marks(frame: Any) -> list[Mark]:
 
 
 def knob_marks(
-    changes: Iterable[tuple[int, Mapping[str, Any]]], history: Mapping[str, np.ndarray], now: int
+    changes: Iterable[tuple[int, Mapping[str, Value]]], history: Mapping[str, np.ndarray], now: int
 ) -> list[Mark]:
     """Marks of a recipe's knob changes up to iteration `now`, where the clocks stood then (between measured frames)."""
     past = [(at, values) for at, values in changes if at <= now]
@@ -476,11 +479,11 @@ def place_words(iteration: int, last: int) -> str:
 
 
 def ghost_name(is_branch: bool) -> str:
-    """What the run beside the one that is looked at is called."""
+    """The name of the run next to the one in view."""
     return BRANCH if is_branch else GHOST
 
 
-def difference_words(specs: Mapping[str, KnobSpec], before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def difference_words(specs: Mapping[str, KnobSpec], before: Mapping[str, Value], after: Mapping[str, Value]) -> str:
     """The settings that differ: "Bandwidth 0.75 → 0.3, Batch size 100 → 10"."""
     turned = [name for name in specs if before[name] != after[name]]
     said = {name: specs[name].said for name in turned}
@@ -488,8 +491,8 @@ def difference_words(specs: Mapping[str, KnobSpec], before: Mapping[str, Any], a
     return ", ".join(each) or SAME
 
 
-def branch_words(at: int, difference: str, frame: Any, other: Any, name: str) -> str:
-    """What a branch is: "Branch at iteration 40: Bandwidth 0.75 → 0.3. TV 0.081; the previous run: 0.094"."""
+def branch_words(at: int, difference: str, frame: Frame, other: Frame, name: str) -> str:
+    """A branch in words: "Branch at iteration 40: Bandwidth 0.75 → 0.3. TV 0.081; the previous run: 0.094"."""
     said = f"Branch at iteration {count(at)}: {difference}."
     if frame.tv is None or other.tv is None:
         return said

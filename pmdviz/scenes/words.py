@@ -5,10 +5,17 @@ from __future__ import annotations
 import html
 import math
 import re
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
+import yaml
+
+from pmdviz.engine.frame import Frame
+from pmdviz.methods import Method
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.perfect_draws import NUM_SETS
+from pmdviz.targets import Target
 
 NO_JUDGEMENT = ("ess", "ancestors", "khat")  # of weights and descent: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
@@ -53,14 +60,14 @@ def short(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def state(frame: Any, unknown: str = UNKNOWN) -> str:
+def state(frame: Frame, unknown: str = UNKNOWN) -> str:
     """One line: "iteration 120, 12,000 of 20,000 observations used, TV 0.087, independent draws 0.088"."""
     parts = [f"iteration {count(frame.iteration)}", observations_used(frame), *headline(frame, unknown=unknown)]
     said = frame.caveat or (frame.unchecked and f"not checked: {frame.unchecked}")
     return ", ".join([*parts, said] if said else parts)
 
 
-def headline(frame: Any, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str = UNKNOWN) -> list[str]:
+def headline(frame: Frame, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str = UNKNOWN) -> list[str]:
     """The first available metric, with the reference: ["TV 0.087, independent draws 0.088"]; [] for none."""
     tv = frame.metric("tv")
     if tv is not None:
@@ -72,7 +79,7 @@ def headline(frame: Any, before: str = f", {INDEPENDENT_DRAWS} ", unknown: str =
     return []
 
 
-def observations_used(frame: Any) -> str:
+def observations_used(frame: Frame) -> str:
     """How far the budget is used up, such as "12,000 of 20,000 observations used"; beyond it both numbers, and why."""
     spent, budget = frame.spent, frame.budget
     data = frame.budget_unit == "data"
@@ -86,8 +93,8 @@ def observations_used(frame: Any) -> str:
     return f"{count(budget)} {unit} asked for, {count(spent)} {done} (the last step took {took})"
 
 
-def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
-    """What as many independent draws get, after `before`; `unknown` while that is not known.
+def floor(frame: Frame, before: str, unknown: str = UNKNOWN) -> str:
+    """The TV of as many independent draws, after `before`; `unknown` while it is being computed.
 
     "" for a method without particles.
     """
@@ -97,7 +104,7 @@ def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
     return f"{before}{number(tv)}" if tv is not None else f"{before.rstrip(': ')}: {unknown}"
 
 
-def below_words(frame: Any) -> str:
+def below_words(frame: Frame) -> str:
     """Why the TV of a run may be below that of as many independent draws; "" where it is not, or unexplained."""
     tv, reference, error = frame.metric("tv"), frame.floors["floor_tv"], frame.floors["floor_tv_se"]
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
@@ -115,7 +122,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-# What a picture shows, in the words of its reader: the sentence above it, and what "What is this?" opens.
+# Sentences about a picture: the one above it, and the text that "What is this?" opens.
 
 PLAY = "Press Play."
 BAYES = "Before any data, the prior says which values of θ are plausible; the data turn it into the posterior."
@@ -128,7 +135,7 @@ COMPARED = "The numbers below the picture say how far the method still is from a
 
 
 class Explanation(NamedTuple):
-    """What "What is this?" opens."""
+    """The text that "What is this?" opens."""
 
     title: str
     sentences: tuple[str, ...]
@@ -136,13 +143,13 @@ class Explanation(NamedTuple):
     source: str
 
 
-def title(method: Any, target: Any) -> str:
+def title(method: Method, target: Target) -> str:
     """Method and target."""
     return f"{method.title} · {target.title or target.name}"
 
 
-def sentence(method: Any, knobs: Any, target: Any) -> str:
-    """What one sees and what should come of it, such as "1,500 particles start at what is known before ..."."""
+def sentence(method: Method, knobs: MethodKnobs, target: Target) -> str:
+    """Start and goal of a run in a sentence, such as "1,500 particles start at what is known before ..."."""
     number, noun = method.who(knobs)
     subject = f"One {noun} starts" if number == 1 else f"{count(number)} {noun}s start"
     if target.data is None:
@@ -152,7 +159,7 @@ def sentence(method: Any, knobs: Any, target: Any) -> str:
     return f"{subject} at what is known before the data (prior) and should {method.goal} {end}."
 
 
-def explanation(method: Any, target: Any) -> Explanation:
+def explanation(method: Method, target: Target) -> Explanation:
     """Five sentences, the formula and the paper."""
     judged = target.no_reference or (EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED)
     told = (NO_DATA if target.data is None else BAYES, target.about, method.about, method.what_moves, judged)
@@ -164,7 +171,7 @@ def _cited(source: str) -> str:
     return f"{first[0].upper()}{first[1:]}." if first else ""
 
 
-# The words that a page explains when they are clicked or touched: each declared here, and only here.
+# The words that a page explains when a person clicks or touches them, from glossary.yaml.
 
 
 class Term(NamedTuple):
@@ -177,90 +184,8 @@ class Term(NamedTuple):
     page: str
 
 
-GLOSSARY = {
-    "tv": Term(
-        "TV: total variation",
-        ("TV", "total variation"),
-        "How far the approximation q is from the exact posterior p: the largest difference between the probabilities "
-        "that the two give to any region. It ranges from 0 (identical) to 1 (no overlap).",
-        "TV = ½ ∫ |p(θ) − q(θ)| dθ",
-        "docs/reference/metrics.md",
-    ),
-    "kl": Term(
-        "KL: Kullback-Leibler divergence",
-        ("KL", "forward KL", "reverse KL"),
-        "Another measure of how far q is from p, in nats; 0 means identical. Forward KL(p‖q) is large where q misses "
-        "part of the posterior. Reverse KL(q‖p) is large where q has mass and the posterior has none.",
-        "KL(p‖q) = ∫ p(θ) log(p(θ)/q(θ)) dθ",
-        "docs/reference/metrics.md",
-    ),
-    "ess": Term(
-        "ESS: effective sample size",
-        ("ESS", "effective sample size"),
-        "A rough count of how many weights matter: m if all weights are equal, 1 if one particle has all the weight. "
-        "It does not compare the particles with the posterior: a high ESS does not mean that they are in the right "
-        "place.",
-        "ESS = 1 / Σ wᵢ²",
-        "docs/explanation/diagnostics.md",
-    ),
-    "bandwidth": Term(
-        "Bandwidth h",
-        ("bandwidth", "Bandwidth"),
-        "The width of the smoothing kernel placed on each particle; q is the weighted sum of these kernels. Too wide "
-        "blurs the modes, too narrow leaves gaps between the particles.",
-        "q(θ) = Σ wᵢ K((θ − θᵢ)/h) / hᵈ",
-        "docs/explanation/bandwidth-and-dimension.md",
-    ),
-    "rejuvenation": Term(
-        "Rejuvenation",
-        ("rejuvenation", "Rejuvenation", "rejuvenated", "rejuvenates"),
-        "New particles of equal weight are drawn from the current density q. It brings the ESS back to m, "
-        "and each time it adds the kernel's variance.",
-        "θᵢ ~ q, wᵢ = 1/m",
-        "docs/explanation/bandwidth-and-dimension.md",
-    ),
-    "ancestors": Term(
-        "Ancestors",
-        ("ancestor", "ancestors", "Ancestors"),
-        "How many of the particles that the run began with still have descendants. Each time new particles are drawn "
-        "the ESS is high again, but lines of descent that have ended stay lost, and the ESS does not show it.",
-        "aᵢ(t+1) = a of the parent of particle i",
-        "docs/explanation/inside-a-step.md",
-    ),
-    "independent-draws": Term(
-        "Independent draws",
-        (INDEPENDENT_DRAWS, INDEPENDENT_DRAWS.capitalize()),
-        "A reference: the TV you would get with the same number of draws from the exact posterior, drawn the same "
-        "way as the method's own particles: thinned from 16 candidates each where those are.",
-        "θᵢ ~ p independently, i = 1 … m",
-        "docs/reference/metrics.md",
-    ),
-    "surrogate": Term(
-        "Surrogate ρ",
-        ("surrogate", "Surrogate", "surrogates"),
-        "A density whose gradient is known, used in place of the target's gradient. The particles are weighted by "
-        "surrogate over target, so that the target itself is only evaluated; a surrogate narrower than the target "
-        "leaves all of the weight to a few of them.",
-        "w(θ) ∝ ρ(θ) / p(θ)",
-        "docs/explanation/gradient-free-and-discrete.md",
-    ),
-    "mean-field": Term(
-        "Mean field",
-        ("mean field",),
-        "An approximation in which blocks of parameters are independent of one another. What they know of each other "
-        "is lost: its widths are those of each block with all others known, and its means are often right.",
-        "q(θ) = q₁(θ₁) q₂(θ₂) ⋯",
-        "docs/explanation/variational.md",
-    ),
-    "quantile-bins": Term(
-        "Quantile bins",
-        ("quantile bins", "quantile bin", "Quantile bins"),
-        "The latent axis, cut where a base density gives every piece the same mass; each bin stands for one value of a "
-        "discrete state. Particles move on the axis, and a state changes where one crosses from a bin into another.",
-        "z = Γ(x), P(x in a bin) = 1/K under p₀",
-        "docs/explanation/gradient-free-and-discrete.md",
-    ),
-}
+_entries = yaml.safe_load(Path(__file__).with_name("glossary.yaml").read_text(encoding="utf-8"))
+GLOSSARY = {key: Term(**{**entry, "forms": tuple(entry["forms"])}) for key, entry in _entries.items()}
 IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # those of the usual legends
 KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
 _FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")

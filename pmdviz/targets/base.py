@@ -1,4 +1,4 @@
-"""What a target is: a prior, a likelihood of rows of data, and what is known exactly about the posterior."""
+"""The base class of targets: a prior, a likelihood of rows of data, and the exact posterior where it is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs, Raw, documented
 from pmdviz.targets.exact import Box, Exact, Reference, has_density
 from pmdviz.targets.mass import Handle, find_modes
-from pmdviz.targets.options import TableForm, as_source
+from pmdviz.targets.options import SIMULATED, TableForm, as_source
 from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
 TARGETS = MappingProxyType(REGISTERED)
 
-# What a target may offer and a method may require, in the words of the sentence that says what is missing.
+# The properties that a target may offer and a method may require, in the words of the error message.
 IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
 OFFERS = {
     "reals": "real coordinates",
@@ -45,7 +45,7 @@ OFFERS = {
     "inducing_inputs": "a Gaussian process with inducing inputs",
     "documents": "documents of word counts",
 }
-# What a target says that does not offer it.
+# The end of the error message "target x ...".
 REFUSALS = {
     "gradient": "has no gradient; give grad_log_prior and grad_log_likelihood",
     "relaxation": "has no smooth log density between its states",
@@ -60,7 +60,7 @@ NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole densit
 
 
 class Distribution(NamedTuple):
-    """What a run starts from: the prior, or the q0 of a target without data."""
+    """The start of a run: the prior, or the q0 of a target without data."""
 
     log_density: Callable[[np.ndarray], np.ndarray]  # (m, d) -> (m,)
     sample: Callable[[np.random.Generator, int], np.ndarray]  # (rng, n) -> (n, d)
@@ -76,7 +76,7 @@ class Natural(NamedTuple):
 class Target:
     """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
-    Subclasses set the class attributes (`title`, `about` and `source` may be lines of their docstring), `data`, and
+    Subclasses set the class attributes (`title`, `about`, `source`, `question`: lines of the docstring), `data`, and
     give `_log_prior`, `_log_likelihood`, `sample_prior` and `make_exact` or `make_reference`; a subclass with a `name`
     enters the table TARGETS by being defined.
 
@@ -127,7 +127,7 @@ class Target:
 
     def __init_subclass__(cls) -> None:
         for name, text in documented(cls).items():
-            if name in ("title", "about", "source"):
+            if name in ("title", "about", "source", "question"):
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             REGISTERED[cls.name] = cls
@@ -144,7 +144,7 @@ class Target:
     def checked_options(cls, options: Mapping[str, Raw]) -> Knobs:
         """The options as they come from outside, checked. Raises InputError.
 
-        Those that say how many rows and inputs there are follow a table that is named, where nobody gives them.
+        Without explicit values, the numbers of rows and inputs are those of the named table.
         """
         if cls.table is not None and options.get("data") is not None:
             options = {**options, "data": as_source(options["data"], cls.table)}
@@ -157,7 +157,7 @@ class Target:
         )
 
     def _made(self) -> None:
-        """Locks, and data that nobody can write to: targets are shared between sessions."""
+        """Make locks, and make the data read-only: sessions share targets."""
         self._reference_lock = threading.RLock()
         self._reference: Reference | None = None
         self._reference_known = False
@@ -170,7 +170,7 @@ class Target:
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, np.ndarray | Knobs]:
-        """What goes to another process: all but the reference, which is computed there when it is asked for."""
+        """The state sent to another process: all but the reference, which is computed there on demand."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_reference")}
 
     def __setstate__(self, state: dict[str, np.ndarray | Knobs]) -> None:
@@ -179,7 +179,7 @@ class Target:
 
     @cached_property
     def space(self) -> Space:
-        """What a point is."""
+        """The space of theta."""
         return Reals(self.parameter_names)
 
     @cached_property
@@ -209,7 +209,7 @@ class Target:
         return (self.name, *self.options.as_dict().items())
 
     def reference(self) -> Reference | None:
-        """What runs are judged by: the exact posterior, or draws with their own error; None where there is none.
+        """The reference that runs are judged by: the exact posterior, or draws with their own error; None if unknown.
 
         Computed at the first use and kept.
         """
@@ -240,7 +240,10 @@ class Target:
         return find_modes(self)
 
     def handles(self) -> tuple[Handle, ...]:
-        """What a person can take hold of in the picture of the first two coordinates; nothing of data as they are."""
+        """The points that can be dragged in the picture of the first two coordinates; () for a person's own data."""
+        return self._handles() if getattr(self.options, "data", SIMULATED) == SIMULATED else ()
+
+    def _handles(self) -> tuple[Handle, ...]:
         return ()
 
     @property
@@ -389,10 +392,10 @@ class Target:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
 
-    def _not_given(self, *args: Any, **kwargs: Any) -> Any:  # a checker lets any signature override it
+    def _not_given(self, *args: Any, **kwargs: Any) -> Any:  # with these types any signature may override it
         raise NotImplementedError
 
-    # What subclasses give, each the part of the public method of its name that follows the checks.
+    # Subclasses give these: the part of the public method of the same name after its checks.
     _log_prior = _log_likelihood = _grad_log_prior = _grad_log_likelihood = _not_given
     _log_relaxed = _grad_log_relaxed = _gibbs_sweep = _simulate = _not_given
     _conditionals = _tilted = _bounded = _extended = _conditional_density = _not_given
@@ -402,7 +405,7 @@ class Target:
         return self._grad_log_relaxed(states, batch)
 
     def outcomes(self, rows: np.ndarray) -> np.ndarray:
-        """What is to be predicted of rows of data, (n,): the last column."""
+        """The outcomes of rows of data, (n,): the last column."""
         return rows[:, -1]
 
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -427,7 +430,7 @@ class Target:
         return np.stack(each, axis=1)
 
     def inputs(self, rows: np.ndarray) -> np.ndarray:
-        """What a row is predicted from, (n, ...) -> (n, k), as `input_names` has it."""
+        """The inputs of rows, (n, ...) -> (n, k), named by `input_names`."""
         return rows[:, :-1]
 
     def rows_at(self, inputs: np.ndarray) -> np.ndarray:

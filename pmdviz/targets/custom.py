@@ -324,7 +324,7 @@ class CustomTarget(InBlocks, Target):
             )
 
     def _fingerprint(self) -> dict[str, Json]:
-        """What a recipe stores of this target: enough to say whether another one is the same."""
+        """The values that a recipe stores to tell whether another target is the same."""
         points = self.sample_prior(np.random.default_rng(1), 3)
         blocks = {"blocks": [list(block.coordinates) for block in self.blocks]} if self._own_blocks else {}
         return {
@@ -469,7 +469,7 @@ def register_target(target: CustomTarget) -> CustomTarget:
 
 
 def offer(places: Sequence[str]) -> None:
-    """Offer these targets in this process and those begun by it. Raises InputError for what is none."""
+    """Offer these targets in this process and those begun by it. Raises InputError for an invalid place."""
     for place in places:
         if not PLACE.fullmatch(place):
             raise InputError(f"--target must be MODULE:OBJECT, such as my_models:heights; given: {shown(place)}")
@@ -498,7 +498,7 @@ def _load(named: str) -> None:
 
 
 def choice_of(target: Target) -> str | Target:
-    """What stands for a target in a menu: its name, or itself where no menu has it."""
+    """The entry of a target in a menu: its name, or the target itself where no menu has it."""
     return target.name if target.name in TARGETS or offered().get(target.name) is target else target
 
 

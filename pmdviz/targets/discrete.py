@@ -132,6 +132,8 @@ MAX_ENUMERATED = 4  # 2^16 states
 class IsingOptions(TargetOptions):
     """Options of `ising`.
 
+    size: Spins along each side of the square lattice. Up to 10 the exact answer is known; a wider lattice has too many
+        states in a column.
     coupling: How strongly neighbours agree; on a large lattice they order above 0.44.
     field: How strongly every spin is pulled up.
     field_sd: Standard deviation of the field from spin to spin, around h, by the target seed; 0: the same everywhere.
@@ -139,14 +141,7 @@ class IsingOptions(TargetOptions):
         spins at an edge have fewer.
     """
 
-    size = Whole(
-        4,
-        (2, 32),
-        label="Side of the lattice",
-        unit="spins",
-        doc=f"Spins along each side of the square lattice. Up to {MAX_SIDE} the exact answer is known; a wider lattice "
-        "has too many states in a column.",
-    )
+    size = Whole(4, (2, 32), label="Side of the lattice", unit="spins")
     coupling = Real(0.3, (-2, 2), label="Coupling b")
     field = Real(0.1, (-2, 2), label="Field h")
     field_sd = Real(0.0, (0, 2), label="Sd of the field")
@@ -162,13 +157,11 @@ class Ising(FairSigns):
 
     title: Ising model (discrete)
     about: Spins on a lattice, each up or down; neighbours like to agree, and a field pulls all of them up.
+    source: any textbook; for the exact answer every state is visited up to 4 x 4, and every state of a column up to 10
+        x 10 (transfer matrix, Kramers & Wannier 1941)
     """
 
     name = "ising"
-    source = (
-        "any textbook; for the exact answer every state is visited up to 4 x 4, and every state of a column up to "
-        f"{MAX_SIDE} x {MAX_SIDE} (transfer matrix, Kramers & Wannier 1941)"
-    )
     Options = IsingOptions
     kernel_groups = ("ising", "transfer")
     declared = frozenset({"conditionals", "relaxation"})
@@ -232,6 +225,8 @@ MAX_VISIBLE, MAX_HIDDEN = 16, 14  # units whose states are all visited: 2^16 and
 class BernoulliRBMOptions(TargetOptions):
     """Options of `bernoulli_rbm`.
 
+    visible: Units of -1 and 1 that are drawn. The exact answer is known, by a visit of every state, with at most 16 of
+        them or at most 14 hidden ones; of larger machines by 500 long Gibbs chains.
     hidden: Units of -1 and 1 that are summed over; they couple the visible ones.
     weight_sd: Standard deviation of the random weights and biases; the larger it is, the more the units agree, and
         the harder it is to go from one group of states to another.
@@ -240,15 +235,7 @@ class BernoulliRBMOptions(TargetOptions):
     target_seed: Seed of the random weights and biases.
     """
 
-    visible = Whole(
-        12,
-        (1, 400),
-        (4, 100),
-        "Visible units d",
-        log=True,
-        doc=f"Units of -1 and 1 that are drawn. The exact answer is known, by a visit of every state, with at most "
-        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; of larger machines by 500 long Gibbs chains.",
-    )
+    visible = Whole(12, (1, 400), (4, 100), "Visible units d", log=True)
     hidden = Whole(8, (1, 200), (1, 50), "Hidden units M", log=True)
     weight_sd = Real(0.3, (0, 5), (0, 1), "Sd of weights")
     bias_ratio = Real(1.0, (0, 1000), (0, 20), "Biases over weights")

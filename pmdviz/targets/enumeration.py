@@ -10,6 +10,7 @@ import numpy as np
 from pmdviz.kernels.chains import Trajectories, hamiltonian
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.spins import block_gibbs, column_states, drawn_columns, pair_sums, through_bonds
+from pmdviz.targets.exact import read_only
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ class Enumeration:
         self.cov = sum(((states - self.mean) * p[:, None]).T @ (states - self.mean) for states, p in parts)
         self.mean_error = np.zeros(space.dim)
         self._log_p = log_p
-        for array in (self.probabilities, self.mean, self.cov, self.mean_error):
-            array.flags.writeable = False
+        read_only(self.probabilities, self.mean, self.cov, self.mean_error)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points), (n, d) -> (n,)."""
@@ -97,8 +97,7 @@ class HiddenEnumeration:
         between = np.einsum("si,sj->ij", centred * self._probabilities[:, None], centred)
         self.cov = between + np.diag(1 - np.einsum("s,si->i", self._probabilities, self._means**2))
         self.mean_error = np.zeros(len(visible))
-        for array in (self.mean, self.cov, self.mean_error):
-            array.flags.writeable = False
+        read_only(self.mean, self.cov, self.mean_error)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points), (n, d) -> (n,)."""
@@ -152,8 +151,7 @@ class TransferMatrix:
         self.log_z: float | None = None
         self._moments()
         self.mean_error = np.zeros(self._size**2)
-        for array in (self.mean, self.cov, self.mean_error):
-            array.flags.writeable = False
+        read_only(self.mean, self.cov, self.mean_error)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points), (n, d) -> (n,)."""
@@ -298,11 +296,11 @@ def _chain(target: Target, centre: np.ndarray, sd: np.ndarray, time_step: float,
 # Draws of a posterior without a gradient, by Metropolis chains whose proposals have the posterior's own shape.
 
 METROPOLIS_CHAINS, METROPOLIS_DRAWS = 8, 600
-CHAINS_STARTS = 1024  # draws of the prior, of which those to start from are chosen by their likelihood
+CHAINS_STARTS = 1024  # draws of the prior; the starts are chosen among them by their likelihood
 PILOTS = 200, 300  # steps, after each of which the shape is taken from the later half
-BETWEEN = 2  # of the dimension: every so many steps a state is kept
+BETWEEN = 2  # times the dimension: steps from one kept state to the next
 LONGEST = 2.38  # over the root of the dimension: Gelman, Roberts, Gilks 1996
-WALKS = 4  # every so many steps is a random walk's, the others do not depend on where the chain is
+WALKS = 4  # every fourth step is a random walk; the others do not depend on the state of the chain
 FREEDOM = 7.0  # degrees of it, of the t distribution that those are from
 RIDGE = 1e-3  # of the prior's variance: a shape from few draws may be flat
 
@@ -382,7 +380,7 @@ def _log_t(theta: np.ndarray, shape: Shape) -> np.ndarray:
     return -0.5 * (FREEDOM + len(shape.mean)) * np.log1p((white**2).sum(axis=0) / FREEDOM)
 
 
-# Draws of a Bernoulli RBM by long Gibbs chains, for machines of which no layer's states can all be visited.
+# Draws of a Bernoulli RBM by long Gibbs chains, for machines with too many states in both layers.
 
 GIBBS_CHAINS_CHAINS, CHAINS_BLOCK = 500, 50  # and how many of them share a random stream
 GIBBS_CHAINS_BURN_IN, GIBBS_CHAINS_DRAWS, THINNING = 1000, 20, 50  # sweeps; draws of each chain; sweeps between two
@@ -394,7 +392,7 @@ APART = 1.2  # R-hat of a coordinate above which chains have not forgotten where
 def gibbs_chains(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     """Draws (500, 20, d) of as many independent chains, each from fair units; W (d, M), b (d,), c (M,).
 
-    2,000 sweeps a chain of which the first half is dropped, or fewer, at least 200, where d M is above 2,500. The same
+    2,000 sweeps per chain, whose first half is dropped, or fewer, at least 200, where d M is above 2,500. The same
     bits for any number of threads.
     """
     shorter = max(

@@ -20,21 +20,26 @@ from pmdviz.targets.mass import MAX_BOXES, Box, Cells, grown_cells, mass_cells, 
 KEPT_GRIDS = 12
 
 
-class Exact(Protocol):
-    """What every exact posterior offers."""
+class Reference(Protocol):
+    """The interface of a reference: in closed form, on a grid, by enumeration, or as draws."""
 
     mean: np.ndarray  # (d,)
     cov: np.ndarray  # (d, d)
-    mean_error: np.ndarray  # (d,) 0: it is exact
-    log_z: float | None  # log p(X), where it is known
+    mean_error: np.ndarray  # (d,) Monte Carlo standard error of `mean`; 0 where it is exact
+    log_z: float | None  # log of the normalising constant p(X), where it is known
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d)."""
+
+
+class Exact(Reference, Protocol):
+    """The interface of an exact posterior, whose `mean_error` is 0."""
+
     box: Box  # holds all but 1e-9 of the mass
     boxes: tuple[Box, ...]  # so do these, which do not overlap: one for each mode that stands apart
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points | X), (n, d) -> (n,)."""
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n iid draws (n, d)."""
 
     def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
         """log p at the cell centres, shape `grid.shape`; unless `everywhere`, -inf outside `boxes`."""
@@ -82,7 +87,7 @@ class GaussianExact(OnGrids):
         sd = np.sqrt(np.diag(self.cov))
         self.box = tuple((float(a), float(b)) for a, b in zip(self.mean - 8 * sd, self.mean + 8 * sd, strict=True))
         self.boxes = (self.box,)
-        _close(self.mean, self.cov)
+        read_only(self.mean, self.cov)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log N(points | mean, cov), (n, d) -> (n,)."""
@@ -137,7 +142,7 @@ class GridExact(OnGrids):
         centred = self._cells.centres - self.mean
         self.cov = (centred * self._probability[:, None]).T @ centred
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
-        _close(self.mean, self.cov)
+        read_only(self.mean, self.cov)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points | X), (n, d) -> (n,)."""
@@ -160,7 +165,8 @@ class GridExact(OnGrids):
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
 
 
-def _close(*arrays: np.ndarray) -> None:
+def read_only(*arrays: np.ndarray) -> None:
+    """Forbid writing to arrays."""
     for array in arrays:
         array.flags.writeable = False
 
@@ -183,19 +189,7 @@ def _curvature_cov(log_p: Callable[[np.ndarray], np.ndarray], cells: Cells, cov:
     return (vectors / np.maximum(eigenvalues, 1.0 / widest**2)) @ vectors.T
 
 
-# What a run is judged by: moments and draws of the posterior, and its density where that is known.
-
-
-class Reference(Protocol):
-    """What every reference offers: in closed form, on a grid, by enumeration, or as draws."""
-
-    mean: np.ndarray  # (d,)
-    cov: np.ndarray  # (d, d)
-    mean_error: np.ndarray  # (d,) Monte Carlo standard error of `mean`; 0 where it is exact
-    log_z: float | None  # log of the normalising constant p(X), where it is known
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n draws (n, d)."""
+# The reference of a run as draws, and its density where that is known.
 
 
 def has_density(reference: Reference | None) -> TypeGuard[Exact]:
@@ -217,8 +211,7 @@ class DrawsReference:
         self.mean, centred = self.draws.mean(axis=0), self.draws - self.draws.mean(axis=0)
         self.cov = np.einsum("ni,nj->ij", centred, centred) / (len(self.draws) - 1)
         self.mean_error = chains.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(k)
-        for array in (self.draws, self.mean, self.cov, self.mean_error):
-            array.flags.writeable = False
+        read_only(self.draws, self.mean, self.cov, self.mean_error)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n of the draws (n, d), each at most once while there are enough."""
@@ -228,7 +221,7 @@ class DrawsReference:
 # A mixture of Gaussians, known in closed form: density, moments, draws, and marginals of its coordinates.
 
 BOX_SDS = 8.0  # of a component, to either side: all but 1e-15 of it
-MAX_COMPONENTS = 64  # whose boxes are told apart
+MAX_COMPONENTS = 64  # with separate boxes
 
 
 class GaussianMixtureExact(OnGrids):
@@ -244,7 +237,7 @@ class GaussianMixtureExact(OnGrids):
     log_z : float
         Log of the integral of the density that a run is given, in nats.
     log_density : function (n, d) -> (n,), optional
-        The same log density by another formula, for a mixture of so many components that a sum over them takes long.
+        The same log density by another formula, for a mixture whose sum over components is slow.
     """
 
     def __init__(
@@ -266,8 +259,7 @@ class GaussianMixtureExact(OnGrids):
         self.mean, self.cov = self._moments()
         self.mean_error = np.zeros(self.means.shape[1])
         self.box, self.boxes = self._boxes()
-        for array in (self.weights, self.means, self.covs, self.mean, self.cov, self.mean_error):
-            array.flags.writeable = False
+        read_only(self.weights, self.means, self.covs, self.mean, self.cov, self.mean_error)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log sum_k w_k N(points | mean_k, C_k), (n, d) -> (n,)."""

@@ -15,68 +15,30 @@ from pmdviz.errors import InputError
 from pmdviz.kernels import gaussian_processes
 from pmdviz.kernels.likelihoods import linear_log_likelihood
 from pmdviz.knobs import A_FILE, Choice, Flag, Knobs, Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.enumeration import metropolis_chains
 from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
-from pmdviz.targets.options import (
-    ANY,
-    HELD_OUT,
-    SIMULATED,
-    TableForm,
-    TargetOptions,
-    at_least_two,
-    check_most,
-    data_points,
-    data_seed,
-    data_source,
-    divided_table,
-    names_of_inputs,
-    own_data,
-    prior_sd,
-    rows_of,
-    target_seed,
-)
 from pmdviz.targets.rows import CANCER, read_columns
 from pmdviz.targets.series import FEATURES, drawn_songs, scaled_rows, scaled_songs
 from pmdviz.targets.space import Conditionals, numbered
 
-LARGEST_EXACT = 4096  # data of which the exact process, whose time grows like N^3, is computed
+LARGEST_EXACT = 4096  # observations up to which the exact process is computed; its time grows like N^3
 MEDIAN_OF = 1000  # inputs between which the median distance is taken
 
 
-def approximation() -> Choice:
-    """The option `approximation`."""
-    return Choice(
-        "fitc",
-        {"fitc": "FITC", "dtc": "DTC"},
-        "Sparse approximation",
-        doc="FITC: the variance that the inducing inputs leave open is added to each data point's noise. DTC: it is "
-        "ignored.",
-    )
+class SparseOptions(options.TargetOptions):
+    """Options of targets with inducing inputs.
+
+    approximation: FITC: the variance that the inducing inputs leave open is added to each data point's noise. DTC: it
+        is ignored.
+    width: Width of the kernel exp(-|x - x'|²/(2 width²)), relative to the median distance between inputs.
+    """
 
 
-def width(default: float) -> Real:
-    """The option `width`, for a target whose own default it is."""
-    return Real(
-        default,
-        (0.01, 10),
-        log=True,
-        label="Kernel width",
-        unit="median distances",
-        doc="Width of the kernel exp(-|x - x'|²/(2 width²)), relative to the median distance between inputs.",
-    )
-
-
-def noise_variance(default: float, of_data: str) -> Real:
-    """The option `noise_variance`; `of_data`: the same of the data, in words."""
-    return Real(
-        default,
-        (1e-5, 10),
-        log=True,
-        label="Noise variance",
-        unit="y²",
-        doc=f"Noise variance that the model assumes; {of_data}.",
-    )
+APPROXIMATION = Choice("fitc", {"fitc": "FITC", "dtc": "DTC"}, "Sparse approximation")
+WIDTH = Real(0.1, (0.01, 10), label="Kernel width", unit="median distances", log=True)
+NOISE_VARIANCE = Real(0.001, (1e-5, 10), label="Noise variance", unit="y²", log=True)
 
 
 class GaussianProcess(GaussianPrior, Target):
@@ -241,7 +203,7 @@ def median_distance(x: np.ndarray) -> float:
 
 HALF, NOISE = 0.5, 0.1  # x is uniform in [-HALF, HALF]; the sd of y around the function
 NUM_TEST = 200
-SPARSE_TABLE = TableForm("A column of inputs x, then one of numbers y.", outcome="number", held_out=1)
+SPARSE_TABLE = options.TableForm("A column of inputs x, then one of numbers y.", outcome="number", held_out=1)
 
 
 def truth(x: np.ndarray) -> np.ndarray:
@@ -249,19 +211,18 @@ def truth(x: np.ndarray) -> np.ndarray:
     return 3 * x**2 + (np.sin(3.53 * np.pi * x) + np.cos(7.7 * np.pi * x)) * np.exp(-1.6 * np.pi * np.abs(x))
 
 
-class SparseGPOptions(TargetOptions):
+class SparseGPOptions(SparseOptions):
     """Options of `sparse_gp`.
 
     dim: Number of inducing inputs: equally spaced, or in each particle of structured PMD drawn from the data.
+    noise_variance: Noise variance that the model assumes; the data have 0.01.
     """
 
-    data = own_data(SPARSE_TABLE)
+    data = options.own_data(SPARSE_TABLE)
     dim = Whole(128, (1, 512), label="Inducing inputs M")
-    num_data = data_points(2048, most=20_000)
-    approximation = approximation()
-    width = width(0.1)
-    noise_variance = noise_variance(0.001, "the data have 0.01")
-    data_seed = data_seed()
+    num_data = options.data_points(2048, most=20_000)
+    approximation, width, noise_variance = APPROXIMATION, WIDTH, NOISE_VARIANCE
+    data_seed = options.data_seed()
 
 
 class SparseGP(GaussianProcess):
@@ -283,11 +244,11 @@ class SparseGP(GaussianProcess):
     def build(self) -> None:
         """Draw inputs and y from `default_rng(data_seed)` alone, or take those of a table."""
         o = self.options
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            self.data, self.test_data = divided_table(o.data, SPARSE_TABLE, o.num_data, o.data_seed)
-            x, self.input_names = self.data[:, 0], names_of_inputs(o.data, SPARSE_TABLE, 1)
+            self.data, self.test_data = options.divided_table(o.data, SPARSE_TABLE, o.num_data, o.data_seed)
+            x, self.input_names = self.data[:, 0], options.names_of_inputs(o.data, SPARSE_TABLE, 1)
             self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
 
     def _draw(self, rng: np.random.Generator) -> None:
@@ -300,13 +261,13 @@ class SparseGP(GaussianProcess):
 
     def true_function(self, inputs: np.ndarray) -> np.ndarray:
         """The function that the data were drawn around, at inputs (n, 1); NaN of a person's table."""
-        return truth(inputs[:, 0]) if self.options.data == SIMULATED else np.full(len(inputs), np.nan)
+        return truth(inputs[:, 0]) if self.options.data == options.SIMULATED else np.full(len(inputs), np.nan)
 
 
 # The year of a song from 90 features: a sparse Gaussian process in many dimensions.
 
 SONG_YEARS_NUM_TEST = 1000  # rows held out, at most
-SONG_YEARS_TABLE = TableForm(
+SONG_YEARS_TABLE = options.TableForm(
     "Columns of features, then one of numbers y; both are scaled, y to [0, 1].",
     most=FEATURES - 1,
     outcome="number",
@@ -316,23 +277,20 @@ SONG_YEARS_TABLE = TableForm(
 )
 
 
-class SongYearsOptions(TargetOptions):
+class SongYearsOptions(SparseOptions):
     """Options of `song_years`.
 
+    data: Synthetic: 90 features and a smooth function of a few directions. Or a table of YearPredictionMSD's layout:
+        a year, then 90 features; or one of up to 89 features, then the outcome.
     dim: Number of inducing inputs, drawn from the data without replacement.
+    noise_variance: Noise variance that the model assumes; years are scaled to [0, 1].
     """
 
-    data = data_source(
-        {SIMULATED: "synthetic songs"},
-        "Synthetic: 90 features and a smooth function of a few directions. Or a table of YearPredictionMSD's layout: "
-        "a year, then 90 features; or one of up to 89 features, then the outcome.",
-    )
+    data = options.data_source({options.SIMULATED: "synthetic songs"})
     dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
-    num_data = data_points(2000)
-    approximation = approximation()
-    width = width(1.0)
-    noise_variance = noise_variance(0.01, "years are scaled to [0, 1]")
-    data_seed = data_seed()
+    num_data = options.data_points(2000)
+    approximation, width, noise_variance = APPROXIMATION, WIDTH.at(1.0), NOISE_VARIANCE.at(0.01)
+    data_seed = options.data_seed()
 
 
 class SongYears(GaussianProcess):
@@ -354,11 +312,11 @@ class SongYears(GaussianProcess):
         """Draw rows from `default_rng(data_seed)` alone, or draw the rows to learn from out of a file's."""
         o = self.options
         rng = np.random.default_rng(o.data_seed)
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, SONG_YEARS_NUM_TEST)
         else:
             rows, held_out = _split(
-                rng, _scaled(at_least_two(o.data, rows_of(o.data, SONG_YEARS_TABLE).rows), o.data), o
+                rng, _scaled(options.at_least_two(o.data, options.rows_of(o.data, SONG_YEARS_TABLE).rows), o.data), o
             )
         self.data, self.test_data = rows, held_out
         self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
@@ -372,7 +330,7 @@ def _scaled(table: np.ndarray, source: str) -> np.ndarray:
 
 
 def _split(rng: np.random.Generator, table: np.ndarray, o: SongYearsOptions) -> tuple[np.ndarray, np.ndarray]:
-    check_most("num_data", o.num_data, len(table) - 1, o.data, HELD_OUT)
+    options.check_most("num_data", o.num_data, len(table) - 1, o.data, options.HELD_OUT)
     order = rng.permutation(len(table))
     return table[order[: o.num_data]], table[order[o.num_data :][:SONG_YEARS_NUM_TEST]]
 
@@ -381,9 +339,9 @@ def _split(rng: np.random.Generator, table: np.ndarray, o: SongYearsOptions) -> 
 
 REACH = 7  # prior sds that a grid holds
 ENOUGH = 4000  # cells of it
-CLASSES_TABLE = TableForm(
+CLASSES_TABLE = options.TableForm(
     "Columns of features, then one with the class; each feature must vary.",
-    most=ANY,
+    most=options.ANY,
     outcome="class",
     dim_beyond=0,
     rows_option="num_rows",
@@ -393,9 +351,11 @@ CLASSES_TABLE = TableForm(
 )
 
 
-class GPClassificationOptions(TargetOptions):
+class GPClassificationOptions(options.TargetOptions):
     """Options of `gp_classification`.
 
+    data: The rows to be classified: nine measurements of tissue samples, malignant or benign, that scikit-learn
+        carries; or a file: a table with the class in its last column, or in its first.
     class_above: Rows of a file whose label is larger are of class 1, the others of class 0: 0.5 where labels are 0
         and 1.
     columns: How many features are used, the first ones; each has a length scale of its own. Nine at most of the
@@ -404,17 +364,13 @@ class GPClassificationOptions(TargetOptions):
     free_scale: Whether the sd s of the latent function is unknown too, as the last coordinate, or 1 as in the thesis.
     """
 
-    data = data_source(
-        {CANCER: "breast tissue samples"},
-        "The rows to be classified: nine measurements of tissue samples, malignant or benign, that scikit-learn "
-        "carries; or a file: a table with the class in its last column, or in its first.",
-    )
+    data = options.data_source({CANCER: "breast tissue samples"})
     class_above = Real(0.5, (-1e6, 1e6), (-1, 10), "Class 1 above", only_if=("data", A_FILE))
     columns = Whole(2, (1, 30), (1, 9), "Features k")
     num_rows = Whole(60, (4, 300), (20, 150), "Rows")
     free_scale = Flag(True, "Unknown scale")
-    prior_sd = prior_sd(bounds=(0.05, 3), default=1.5)
-    target_seed = target_seed(0, "the choice of rows")
+    prior_sd = options.prior_sd(bounds=(0.05, 3), default=1.5)
+    target_seed = options.target_seed(0, "the choice of rows")
 
 
 class GPClassification(GaussianPrior, Target):

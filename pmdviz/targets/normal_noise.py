@@ -14,50 +14,38 @@ import numpy as np
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels import likelihoods
 from pmdviz.knobs import Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GaussianExact, GridExact
 from pmdviz.targets.mass import Handle
-from pmdviz.targets.options import (
-    SIMULATED,
-    TableForm,
-    TargetOptions,
-    data_points,
-    data_seed,
-    data_source,
-    divided_table,
-    names_of_inputs,
-    noise,
-    only_simulated,
-    own_data,
-    prior_sd,
-)
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
 
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
 FARTHEST = 10.0  # a mean of data, units of x: as far as that of simulated ones
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
-BANANA_TABLE = TableForm(
+BANANA_TABLE = options.TableForm(
     "One column of numbers: each is a datum x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
 )
 
 
-class BananaOptions(TargetOptions):
+class BananaOptions(options.TargetOptions):
     """Options of `banana`. Beyond the bounds the ridge would be too thin for the exact posterior's grid.
 
+    sigma_x: Standard deviation of each datum. The ridge is σₓ/√N wide.
     bend: How much the ridge θ₁ + b θ₂² = const is bent; 0 gives a straight one.
     theta1: True value, used to simulate the data.
     theta2: True value, used to simulate the data.
     """
 
-    data = own_data(BANANA_TABLE)
-    num_data = data_points(100, most=2000)
-    sigma_x = noise(2.0, "Standard deviation of each datum. The ridge is σₓ/√N wide.", least=1.0)
+    data = options.own_data(BANANA_TABLE)
+    num_data = options.data_points(100, most=2000)
+    sigma_x = options.noise(2.0, least=1.0)
     bend = Real(1.0, (0, 2), label="Bend b", unit="units of x / θ²")
-    prior_sd = prior_sd(bounds=(0.25, 1.5))
-    theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=only_simulated())
-    theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=only_simulated())
-    data_seed = data_seed()
+    prior_sd = options.prior_sd(bounds=(0.25, 1.5))
+    theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=options.only_simulated())
+    theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=options.only_simulated())
+    data_seed = options.data_seed()
 
 
 class Banana(GaussianPrior, Target):
@@ -69,9 +57,9 @@ class Banana(GaussianPrior, Target):
     title: Banana (2-D)
     about: Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge.
     source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
+    question: Which method follows the bent posterior to both of its tips?
     """
 
-    question = "Which method follows the bent posterior to both of its tips?"
     name = "banana"
     Options = BananaOptions
     kernel_groups = ("banana",)
@@ -82,7 +70,7 @@ class Banana(GaussianPrior, Target):
         """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         self.prior_sd = o.prior_sd
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             rng = np.random.default_rng(o.data_seed)
             self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
             self._reach = float(np.hypot(o.theta1, o.theta2))
@@ -93,7 +81,7 @@ class Banana(GaussianPrior, Target):
     def _read(self) -> None:
         """The data of a table. Nearest to 0 on θ₁ + b θ₂² = x̄, both coordinates are below 1.5 |x̄|."""
         o = self.options
-        self.data = divided_table(o.data, BANANA_TABLE, o.num_data, o.data_seed)[0][:, 0]
+        self.data = options.divided_table(o.data, BANANA_TABLE, o.num_data, o.data_seed)[0][:, 0]
         mean = float(self.data.mean())
         if abs(mean) > FARTHEST:
             raise InputError(
@@ -104,11 +92,9 @@ class Banana(GaussianPrior, Target):
         self._reach = 1.5 * abs(mean)
         self.prior_frame(min(abs(mean), np.sqrt(max(mean, 0.0) / max(o.bend, 0.1))))
 
-    def handles(self) -> tuple[Handle, ...]:
+    def _handles(self) -> tuple[Handle, ...]:
         """The true θ, and its mirror image: the sign of θ₂ leaves no trace."""
         o = self.options
-        if o.data != SIMULATED:
-            return ()
         return (
             Handle("true θ", (o.theta1, o.theta2), lambda x, y: {"theta1": x, "theta2": y}),
             Handle("its mirror image", (o.theta1, -o.theta2), lambda x, y: {"theta1": x, "theta2": -y}),
@@ -135,21 +121,22 @@ class Banana(GaussianPrior, Target):
 # A posterior with two modes on a line, so that densities are curves.
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-BIMODAL_TABLE = TableForm("One column of numbers: each is a datum x, a noisy θ².")
+BIMODAL_TABLE = options.TableForm("One column of numbers: each is a datum x, a noisy θ².")
 
 
-class BimodalOptions(TargetOptions):
+class BimodalOptions(options.TargetOptions):
     """Options of `bimodal1d`.
 
+    sigma_x: Standard deviation of each datum around θ².
     theta: True size of θ; 0 gives a single mode.
     """
 
-    data = own_data(BIMODAL_TABLE)
-    num_data = data_points(100)
-    sigma_x = noise(3.0, "Standard deviation of each datum around θ².")
-    prior_sd = prior_sd(bounds=(0.05, 100))
-    theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=only_simulated())
-    data_seed = data_seed()
+    data = options.own_data(BIMODAL_TABLE)
+    num_data = options.data_points(100)
+    sigma_x = options.noise(3.0)
+    prior_sd = options.prior_sd(bounds=(0.05, 100))
+    theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=options.only_simulated())
+    data_seed = options.data_seed()
 
 
 class Bimodal1D(GaussianPrior, Target):
@@ -158,9 +145,9 @@ class Bimodal1D(GaussianPrior, Target):
     title: Two modes on a line (1-D)
     about: Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes.
     source: ours
+    question: θ and −θ explain the data equally well. Which method finds both?
     """
 
-    question = "θ and −θ explain the data equally well. Which method finds both?"
     name = "bimodal1d"
     Options = BimodalOptions
     kernel_groups = ("bimodal",)
@@ -171,12 +158,12 @@ class Bimodal1D(GaussianPrior, Target):
         """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         self.prior_sd = o.prior_sd
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             rng = np.random.default_rng(o.data_seed)
             self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
             self.prior_frame(o.theta)
         else:
-            self.data = divided_table(o.data, BIMODAL_TABLE, o.num_data, o.data_seed)[0][:, 0]
+            self.data = options.divided_table(o.data, BIMODAL_TABLE, o.num_data, o.data_seed)[0][:, 0]
             self.prior_frame(self._best_fit)
 
     @property
@@ -184,11 +171,9 @@ class Bimodal1D(GaussianPrior, Target):
         """The size of θ at which the data are most likely."""
         return float(np.sqrt(max(self.data.mean(), 0.0)))
 
-    def handles(self) -> tuple[Handle, ...]:
+    def _handles(self) -> tuple[Handle, ...]:
         """Both modes."""
         o = self.options
-        if o.data != SIMULATED:
-            return ()
         return tuple(
             Handle(f"{side} mode", (sign * o.theta, 0.0), lambda x, y: {"theta": abs(x)})
             for side, sign in (("right", 1), ("left", -1))
@@ -202,7 +187,7 @@ class Bimodal1D(GaussianPrior, Target):
     def make_exact(self) -> GridExact:
         """By a grid sum: the modes lie between the best fit and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
-        if self.options.data != SIMULATED:
+        if self.options.data != options.SIMULATED:
             reach += self._best_fit
         return GridExact(self.log_joint, ((-reach, reach),))
 
@@ -215,23 +200,26 @@ class Bimodal1D(GaussianPrior, Target):
 
 # The conjugate Gaussian: everything about the posterior is known in closed form.
 
-GAUSSIAN_TABLE = TableForm("A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0)
+GAUSSIAN_TABLE = options.TableForm(
+    "A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0
+)
 
 
-class GaussianOptions(TargetOptions):
+class GaussianOptions(options.TargetOptions):
     """Options of `gaussian`.
 
     dim: Number of parameters.
+    sigma_x: Standard deviation of each datum around θ.
     theta: True value of every coordinate.
     """
 
-    data = own_data(GAUSSIAN_TABLE)
+    data = options.own_data(GAUSSIAN_TABLE)
     dim = Whole(2, (1, 100), label="Dimension d")
-    num_data = data_points(20)
-    sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
-    prior_sd = prior_sd(bounds=(0.05, 100))
-    theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=only_simulated())
-    data_seed = data_seed()
+    num_data = options.data_points(20)
+    sigma_x = options.noise(2.0)
+    prior_sd = options.prior_sd(bounds=(0.05, 100))
+    theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=options.only_simulated())
+    data_seed = options.data_seed()
 
 
 class Gaussian(GaussianPrior, Target):
@@ -242,9 +230,9 @@ class Gaussian(GaussianPrior, Target):
     title: Conjugate Gaussian (any dimension)
     about: Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand.
     source: Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook
+    question: The posterior is a Gaussian; which method comes closest to it first?
     """
 
-    question = "The posterior is a Gaussian; which method comes closest to it first?"
     name = "gaussian"
     Options = GaussianOptions
     kernel_groups = ("gaussian",)
@@ -256,19 +244,17 @@ class Gaussian(GaussianPrior, Target):
         o = self.options
         self.dim, self.prior_sd = o.dim, o.prior_sd
         self.parameter_names = numbered("θ", o.dim)
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             rng = np.random.default_rng(o.data_seed)
             self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
             self.prior_frame(o.theta)
         else:
-            self.data = divided_table(o.data, GAUSSIAN_TABLE, o.num_data, o.data_seed, o.dim)[0]
+            self.data = options.divided_table(o.data, GAUSSIAN_TABLE, o.num_data, o.data_seed, o.dim)[0]
             self.prior_frame(*self._posterior(self.data)[0])
 
-    def handles(self) -> tuple[Handle, ...]:
+    def _handles(self) -> tuple[Handle, ...]:
         """The true θ, whose coordinates are all the same: a point of the picture counts by their mean."""
         o, shown = self.options, min(self.dim, 2)
-        if o.data != SIMULATED:
-            return ()
         at = (o.theta, o.theta if shown == 2 else 0.0)
         return (Handle("true θ", at, lambda x, y: {"theta": (x + y) / shown}),)
 
@@ -312,7 +298,7 @@ class Gaussian(GaussianPrior, Target):
 # Bayesian linear regression in any dimension: the posterior is a Gaussian in closed form.
 
 NUM_TEST = 1000  # rows held out
-LINEAR_TABLE = TableForm(
+LINEAR_TABLE = options.TableForm(
     "Columns of features, then one of numbers y. The first weight is then the intercept.",
     most=199,
     outcome="number",
@@ -320,22 +306,23 @@ LINEAR_TABLE = TableForm(
 )
 
 
-class LinearOptions(TargetOptions):
+class LinearOptions(options.TargetOptions):
     """Options of `linear`.
 
     dim: Number of regression weights.
+    sigma_y: Standard deviation of y around the line.
     correlation: Correlation r of neighbouring features; features k and l have correlation r^|k-l|.
     """
 
-    data = own_data(LINEAR_TABLE)
+    data = options.own_data(LINEAR_TABLE)
     dim = Whole(8, (1, 200), label="Dimension d")
-    num_data = data_points(500)
-    sigma_y = noise(1.0, "Standard deviation of y around the line.", label="Noise sd of y", unit="units of y")
+    num_data = options.data_points(500)
+    sigma_y = options.noise(1.0, label="Noise sd of y", unit="units of y")
     correlation = Real(
-        0.5, (0, 1), inclusive_bounds=(True, False), label="Correlation of features", only_if=only_simulated()
+        0.5, (0, 1), inclusive_bounds=(True, False), label="Correlation of features", only_if=options.only_simulated()
     )
-    prior_sd = prior_sd(bounds=(0.05, 100))
-    data_seed = data_seed()
+    prior_sd = options.prior_sd(bounds=(0.05, 100))
+    data_seed = options.data_seed()
 
 
 class Linear(GaussianPrior, Target):
@@ -362,7 +349,7 @@ class Linear(GaussianPrior, Target):
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
         self.sigma_y = float(o.sigma_y)
-        if o.data == SIMULATED:
+        if o.data == options.SIMULATED:
             rng = np.random.default_rng(o.data_seed)
             self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
             self.data = self._simulate(rng, self.true_weights, o.num_data)
@@ -374,10 +361,10 @@ class Linear(GaussianPrior, Target):
     def _read(self) -> None:
         """The rows of a table, each with a 1 before it."""
         o = self.options
-        rows, rest = divided_table(o.data, LINEAR_TABLE, o.num_data, o.data_seed, o.dim)
+        rows, rest = options.divided_table(o.data, LINEAR_TABLE, o.num_data, o.data_seed, o.dim)
         self.data = with_ones(rows)
         self.test_data = None if rest is None else with_ones(rest)
-        self.input_names = names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1)
+        self.input_names = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1)
         self.prior_frame(*self._posterior(self.data)[0])
 
     @property
@@ -403,7 +390,7 @@ class Linear(GaussianPrior, Target):
 
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
         """Features by an autoregression of order 1, whose correlations are r^|k-l|, or drawn from a table's; and y."""
-        if self.options.data != SIMULATED:
+        if self.options.data != options.SIMULATED:
             x = self.data[rng.integers(self.num_data, size=n), :-1]
             return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
         r, noise = self.options.correlation, rng.standard_normal((n, self.dim + 1))
@@ -453,13 +440,13 @@ SIDE = 8  # pixels of an image
 PIXELS = SIDE**2
 HELD_OUT = 500  # images that can be chosen; the decoder is fitted to the others
 CARRIED = "digits"  # the value of option `data` that means scikit-learn's images
-TABLE = TableForm(
+TABLE = options.TableForm(
     "One column of 64 numbers: the pixels of an image of 8 x 8, row by row, from 0 dark to 1 bright.", as_given=True
 )
 PLACES = 9  # of the decoder: the bits of LAPACK depend on BLAS threads
 
 
-class PPCAOptions(TargetOptions):
+class PPCAOptions(options.TargetOptions):
     """Options of `ppca`.
 
     image: Which of the 500 images that the decoder has not seen.
@@ -467,8 +454,8 @@ class PPCAOptions(TargetOptions):
     num_data: How many of the image's 64 pixels are observed, scattered over it; each is a datum.
     """
 
-    data = data_source(
-        {CARRIED: "scikit-learn's digits"}, f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
+    data = options.data_source(
+        {CARRIED: "scikit-learn's digits"}, doc=f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
     )
     image = Whole(0, (0, HELD_OUT - 1), label="Image", only_if=("data", CARRIED))
     dim = Whole(5, (1, 20), label="Latent dimension k")
@@ -510,7 +497,7 @@ class PPCA(Linear):
         self.decoder = fitted_decoder(o.dim)
         self.sigma_y = self.decoder.noise_sd
         self.image = self.decoder.held_out[o.image] if o.data == CARRIED else _own_image(o.data)
-        self.observed = _scattered()[: o.num_data]
+        self.observed = np.random.default_rng(0).permutation(PIXELS)[: o.num_data]  # the same for every image
         self.data = np.column_stack([self.decoder.weights, self.image - self.decoder.mean])[self.observed]
         self.scale, self.view_box = np.ones(o.dim), ((-4.0, 4.0),) * o.dim
 
@@ -529,7 +516,7 @@ def _own_image(source: str) -> np.ndarray:
     rows = TABLE.size_of(source)[0]
     if rows != PIXELS:
         raise InputError(f"data {shown(source)} must have {PIXELS} rows, a pixel in each; they have {rows:,}", "data")
-    return divided_table(source, TABLE, PIXELS, 0)[0][:, 0]
+    return options.divided_table(source, TABLE, PIXELS, 0)[0][:, 0]
 
 
 @cache
@@ -544,8 +531,3 @@ def fitted_decoder(k: int) -> Decoder:
     leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(k)])
     weights = np.round(leading * np.sqrt(values[::-1][:k] - variance), PLACES)
     return Decoder(weights, mean, float(np.round(np.sqrt(variance), PLACES)), held_out)
-
-
-def _scattered() -> np.ndarray:
-    """The pixels in an order that is the same for every image."""
-    return np.random.default_rng(0).permutation(PIXELS)

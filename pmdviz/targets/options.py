@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from pmdviz.knobs import KnobSpec
 
 
-# What a person's own table must be for a target, and the rows that are taken of it, on the page and in Python.
+# The columns that a person's own table needs for a target, and the rows taken from it, on the page and in Python.
 
 OUTCOMES = {"": "no outcome", "number": "a number", "class": "one of two classes", "classes": "one of several classes"}
 INPUT, OUTCOME, LEAVE_OUT = "input", "outcome", "leave out"  # roles of columns
 OUTCOME_NAMES = frozenset({"y", "outcome", "target", "label", "class", "response"})
 ROW_NAMES = frozenset({"id", "index", "row", "no", "nr", "rownames", "row.names", "unnamed: 0"})
 DIGITS = tuple(map(str, range(10)))
-MOST_KINDS = 200  # different words of a column that are told apart
+MOST_KINDS = 200  # different words in a column
 FAR_MEAN, NARROW, WIDE = 3.0, 0.2, 5.0  # beyond these a prior of sd 1 around 0 is of little use
 SCALED_TO = 5  # decimals of a scaled value: more would only make a link long
 ANY = 100_000  # inputs: a target takes as many as a table has
@@ -53,14 +53,14 @@ class TableForm:
     most: int = 1
     outcome: str = ""  # a key of OUTCOMES
     dim_beyond: int | None = None  # the option of inputs less their number; None: there is no such option
-    held_out: int = 0  # so many rows beyond those learnt from must be left at least
+    held_out: int = 0  # the least number of rows besides those learnt from
     rows_option: str = "num_data"  # of the target: how many rows are learnt from
     inputs_option: str = "dim"
     reduces: bool = False  # whether fewer rows and inputs than the table has are usual
     as_given: bool = False  # counts, pixels, or what is scaled anyway: a page does not offer to scale it
     picks: str = ""  # the option by which the target makes two classes of several
     series: bool = False  # rows follow one another: none may be missing, and the last column is taken
-    layout: int = 0  # a table of so many columns of numbers is taken as it is
+    layout: int = 0  # a table with this number of columns of numbers is taken as it is
 
     def options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int, held_out: int = 0) -> dict[str, int]:
         """The options, of a target with such `specs`, with which it takes all of a table but `held_out` rows."""
@@ -71,7 +71,7 @@ class TableForm:
         return {name: min(value, int((specs[name].bounds or (0, value))[1])) for name, value in wanted.items()}
 
     def usual_options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int) -> dict[str, int]:
-        """The same where nobody says them: all of the table, or the defaults as far as it goes."""
+        """The same options without explicit values: all of the table, or the defaults as far as it goes."""
         found = self.options(specs, rows, columns)
         for name in found:
             if self.reduces or (self.held_out and name == self.rows_option):
@@ -93,7 +93,7 @@ class TableForm:
 
 
 class Chosen(NamedTuple):
-    """What is taken of a table."""
+    """The part of a table that a target uses."""
 
     columns: tuple[str, ...]
     rows: np.ndarray  # (n, inputs, and 1 with an outcome)
@@ -179,7 +179,7 @@ def _gives_away(column: Column, outcome: Column) -> bool:
 
 
 def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
-    """The last column that can be one, or the last of those with the name of one; ten digits are told by the last."""
+    """The last column that can be one, or the last named like one; a column of all ten digits is last."""
     last = len(columns) - 1  # what counts the rows there may well be an outcome
     free = [k for k, column in enumerate(columns) if not names_rows(column) or (k == last and column.counts_rows)]
     if form.picks and free and columns[free[-1]].values == DIGITS:
@@ -240,7 +240,7 @@ def _outcome(column: Column, rows: np.ndarray, form: TableForm, said: list[str])
 
 
 def _units(names: Sequence[str], rows: np.ndarray, which: Sequence[bool]) -> str:
-    """What 0 and 1 of the scaled columns are in the units of the table, of the first few."""
+    """The values of 0 and 1 of the first few scaled columns in the units of the table."""
     scaled = [(name, column.mean(), column.std()) for name, column, on in zip(names, rows.T, which, strict=True) if on]
     some = [f"{shown(name, 24)} {mean:.4g} and {mean + sd:.4g}" for name, mean, sd in scaled[:4]]
     return ", ".join([*some, *(["..."] if len(scaled) > 4 else [])])
@@ -288,7 +288,7 @@ def _of_cells(source: str, form: TableForm) -> Chosen:
 
 
 def _taken(cells: Cells, form: TableForm, called: str) -> Chosen:
-    """What is taken with the usual roles; an InputWarning says what is left out."""
+    """The rows with the usual roles; an InputWarning names the columns that are left out."""
     roles = usual_roles(cells, form)
     found = chosen(cells, roles, form)
     unused = [
@@ -307,7 +307,7 @@ Given: TypeAlias = "str | os.PathLike[str] | Table | pd.DataFrame | ArrayLike"  
 
 
 def as_source(data: Given, form: TableForm) -> str:
-    """What names data that are given in Python: a path, a table, a data frame or an array. Raises InputError.
+    """The name of data that are given in Python: a path, a table, a data frame or an array. Raises InputError.
 
     Of a data frame the columns have the roles that those of its CSV file would have; an array is taken as it is.
     """
@@ -331,7 +331,7 @@ def as_source(data: Given, form: TableForm) -> str:
 def table_of(
     source: str | pd.DataFrame, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool
 ) -> Chosen:
-    """What is taken of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
+    """The rows of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
     cells = cells_of(source) if is_frame(source) else cells_in(source)
     for name in (*(inputs or ()), *([outcome] if outcome else [])):
         if name not in cells.names:
@@ -374,34 +374,40 @@ def check_most(option: str, given: int, most: int, source: str, so_that: str = "
 
 
 def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...]:
-    """What the inputs of a table are called; x₁, x₂, ... where it does not say, or where they are not its columns."""
+    """The names of the inputs of a table; x₁, x₂, ... where it has no names, or where they are not its columns."""
     names = rows_of(source, form).columns
     return names[:inputs] if len(names) == inputs + bool(form.outcome) else tuple(numbered("x", inputs))
 
 
 class TargetOptions(Knobs):
-    """Options of a target: a new value of any of them begins a new run."""
+    """Options of a target: a new value of any of them begins a new run. Several targets have these.
+
+    num_data: Number of observed data points.
+    pair: The two digits to tell apart, the first as class 1; of a file, where its classes are not 0 and 1 or -1 and 1.
+    prior_sd: Standard deviation of the prior, centred at 0.
+    data_seed: Seed of the random data set.
+    q0_mean: Where a run starts from: the mean of the Gaussian q₀ in every coordinate.
+    q0_sd: Standard deviation of the Gaussian q₀; weights against a q₀ narrower than the target have a variance without
+        bound.
+    """
 
     restarts = True
 
 
 def data_points(default: int, most: int = 100_000) -> Whole:
     """N, how many data are observed."""
-    return Whole(
-        default, (1, most), (1, min(most, 20_000)), "Data points N", log=True, doc="Number of observed data points."
-    )
+    return Whole(default, (1, most), (1, min(most, 20_000)), "Data points N", log=True)
 
 
-def data_source(built_in: Mapping[str, str], doc: str, **rest: str) -> Source:
+def data_source(built_in: Mapping[str, str], **rest: str) -> Source:
     """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
-    first = next(iter(built_in))
-    return Source(first, built_in, "Data from", doc=doc, **rest)
+    return Source(next(iter(built_in)), built_in, "Data from", **rest)
 
 
 def own_data(form: TableForm, **simulated: str) -> Source:
     """The data of the model itself, or a person's table: see `TableForm`."""
-    return data_source({SIMULATED: "the model itself", **simulated},
-                       f"Simulated from the model; or a table of your own. {form.words}")  # fmt: skip
+    doc = f"Simulated from the model; or a table of your own. {form.words}"
+    return data_source({SIMULATED: "the model itself", **simulated}, doc=doc)
 
 
 def only_simulated() -> tuple[str, str]:
@@ -410,66 +416,35 @@ def only_simulated() -> tuple[str, str]:
 
 
 def digit_pair() -> Choice:
-    """Which two digits are told apart, where the data are images of all ten; the first is class 1."""
+    """The two digits to classify, where the data are images of all ten; the first is class 1."""
     pairs = {f"{one}-{zero}": f"{one} against {zero}" for one in range(9, 0, -1) for zero in range(one - 1, -1, -1)}
-    return Choice(
-        "8-6",
-        pairs,
-        "Digits",
-        only_if=("data", ("digits", "mnist", A_FILE)),
-        doc="The two digits to tell apart, the first as class 1; of a file, where its classes are not 0 and 1 or "
-        "-1 and 1.",
-    )
+    return Choice("8-6", pairs, "Digits", only_if=("data", ("digits", "mnist", A_FILE)))
 
 
-def noise(default: float, doc: str, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:
+def noise(default: float, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:
     """sigma_x, the sd of a datum."""
-    return Real(default, (least, 100), (max(least, 0.5), 10), label, unit, log=True, doc=doc)
+    return Real(default, (least, 100), (max(least, 0.5), 10), label, unit, log=True)
 
 
 def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = False) -> Real:
     """The prior's sd in every coordinate; `basic`: always in sight."""
-    return Real(
-        default,
-        bounds,
-        (max(bounds[0], 0.5), min(bounds[1], 10)),
-        "Prior sd",
-        "units of θ",
-        log=True,
-        basic=basic,
-        doc="Standard deviation of the prior, centred at 0.",
-    )
+    usual = max(bounds[0], 0.5), min(bounds[1], 10)
+    return Real(default, bounds, usual, "Prior sd", "units of θ", log=True, basic=basic)
 
 
 def data_seed() -> Whole:
     """The seed that the data are drawn from."""
-    return Whole(0, (0, 2**32 - 1), label="Data seed", doc="Seed of the random data set.")
+    return Whole(0, (0, 2**32 - 1), label="Data seed")
 
 
 def q0_mean() -> Real:
     """The mean of q0 in every coordinate."""
-    return Real(
-        0.0,
-        (-50, 50),
-        (-10, 10),
-        "Mean of q₀",
-        "units of x",
-        doc="Where a run starts from: the mean of the Gaussian q₀ in every coordinate.",
-    )
+    return Real(0.0, (-50, 50), (-10, 10), "Mean of q₀", "units of x")
 
 
 def q0_sd(default: float) -> Real:
     """The sd of q0 in every coordinate."""
-    return Real(
-        default,
-        (0.05, 100),
-        (0.5, 10),
-        "Sd of q₀",
-        "units of x",
-        log=True,
-        doc="Standard deviation of the Gaussian q₀; weights against a q₀ narrower than the target have a variance "
-        "without bound.",
-    )
+    return Real(default, (0.05, 100), (0.5, 10), "Sd of q₀", "units of x", log=True)
 
 
 def target_seed(default: int, what: str) -> Whole:

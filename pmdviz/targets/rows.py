@@ -19,7 +19,7 @@ from pmdviz.targets.options import HELD_OUT, TableForm, at_least_two, check_most
 from pmdviz.targets.space import numbered
 
 PLACES = 9  # of a score: the bits of BLAS depend on its number of threads
-MOST_HELD_OUT = 5000  # so many tell the accuracy to half a percent, and every frame predicts them all
+MOST_HELD_OUT = 5000  # enough for an accuracy to half a percent; every frame predicts them all
 BRIGHTEST = 255.0  # a pixel of one byte
 LABELS = ({0.0, 1.0}, {-1.0, 1.0})
 
@@ -273,7 +273,7 @@ def _check_constant(source: str, features: np.ndarray, names: tuple[str, ...]) -
 # Rows (inputs, outcome) of a regression for learning, validation and test: simulated, a package's, or a file's.
 
 NUM_HELD_OUT = {"curve": 200, "simulated": 1000}  # validation rows and as many test rows of what is simulated
-NUM_INPUTS = 20  # of `simulated`, of which the outcome depends on half
+NUM_INPUTS = 20  # of `simulated`; the outcome depends on half of them
 CURVE_NOISE, GAP = 0.15, (0.2, 0.8)  # sd of the curve's noise; no inputs are drawn in between
 OF_STATSMODELS = {"randhie": "mdvis", "fair": "affairs"}  # of statsmodels, and what each predicts
 
@@ -298,7 +298,8 @@ def read_regression(source: str, form: TableForm, binary: bool, num_data: int, s
     rng = np.random.default_rng(seed)
     if source in NUM_HELD_OUT:
         held_out = NUM_HELD_OUT[source]
-        table, names = SIMULATED[source](rng, num_data + 2 * held_out), _names_of_simulated(source)
+        table = SIMULATED[source](rng, num_data + 2 * held_out)
+        names = numbered("x", table.shape[1] - 1)
     else:
         table, names = whole_table(source, form, binary)
         if len(table) < 3:
@@ -347,10 +348,6 @@ def _simulated(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 SIMULATED: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {"curve": _curve, "simulated": _simulated}
-
-
-def _names_of_simulated(source: str) -> tuple[str, ...]:
-    return ("x",) if source == "curve" else tuple(numbered("x", NUM_INPUTS))
 
 
 def whole_table(source: str, form: TableForm, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:

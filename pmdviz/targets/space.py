@@ -1,4 +1,4 @@
-"""Where a target's points lie: real coordinates, or states of which there are finitely many."""
+"""The spaces of theta: real coordinates, or finitely many states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def numbered(letter: str, count: int) -> tuple[str, ...]:
 
 
 class Space:
-    """What a point is: `check` it, and write it in `words`. Points of a target are arrays (m, d).
+    """The set of valid points: `check` them, and write one in `words`. Points of a target are arrays (m, d).
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ def _partition_words(found: list[int], names: Sequence[str]) -> str:
     )
 
 
-# What targets with structure hand to methods: a closed form given a part of the unknowns, and documents of words.
+# Values that structured targets hand to methods: a closed form given some of the unknowns, and documents of words.
 
 
 class Conditionals(NamedTuple):

@@ -32,6 +32,8 @@ TABLE = TableForm("One column of returns, in the order of time; their mean is ta
 class StochasticVolatilityOptions(TargetOptions):
     """Options of `stochastic_volatility`.
 
+    data: Simulated from the model; daily returns of the S&P 500 in percent, which package inference-gym carries; or a
+        table with a return in the last column of every row, which a first column of whole numbers may number.
     num_data: How many returns in a row; of other data the last ones.
     mean: Mean of the log variance of a simulated return.
     persistence: How much of the log variance's distance from μ is left a return later.
@@ -41,11 +43,7 @@ class StochasticVolatilityOptions(TargetOptions):
         which it diverges.
     """
 
-    data = data_source(
-        {"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"},
-        "Simulated from the model; daily returns of the S&P 500 in percent, which package inference-gym carries; or a "
-        "table with a return in the last column of every row, which a first column of whole numbers may number.",
-    )
+    data = data_source({"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"})
     num_data = Whole(500, (1, 2600), (20, 2500), "Length T", "returns", log=True)
     mean = Real(1.0, (-10, 10), label="True μ", only_if=("data", "simulated"))
     persistence = Real(0.8, (-0.999, 0.999), (0, 0.99), "True φ", only_if=("data", "simulated"))

@@ -18,17 +18,8 @@ from pmdviz.densities.product import SMALLEST, DirichletMixture, dirichlet
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.topics import estimated_log_likelihood, held_out_log_likelihood, log_partitions, shares_of, tilted
 from pmdviz.knobs import Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import Target
-from pmdviz.targets.options import (
-    ANY,
-    TableForm,
-    TargetOptions,
-    at_least_two,
-    check_most,
-    data_seed,
-    data_source,
-    rows_of,
-)
 from pmdviz.targets.space import Conditionals, Documents, Simplices
 
 MOST_WORDS = 100_000  # types
@@ -71,11 +62,11 @@ def drawn(rng: np.random.Generator, topics: np.ndarray, alpha: float, num_data: 
     return _corpus(rng, documents, num_data, topics.shape[1], ())
 
 
-def read(rng: np.random.Generator, source: str, form: TableForm, num_data: int) -> Corpus:
+def read(rng: np.random.Generator, source: str, form: options.TableForm, num_data: int) -> Corpus:
     """`num_data` documents of a source, and at most 1,000 of the others held out. Raises InputError."""
     documents, names = _reuters() if source == "reuters" else _of_file(source, form)
     _check(source, documents)
-    check_most("num_data", num_data, len(documents) - 1, source, "a document is held out")
+    options.check_most("num_data", num_data, len(documents) - 1, source, "a document is held out")
     order = rng.permutation(len(documents))[: num_data + MOST_TEST]
     num_words = 1 + max(int(words.max()) for words, _ in documents)
     return _corpus(rng, [documents[k] for k in order], num_data, max(num_words, len(names)), names)
@@ -101,13 +92,13 @@ def _corpus(
     return Corpus(*made, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
 
 
-def _of_file(source: str, form: TableForm) -> tuple[Counts, tuple[str, ...]]:
+def _of_file(source: str, form: options.TableForm) -> tuple[Counts, tuple[str, ...]]:
     """Of a file of word counts, or of a table with a row for each document."""
     found = content_of(source)
     if isinstance(found, list):
         return found, words_of(source)
-    table = rows_of(source, form)
-    return [(np.flatnonzero(row), row[row != 0]) for row in at_least_two(source, table.rows)], table.columns
+    table = options.rows_of(source, form)
+    return [(np.flatnonzero(row), row[row != 0]) for row in options.at_least_two(source, table.rows)], table.columns
 
 
 def _check(source: str, documents: Counts) -> None:
@@ -139,10 +130,10 @@ def _reuters() -> tuple[Counts, tuple[str, ...]]:
 SWEEPS = 10  # Gibbs sweeps over a document's words at each visit
 REPEATS = 20  # sequential draws of a document's topics, over which its likelihood is averaged
 MOST_NUMBERS = 2_000_000  # K W
-TABLE = TableForm(
+TABLE = options.TableForm(
     "A column for each word, a row for each document: how often it has that word.",
     least=2,
-    most=ANY,
+    most=options.ANY,
     held_out=1,
     as_given=True,
 )
@@ -153,9 +144,12 @@ def seeds_of(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
 
 
-class TopicsOptions(TargetOptions):
+class TopicsOptions(options.TargetOptions):
     """Options of `topics`.
 
+    data: Bars: words are the pixels of a small image, and each true topic is one of its rows or columns. The model
+        itself: topics drawn from their prior. Reuters: 395 news of the package lda. Or word counts from a file: a
+        table with a row for each document and a column for each word, or an .ldac file.
     num_topics: Number of topics that the model assumes.
     num_data: Number of documents to learn from. Others are held out, half of the words of each.
     length: Length of each simulated document.
@@ -165,11 +159,8 @@ class TopicsOptions(TargetOptions):
     beta: Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.
     """
 
-    data = data_source(
-        {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"},
-        "Bars: words are the pixels of a small image, and each true topic is one of its rows or columns. The model "
-        "itself: topics drawn from their prior. Reuters: 395 news of the package lda. Or word counts from a file: a "
-        "table with a row for each document and a column for each word, or an .ldac file.",
+    data = options.data_source(
+        {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"}
     )
     num_topics = Whole(10, (1, 200), label="Topics K")
     num_data = Whole(1000, (1, 200_000), (1, 5000), "Documents D", log=True, default_by=("data", {"reuters": 300}))
@@ -178,7 +169,7 @@ class TopicsOptions(TargetOptions):
     vocabulary = Whole(100, (2, 20_000), log=True, label="Vocabulary W", unit="words", only_if=("data", "model"))
     alpha = Real(0.1, (0.01, 100), (0.01, 5), "Prior of shares α", log=True)
     beta = Real(0.01, (0.002, 100), (0.002, 5), "Prior of topics β", log=True)
-    data_seed = data_seed()
+    data_seed = options.data_seed()
 
 
 class Topics(Target):
@@ -194,9 +185,9 @@ class Topics(Target):
     title: Topics of a corpus (LDA)
     about: Each document is a mixture of topics and each topic a distribution over words; both are to be found.
     source: Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004
+    question: Which method learns the topics with the fewest documents?
     """
 
-    question = "Which method learns the topics with the fewest documents?"
     name = "topics"
     Options = TopicsOptions
     kernel_groups = ("topics",)
@@ -241,7 +232,7 @@ class Topics(Target):
 
     @cached_property
     def word_names(self) -> tuple[str, ...]:
-        """What each word is called, or its number from 1 on."""
+        """The name of each word, or its number from 1 on."""
         known = self.corpus.names
         return known + tuple(str(w + 1) for w in range(len(known), self.num_words))
 

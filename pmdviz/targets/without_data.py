@@ -17,7 +17,7 @@ from pmdviz.formulas import COORDINATES, Formula
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Real, Typed, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import Box, GaussianExact, GridExact, OnGrids, normal_cdf
+from pmdviz.targets.exact import Box, GaussianExact, GridExact, OnGrids, normal_cdf, read_only
 from pmdviz.targets.mass import Cells, LogDensity, mass_cells
 from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
@@ -163,9 +163,9 @@ class Funnel(WithoutData):
     title: Neal's funnel
     about: One coordinate sets the scale of all others: a wide mouth, and a neck too narrow for steps of that size.
     source: Neal 2003, section 8
+    question: The neck is narrow, the mouth is wide. Which method reaches both?
     """
 
-    question = "The neck is narrow, the mouth is wide. Which method reaches both?"
     name = "funnel"
     Options = FunnelOptions
 
@@ -203,8 +203,7 @@ class FunnelExact(OnGrids):
         widest = TAIL_SDS * np.exp(0.5 * FUNNEL_BOX_SDS * sd)
         self.box = ((-FUNNEL_BOX_SDS * sd, FUNNEL_BOX_SDS * sd), *((-float(widest), float(widest)),) * (dim - 1))
         self.boxes = (self.box,)
-        for array in (self.mean, self.mean_error, self.cov):
-            array.flags.writeable = False
+        read_only(self.mean, self.mean_error, self.cov)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points), (n, d) -> (n,)."""

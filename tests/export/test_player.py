@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from pmdviz.export.films import Film
+from pmdviz.export.films import Film, traces_of
 from pmdviz.export.options import Look
-from pmdviz.export.pictures import traces_of
 from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Page, quantised, scale
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import merged, opened, unpacked

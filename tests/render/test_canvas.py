@@ -8,9 +8,8 @@ from matplotlib.colors import to_hex
 
 import pmdviz
 from pmdviz.export.figure import FigureLayout, PicturePanel
-from pmdviz.export.films import Film
+from pmdviz.export.films import Film, stage_of, traces_of
 from pmdviz.export.options import Look
-from pmdviz.export.pictures import stage_of, traces_of
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.render.canvas import canvas_script, changes, picture_json
 

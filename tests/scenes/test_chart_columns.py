@@ -111,9 +111,9 @@ def test_a_full_chart_gets_room_below_and_long_lines_have_no_points():
 
 def test_colours_are_alike_on_both_sides_of_zero_and_bars_lie_within_the_axes():
     made = HeatMap(np.array([[0.5, -2.0], [np.nan, 1.0]]), "j", "i", "correlation")
-    assert charts.heat_columns(made).top == 2 and "from -2.00 to 2.00" in charts.heat_legend(made)[0].words
+    assert charts.strongest(made) == 2 and "from -2.00 to 2.00" in charts.heat_legend(made)[0].words
     for nothing in (np.zeros((2, 2)), np.full((1, 1), np.nan)):
-        assert charts.heat_columns(made._replace(values=nothing)).top == 1
+        assert charts.strongest(made._replace(values=nothing)) == 1
     palette = style.diverging("#ffffff", "#0000ff", "#ff0000")
     assert (palette[0], palette[len(palette) // 2], palette[-1]) == ("#0000ff", "#ffffff", "#ff0000")
     assert len(set(palette)) == len(palette) % 2 * len(palette)

@@ -33,7 +33,7 @@ def pairs(draw, least=1e-6):
 @given(pairs(), gammas)
 def test_the_forward_kl_contracts_by_the_identity(pair, gamma):
     q, p = pair
-    after, log_z = steps.mirror_step(q, p, gamma), steps.mirror_normaliser(q, p, gamma)
+    after, log_z = steps.mirror_step(q, p, gamma), float(np.log(np.sum(q ** (1 - gamma) * p**gamma)))
     assert log_z <= 1e-15
     assert entropy(p, after) == pytest.approx((1 - gamma) * entropy(p, q) + log_z, abs=1e-12)
 

@@ -4,9 +4,8 @@ import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.race import Race, RaceRecipe
-from pmdviz.export.films import Film, RaceFilm
+from pmdviz.export.films import Film, RaceFilm, stage_of
 from pmdviz.export.options import Look, RaceLook
-from pmdviz.export.pictures import stage_of
 from pmdviz.export.player import Page
 from pmdviz.scenes.race import Standing, race_scene
 from pmdviz.scenes.stage import SceneChoice

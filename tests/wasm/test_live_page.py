@@ -8,9 +8,8 @@ from playwright.sync_api import expect
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.export.films import Film
+from pmdviz.export.films import Film, stage_of
 from pmdviz.export.options import Look
-from pmdviz.export.pictures import stage_of
 from tests.wasm.pages import LIMIT_MS, begun, played
 from tests.wasm.pages import opened as opened_file
 

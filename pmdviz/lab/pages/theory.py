@@ -13,9 +13,9 @@ import panel as pn
 from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
-from pmdviz.experiments.theory.costs import AXES, LINES, Cost, costs_of, exponents
-from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, Rate
-from pmdviz.experiments.theory.theorems import Convergence, Terms, dimension, mean_terms, merged, unrolled
+from pmdviz.experiments.theory_bounds import SMOOTHNESS, STRATEGIES, VARIED, Rate
+from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
+from pmdviz.experiments.theory_theorems import Convergence, Terms, dimension, mean_terms, merged, unrolled
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import read
 from pmdviz.lab.controls.widgets import WIDE, select, small_button, text
@@ -48,7 +48,7 @@ ABOUT_SWEEP = "Each point is one run. The dashed line is fitted to all runs; the
 QUESTION = "<h2>Does the error fall as the theorems say?</h2>"
 HEADLINE = '<p role="status" class="pmdviz-headline">{}</p>'
 DETAILS = "<details><summary>All bounds for this error</summary>{}</details>"
-STORED = resources.files("pmdviz.experiments.theory") / "sweep.json"  # its command is in it
+STORED = resources.files("pmdviz.experiments") / "sweep.json"  # its command is in it
 STORED_WORDS = "A stored sweep of {} runs. Press Measure to run it here, with your own settings."
 ABOUT_RECURRENCE = (
     "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. As printed ε_t = KL(q_{t+1}‖q̂), q̂ the exact "

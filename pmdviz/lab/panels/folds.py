@@ -18,7 +18,7 @@ from panel.custom import JSComponent
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+from pmdviz.experiments.fit_statistics import FIT_TESTS
 from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook

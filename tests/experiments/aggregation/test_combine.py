@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments.aggregation import combine
-from pmdviz.experiments.aggregation.models import MODELS, Mixture, distance, squared_distance
+from pmdviz.experiments import combiners as combine
+from pmdviz.experiments.mixtures import MODELS, Mixture, distance, squared_distance
 
 
 def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):

@@ -3,9 +3,9 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.experiment import VARIED, Aggregation, principal_scores, read_points
-from pmdviz.experiments.aggregation.models import MODELS
+from pmdviz.experiments.aggregation import VARIED, Aggregation, principal_scores, read_points
 from pmdviz.experiments.base import TooMuch
+from pmdviz.experiments.mixtures import MODELS
 from tests.support.tables import looped
 
 MADE = Aggregation()

@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.models import (
+from pmdviz.experiments.mixtures import (
     FLOOR_HIT,
     MODELS,
     NOT_CONVERGED,

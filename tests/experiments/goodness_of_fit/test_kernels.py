@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.experiments.goodness_of_fit.experiment import kernel_picture
-from pmdviz.experiments.goodness_of_fit.statistics import (
+from pmdviz.experiments.fit_statistics import (
     FIT_TESTS,
     Contrasts,
     bootstrap_contrasts,
@@ -28,6 +27,7 @@ from pmdviz.experiments.goodness_of_fit.statistics import (
     smooth_surrogate,
     tables_of,
 )
+from pmdviz.experiments.goodness_of_fit import kernel_picture
 from pmdviz.targets import make_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.space import Discrete
@@ -96,7 +96,7 @@ def test_the_discrete_kernel_is_that_of_a_loop(target):
 
 def mean_under(name, target, h, p):
     """E U(z, z') for independent z, z' with probabilities p, by its largest entry: 0 but for rounding."""
-    matrix = FIT_TESTS[name].kernels(np.random.default_rng(0), target, enumerated(target)[0]).matrix(h)
+    matrix = FIT_TESTS[name].kernels(np.random.default_rng(0), target, enumerated(target)[0])[1](h)
     return float(np.einsum("i,ij,j->", p, matrix, p) / np.abs(matrix).max())
 
 
@@ -140,7 +140,7 @@ def test_the_kernel_of_the_smooth_surrogate_is_its_formula():
     """(0.124) to (0.126): rho = p0 p~(F(x)), w = p~(F(x)) / p(z), with derivatives of the lattice written out."""
     target, h, coupling, field = make_target("ising", size=3, coupling=0.3, field=0.2, boundary="open"), 4.0, 0.3, 0.2
     z = target.reference().sample(np.random.default_rng(0), 15)
-    found = FIT_TESTS["gf_ksd_surrogate"].kernels(np.random.default_rng(1), target, z).matrix(h)
+    found = FIT_TESTS["gf_ksd_surrogate"].kernels(np.random.default_rng(1), target, z)[1](h)
     x = latent_of(np.random.default_rng(1), target.space, z)
     apart = np.abs(np.subtract.outer(np.arange(9) // 3, np.arange(9) // 3))
     apart = apart + np.abs(np.subtract.outer(np.arange(9) % 3, np.arange(9) % 3))

@@ -4,8 +4,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
-from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs
-from pmdviz.experiments.goodness_of_fit.testing import longest_correlation_time, points_of
+from pmdviz.experiments.fit_testing import longest_correlation_time, points_of
+from pmdviz.experiments.goodness_of_fit import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs
 
 PLANE = {"dim": 2}
 
@@ -33,7 +33,7 @@ def test_a_run_a_session_and_a_frame_are_tested_alike(gibbs):
 
 
 def test_a_result_is_a_function_of_the_seed(monkeypatch):
-    monkeypatch.setattr("pmdviz.experiments.goodness_of_fit.testing.MOST", 40)
+    monkeypatch.setattr("pmdviz.experiments.fit_testing.MOST", 40)
     points = rng().standard_normal((1500, 2))
     one, two, other = (pmdviz.test_fit("correlated_gaussian", points, draws=50, seed=seed) for seed in (1, 1, 2))
     assert one.p_value == two.p_value and np.array_equal(one.bootstrap, two.bootstrap)

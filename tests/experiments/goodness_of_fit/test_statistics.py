@@ -4,8 +4,8 @@ from scipy import stats
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, rate_of
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, chi_squares, p_value
+from pmdviz.experiments.fit_statistics import FIT_TESTS, chi_squares, p_value
+from pmdviz.experiments.goodness_of_fit import SCENARIOS, rate_of
 from tests.support.tables import looped
 
 REPETITIONS, DRAWS = 60, 100

@@ -1,6 +1,6 @@
 import pytest
 
-from pmdviz.experiments.theory.costs import LINES, PAPERS, TARGET, Cost, Size, exponents, measure, plan
+from pmdviz.experiments.theory_costs import LINES, PAPERS, TARGET, Cost, Size, exponents, measure, plan
 from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target

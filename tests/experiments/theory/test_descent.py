@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.theory.descent import Descent, DescentKnobs, Theory, excess, fall
+from pmdviz.experiments.theory_descent import Descent, DescentKnobs, Theory, excess, fall
 
 RNG = np.random.default_rng(5)
 ROOT = RNG.standard_normal((3, 3))

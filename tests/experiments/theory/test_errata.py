@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz import Recipe, Session
-from pmdviz.experiments.theory import formulas
+from pmdviz.experiments import theory_bounds as formulas
 
 
 def kl(p, q):

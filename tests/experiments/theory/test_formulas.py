@@ -4,8 +4,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from pmdviz import InputError, Recipe, Session
-from pmdviz.experiments.theory import formulas
-from pmdviz.experiments.theory.theorems import Board, averaged, averages_allowed, terms, unrolled
+from pmdviz.densities.density import normalise
+from pmdviz.experiments import theory_bounds as formulas
+from pmdviz.experiments.theory_theorems import Board, averaged, averages_allowed, terms, unrolled
 from tests.support.own import own_target
 
 
@@ -97,12 +98,12 @@ def test_the_averaged_iterate_of_exact_steps_is_a_mixture_of_gaussians():
     target = GAUSSIAN.make_target()
     board, sd = Board(target), np.sqrt(target.exact.cov[0, 0])
     posterior = norm(target.exact.mean[0], sd)
-    before, natural, parts, rows = board.normalised(board.log_prior), np.array([0.0, 1.0]), [], []
+    before, natural, parts, rows = normalise(board.log_prior), np.array([0.0, 1.0]), [], []
     ((low, high),) = board.grid.box
     for t, gamma in enumerate((0.5, 0.3, 0.2), start=1):
         q = norm(natural[0] / natural[1], natural[1] ** -0.5)
         parts.append((gamma, q, q.cdf(high) - q.cdf(low)))
-        after = board.normalised((1 - gamma) * before + gamma * board.log_p)
+        after = normalise((1 - gamma) * before + gamma * board.log_p)
         rows.append(board.terms(t, gamma, before, after, target.data_rows))
 
         def excess(x, parts=tuple(parts)):

@@ -6,7 +6,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pmdviz.engine.frame import OVERHEAD
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.base import Case, Experiment, Row
-from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
@@ -23,7 +23,7 @@ MANY, FEW = (4000, 16_000, 64_000), (1000, 3000, 9000)  # particles of methods w
 DATA, DIMS, BATCH = (1000, 8000, 64_000), (2, 10, 50), 10
 TARGET = "linear"  # every method runs on it in any dimension, and no row's likelihood is a sum known before
 AXES = {"m": "m", "N": "num_data", "d": "dim"}  # letter -> field of a measurement
-ROUNDS, MIN_MS = 3, 10.0  # medians of so many; a measurement repeats the step until it lasts so long
+ROUNDS, MIN_MS = 3, 10.0  # measurements per median; each repeats the step until it lasts this long
 STEPS = 5  # whose memory is looked at
 
 
@@ -38,7 +38,7 @@ class Line(NamedTuple):
     black_box: bool  # whether it asks for the density alone: no gradient, no conditionals
     method: str
     size: str  # the knob that is the paper's m; "" where a step has none
-    knobs: dict[str, Any]
+    knobs: dict[str, Value]
     sizes: tuple[int, ...] = ()  # the m at which it is measured
 
 
@@ -93,7 +93,7 @@ class Size(NamedTuple):
 
 
 def plan(extent: str = "all") -> list[tuple[Line, Size]]:
-    """What is measured: every line at each m, each N and each d, the other two at their smallest.
+    """The measurements: every line at each m, each N and each d, the other two at their smallest.
 
     With the extent `short` the paper's lines at two sizes of each: enough for a power, not for its error.
     """
@@ -113,7 +113,7 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     Methods that take batches take 10 data. The memory is that of the state and the most that NumPy holds besides
     while a step is done, the median of `STEPS`.
     """
-    knobs: dict[str, Any] = {**line.knobs, **({line.size: size.m} if line.size else {})}
+    knobs: dict[str, Value | None] = {**line.knobs, **({line.size: size.m} if line.size else {})}
     if "batch_size" in METHODS[line.method].Knobs.specs():
         knobs["batch_size"] = BATCH
     options = {"num_data": size.num_data, "dim": size.dim}
@@ -122,7 +122,7 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     rows = frame.method.batch_size(frame.state, frame.knobs, size.num_data)
     batch, rng = target.data_rows[:rows], stream("rows")
 
-    def step() -> object:
+    def step() -> tuple:
         return frame.method.step(rng, frame.state, target, batch, frame.knobs)
 
     step()
@@ -132,14 +132,14 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     return Cost(line.name, *size, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + peak_kb)
 
 
-def _cpu_ms(work: Callable[[], object], repeats: int) -> float:
+def _cpu_ms(work: Callable[[], tuple], repeats: int) -> float:
     start = time.process_time()
     for _ in range(repeats):
         work()
     return (time.process_time() - start) * 1000 / repeats
 
 
-def _peak_kb(work: Callable[[], object]) -> float:
+def _peak_kb(work: Callable[[], tuple]) -> float:
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -181,13 +181,15 @@ class CostsKnobs(Knobs):
     rounds = Whole(ROUNDS, (1, 100), label="Rounds")
 
 
-class Costs(Experiment):
-    """Time and memory of a step of every method at growing m, N and d, with the powers fitted to them."""
+class Costs(Experiment[CostsKnobs]):
+    """Time and memory of a step of every method at growing m, N and d, with the powers fitted to them.
+
+    title: Time and memory of a step
+    about: Table 1 of the paper beside what is measured here: a step of every method, by m, N and d.
+    source: Dai, He, Dai, Song 2016, Table 1
+    """
 
     name = "costs"
-    title = "Time and memory of a step"
-    about = "Table 1 of the paper beside what is measured here: a step of every method, by m, N and d."
-    source = "Dai, He, Dai, Song 2016, Table 1"
     Knobs = CostsKnobs
 
     def columns(self, knobs: CostsKnobs) -> Mapping[str, type]:
@@ -207,7 +209,7 @@ class Costs(Experiment):
         cost = measure(line, Size(case["m"] or None, case["num_data"], case["dim"]), case["rounds"])
         return [{**cost._asdict(), "m": case["m"]}]
 
-    def summary(self, rows: Sequence[Row], knobs: CostsKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: CostsKnobs) -> list[Row]:
         """The fitted powers of m, N and d in time and memory, line by line."""
         costs = costs_of(rows)
         names = dict.fromkeys(cost.name for cost in costs)

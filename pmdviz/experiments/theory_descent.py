@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Theory(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """What the distance to the floor is multiplied by in a step, at most."""
+        """The largest factor by which a step multiplies the distance to the floor."""
         root = np.linalg.cholesky(self.precision)  # A = R R', and m'A m = |R'm|^2
         mean = np.linalg.norm(root.T @ self.sweep @ np.linalg.inv(root.T), 2) ** 2
         return float(max(mean, ((1 - 0.5 * self.h * self.eigenvalues) ** 2).max()))
@@ -136,16 +136,16 @@ def excess(u: np.ndarray) -> np.ndarray:
     return 0.5 * (u - 1 - np.log(u))
 
 
-class Descent(Experiment):
-    """Runs of `pmfvb` from far away at several step sizes: the KL at every look, beside the exact one and its bound."""
+class Descent(Experiment[DescentKnobs]):
+    """Runs of `pmfvb` from far away at several step sizes: the KL at every look, beside the exact one and its bound.
+
+    title: Particle mean-field VB: the decrease of the KL
+    about: Does the KL fall geometrically, as for log-concave posteriors, and where does it stop? On a Gaussian both are
+        known.
+    source: Tran, Tseng, Kohn 2023, Theorem 4 and Lemma 1; the constants are ours
+    """
 
     name = "descent"
-    title = "Particle mean-field VB: the decrease of the KL"
-    about = (
-        "Does the KL fall geometrically, as for log-concave posteriors, and where does it stop? On a Gaussian both are "
-        "known."
-    )
-    source = "Tran, Tseng, Kohn 2023, Theorem 4 and Lemma 1; the constants are ours"
     Knobs = DescentKnobs
 
     def columns(self, knobs: DescentKnobs) -> Mapping[str, type]:
@@ -182,12 +182,12 @@ class Descent(Experiment):
             rows.append({**row, "floor": floor, "sd": exact[t, 1] / root})
         return rows
 
-    def summary(self, rows: Sequence[Row], knobs: DescentKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: DescentKnobs) -> list[Row]:
         """For each step size the floor, and the rate at which the KL fell on its way there."""
         runs = sorted(grouped(rows, "h").items(), reverse=True)
         return [self._entry(mine, knobs, h) for (h,), mine in runs]
 
-    def _entry(self, rows: Sequence[Row], knobs: DescentKnobs, h: float) -> dict[str, Any]:
+    def _entry(self, rows: Sequence[Row], knobs: DescentKnobs, h: float) -> Row:
         known = theory(knobs.as_dict(), h)
         return {
             "h": h,
@@ -208,15 +208,15 @@ class Descent(Experiment):
         return [Chart([series], "Langevin step h", "KL above its least, settled (nats)", slopes=slopes)]
 
 
-def theory(case: Mapping[str, Any], h: float) -> Theory:
-    """What is known at step size h."""
+def theory(case: Case, h: float) -> Theory:
+    """The exact recursion at step size h."""
     target = make_target(TARGET, **_options(case))
     groups = {"single": [(k,) for k in range(target.dim)], "joint": [tuple(range(target.dim))]}
     blocks = groups.get(case["grouping"]) or [block.coordinates for block in target.blocks]
     return Theory(target.precision, tuple(map(tuple, blocks)), h)
 
 
-def _options(case: Mapping[str, Any]) -> dict[str, Any]:
+def _options(case: Case) -> Case:
     names = {"dim": "dim", "correlation": "correlation", "q0_mean": "distance", "q0_sd": "start_sd"}
     return {option: case[name] for option, name in names.items()}
 
@@ -229,7 +229,7 @@ def recipe_of(case: Case) -> Recipe:
 
 
 def expected_noise(knobs: DescentKnobs) -> float:
-    """What m particles add to a KL of fitted Gaussians: half a nat over m for each parameter (Akaike 1974)."""
+    """The excess of m particles in a KL of fitted Gaussians: half a nat over m for each parameter (Akaike 1974)."""
     d = knobs.dim
     size = {"single": 1, "target": min(2, d), "joint": d}[knobs.grouping]
     return 0.5 * d * (1 + (size + 1) / 2) / knobs.num_particles

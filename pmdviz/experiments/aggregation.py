@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.aggregation.combine import COMBINERS, EXACT_POINTS, Bootstrap, Machines, combined, exact
-from pmdviz.experiments.aggregation.models import MODELS, Fit, Mixture, Model, distance, fit_by_bic
 from pmdviz.experiments.base import (
     Case,
     Chart,
@@ -25,6 +23,8 @@ from pmdviz.experiments.base import (
     mean_series,
     mean_with_error,
 )
+from pmdviz.experiments.combiners import COMBINERS, EXACT_POINTS, Bootstrap, Machines, combined, exact
+from pmdviz.experiments.mixtures import MODELS, Fit, Mixture, Model, distance, fit_by_bic
 from pmdviz.experiments.sweep import fitted
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets.options import TableForm, data_source, rows_of
@@ -126,7 +126,7 @@ def most_components(case: Case) -> int:
 
 
 class Block:
-    """What a case's seed says: points, machines, and what their combinations are compared with."""
+    """The points, machines and references of a case, all determined by its seed."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.seed, self.model = case, case["seed"], make_model(case)
@@ -184,7 +184,7 @@ class Block:
             found += [self._row(name, n, *combined(name, self.machines, bootstrap)) for name in mine]
         return found + [self._row(name, 0, getattr(self, name), 0.0, getattr(self, name).note) for name in REFERENCES]
 
-    def _row(self, name: str, n: int, found: Any, seconds: float, note: str) -> Row:
+    def _row(self, name: str, n: int, found: Fit | None, seconds: float, note: str) -> Row:
         nan, truth = float("nan"), self.points.truth
         params = found.params if found else None
         local = f"{len(self.local_notes)} machines: {self.local_notes[0]}" if self.local_notes else ""
@@ -199,7 +199,7 @@ class Block:
         }  # fmt: skip
 
 
-# What can be chosen in `aggregation`, and what can be varied.
+# The knobs of `aggregation`, and the quantities that can be varied.
 
 MIXED = tuple(name for name, model in MODELS.items() if model.mixed)
 SETS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -215,7 +215,7 @@ class Varied(NamedTuple):
     title: str
     column: str
     axis: str
-    change: Callable[[dict[str, Any], int], dict[str, Any]]
+    change: Callable[[Case, int], Case]
     levels: tuple[int, int]
     slopes: Sequence[tuple[str, float]] = ()
 
@@ -248,7 +248,7 @@ VARIED: dict[str, Varied] = {
 
 
 class Against(NamedTuple):
-    """What the parameters are compared with: words, and the column."""
+    """A reference for the parameters: words, and the column."""
 
     title: str
     column: str
@@ -261,10 +261,20 @@ AGAINST: dict[str, Against] = {
 }
 
 
+FEWER, DIMS = dict.fromkeys(MIXED, 60_000), {"digits": 10, "breast_cancer": 10, "randhie": 5}  # defaults of N and d
+LOW_RANK = tuple(name for name, model in MODELS.items() if model.low_rank)
+COUNTED = {"known": "as set here", "bic": "by BIC on each machine"}
+LOWEST, HIGHEST = ({name: each.levels[end] for name, each in VARIED.items()} for end in (0, 1))
+NO_DRAWS = tuple(name for name, each in VARIED.items() if each.column != "num_draws")  # where n is not varied
+
+
 class AggregationKnobs(Knobs):
     """The knobs of `aggregation`.
 
     model: What each machine fits to its own data.
+    data: Drawn from known parameters; tables that scikit-learn and statsmodels carry, of which the leading principal
+        components are taken; or those of a table, such as UCI's Covertype, whose last column is left out. A fifth
+        of a table's rows is held out.
     num_data: On all machines together; of a table at most as many as it has.
     dim: Of a point; of a table, so many principal components.
     components: Of a mixture; where they are counted on each machine, those of the true one.
@@ -283,61 +293,20 @@ class AggregationKnobs(Knobs):
 
     model = Choice("gaussian", {name: model.title for name, model in MODELS.items()}, "Model")
     data = data_source(
-        {SIMULATED: "drawn from a true model"} | {name: table.words for name, table in CARRIED.items()},
-        "Drawn from known parameters; tables that scikit-learn and statsmodels carry, of which the leading principal "
-        "components are taken; or those of a table, such as UCI's Covertype, whose last column is left out. A fifth "
-        "of a table's rows is held out.",
-        acts="restart",
+        {SIMULATED: "drawn from a true model"} | {name: table.words for name, table in CARRIED.items()}, acts="restart"
     )
-    num_data = Whole(
-        1_000_000,
-        (20, 10**12),
-        (1000, 1_000_000),
-        "Data points N",
-        log=True,
-        default_by=("model", dict.fromkeys(MIXED, 60_000)),
-    )
-    dim = Whole(
-        3, (2, 100), (2, 20), "Dimension d", default_by=("data", {"digits": 10, "breast_cancer": 10, "randhie": 5})
-    )
+    num_data = Whole(1_000_000, (20, 10**12), (1000, 1_000_000), "Data points N", log=True, default_by=("model", FEWER))
+    dim = Whole(3, (2, 100), (2, 20), "Dimension d", default_by=("data", DIMS))
     components = Whole(3, (2, 30), (2, 10), "Components", only_if=("model", MIXED))
-    latent = Whole(
-        2,
-        (1, 50),
-        (1, 10),
-        "Latent dimension q",
-        only_if=("model", tuple(name for name, model in MODELS.items() if model.low_rank)),
-    )
-    count = Choice(
-        "known",
-        {"known": "as set here", "bic": "by BIC on each machine"},
-        "Number of components",
-        only_if=("model", MIXED),
-    )
+    latent = Whole(2, (1, 50), (1, 10), "Latent dimension q", only_if=("model", LOW_RANK))
+    count = Choice("known", COUNTED, "Number of components", only_if=("model", MIXED))
     num_shards = Whole(10, (2, 1000), (2, 50), "Machines K")
     varied = Choice("n", {name: each.title for name, each in VARIED.items()}, "What is varied")
-    lowest = Whole(
-        30,
-        (2, 10**12),
-        default_by=("varied", {name: each.levels[0] for name, each in VARIED.items()}),
-        log=True,
-        label="From",
-    )
-    highest = Whole(
-        1000,
-        (2, 10**12),
-        default_by=("varied", {name: each.levels[1] for name, each in VARIED.items()}),
-        log=True,
-        label="To",
-    )
+    lowest = Whole(30, (2, 10**12), label="From", log=True, default_by=("varied", LOWEST))
+    highest = Whole(1000, (2, 10**12), label="To", log=True, default_by=("varied", HIGHEST))
     num_levels = Whole(4, (1, 20), label="Values")
     num_draws = Whole(
-        300,
-        (2, 1_000_000),
-        (30, 3000),
-        "Draws from each model n",
-        log=True,
-        only_if=("varied", tuple(name for name, each in VARIED.items() if each.column != "num_draws")),
+        300, (2, 1_000_000), (30, 3000), "Draws from each model n", log=True, only_if=("varied", NO_DRAWS)
     )
     repetitions = Whole(10, (1, 1000), label="Repetitions")
     combiners = Choice("all", {name: words for name, (words, _) in SETS.items()}, "Ways to combine")
@@ -346,11 +315,8 @@ class AggregationKnobs(Knobs):
     def check(self) -> None:
         """Raise InputError where values do not fit one another."""
         if self.lowest > self.highest:
-            raise InputError(
-                f"lowest must be at most highest, {self.highest:,}; given: {self.lowest:,}",
-                "lowest",
-                f"From must be at most To, {self.highest:,}; given: {self.lowest:,}",
-            )
+            words = f", {self.highest:,}; given: {self.lowest:,}"
+            raise self.specs()["lowest"].refusal(f"must be at most highest{words}", f"must be at most To{words}")
         if self.against == "truth" and self.data != SIMULATED:
             raise InputError(
                 "a table has no true parameters; set against to exact or mle",
@@ -365,7 +331,7 @@ class AggregationKnobs(Knobs):
         return sorted({int(level) for level in found})
 
 
-# What is drawn of the machines' and the combined models.
+# The pictures of the machines' and the combined models.
 
 SHOWN = 500  # points
 SAME = 1e-14  # differences of rounding alone
@@ -421,16 +387,16 @@ LETTERS = {"num_draws": "n", "num_shards": "K", "num_data": "N", "dim": "d"}
 NEAR_DATA, NEAR_DRAWS, NEAR_MACHINES = 5000, 1000, 5  # at most so many in the pictures of one case
 
 
-class Aggregation(Experiment):
-    """Each machine sends its model and no data; the models are combined, at growing n, K, N or d."""
+class Aggregation(Experiment[AggregationKnobs]):
+    """Each machine sends its model and no data; the models are combined, at growing n, K, N or d.
+
+    title: Many machines, one model
+    about: Every machine fits a model to its own data and sends the model alone. Which one model of all comes nearest to
+        the fit to all data?
+    source: Han 2019, Algorithms 11 and 12, Theorems 19, 20 and 22, Figures 30 to 34
+    """
 
     name = "aggregation"
-    title = "Many machines, one model"
-    about = (
-        "Every machine fits a model to its own data and sends the model alone. Which one model of all comes nearest to "
-        "the fit to all data?"
-    )
-    source = "Han 2019, Algorithms 11 and 12, Theorems 19, 20 and 22, Figures 30 to 34"
     Knobs = AggregationKnobs
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
@@ -458,7 +424,7 @@ class Aggregation(Experiment):
         with threadpool_limits(1):  # sums of several threads differ in their last bits
             return Block(case).rows(SETS[case["combiners"]][1])
 
-    def summary(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[Row]:
         """The slope of the error in n where n is varied; else means, with standard errors; and what did not work."""
         found = []
         for name, title in TITLES.items():
@@ -517,11 +483,8 @@ def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
     check_dim(case["data"], case["dim"])
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
-        raise InputError(
-            f"latent must be below the dimension, {case['dim']}; given: {case['latent']}",
-            "latent",
-            f"Latent dimension q must be below the dimension, {case['dim']}; given: {case['latent']}",
-        )
+        words = f"must be below the dimension, {case['dim']}; given: {case['latent']}"
+        raise AggregationKnobs.specs()["latent"].refusal(words)
     rows = min(case["num_data"], most_data(case["data"]) or case["num_data"])
     if rows < case["num_shards"] * _least(case):
         raise InputError(
@@ -531,7 +494,7 @@ def _check(case: Case) -> None:
         )
 
 
-def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[dict[str, Any]]:
+def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[Row]:
     """The power of n that the squared error falls with, beside that of theory."""
     try:
         fit = fitted([row["num_draws"] for row in rows], [row[column] for row in rows])
@@ -541,7 +504,7 @@ def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[di
     return [{"what": f"{title}: error against n", **numbers}]
 
 
-def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[dict[str, Any]]:
+def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[Row]:
     """Mean error, its standard error, and mean loss, at each value of what is varied."""
     found = []
     for level in sorted({row[by] for row in rows}):
@@ -556,7 +519,7 @@ def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[dict[s
     return found
 
 
-def _notes(title: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _notes(title: str, rows: Sequence[Row]) -> list[Row]:
     """How many rows have a note, and the first of them."""
     found = [row["note"] for row in rows if row["note"]]
     return [{"what": f"{title}: {len(found)} of {len(rows)} rows", "note": found[0]}] if found else []

@@ -16,6 +16,7 @@ import numpy as np
 from pmdviz.errors import InputError
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.stein_weights import stein_matrix
+from pmdviz.knobs import documented
 from pmdviz.methods.base import checked_gradient
 from pmdviz.metrics.distances import BIN_DRAWS, differing, reference_draws, squared_distances
 from pmdviz.targets import Target
@@ -44,7 +45,12 @@ def bootstrap_contrasts(rng: np.random.Generator, n: int, draws: int, divided: b
 
 
 def printed_contrasts(rng: np.random.Generator, n: int, draws: int) -> Contrasts:
-    """As printed, (0.127) and Algorithm 10: u ~ Multinomial(n, 1/n) is not divided by n."""
+    """As printed, (0.127) and Algorithm 10: u ~ Multinomial(n, 1/n) is not divided by n.
+
+    title: GF-KSD, bootstrap as printed
+    about: The same with the bootstrap as printed, whose counts are not divided by n: it never rejects.
+    source: Han 2019 (thesis), Algorithm 10 and (0.127)
+    """
     return bootstrap_contrasts(rng, n, draws, divided=False)
 
 
@@ -91,7 +97,7 @@ def combined(values: np.ndarray) -> np.ndarray:
     return -np.log((len(values) - below).min(axis=1) / len(values))
 
 
-# What a test is.
+# The parts of a test.
 
 FIXED, PER_DRAW, PER_FORM = 1e-3, 4e-8, 5e-11  # seconds: of a test, a contrast's entry, a pair in a quadratic form
 FEW = 0.1  # of the points, by (sum U_ii)^2 / sum U_ii^2: below, sizes up to 0.2 were measured at level 0.05
@@ -99,7 +105,7 @@ FACTORS = (0.0625, 0.25, 1.0, 4.0)  # of the usual bandwidth, of a test that com
 
 
 class Compared(NamedTuple):
-    """What a test computes."""
+    """The result of a test on points."""
 
     values: np.ndarray  # (m + 1,) the statistic of the sample, then those of m draws from its null distribution
     kernel: np.ndarray | None = None  # (N, N) of the points, where there is one
@@ -107,13 +113,7 @@ class Compared(NamedTuple):
     caveat: str = ""  # what one must know to judge the p-value
 
 
-class Kernels(NamedTuple):
-    """Kernels of one sample that differ in their bandwidth."""
-
-    usual: float  # bandwidth h
-    matrix: Callable[[float], np.ndarray]  # h -> (N, N), symmetric
-
-
+Kernels = tuple[float, Callable[[float], np.ndarray]]  # the usual bandwidth h, and h -> (N, N), symmetric
 MakeKernels = Callable[[np.random.Generator, Target, np.ndarray], Kernels]  # of points (n, d)
 
 
@@ -129,7 +129,7 @@ class FitTest:
         What the test needs that the target lacks, in words; "" where it applies.
     compare : (rng, target, points (n, d), m, bandwidth) -> Compared
         The statistic of the points and of m draws from its null distribution. The bandwidth is "median", "aggregated"
-        or h > 0; a test without a kernel takes no notice of it.
+        or h > 0; a test without a kernel ignores it.
     seconds : (target, n, m, number of bandwidths) -> float
         What one sample is predicted to take on one core.
     kernels : of a test whose statistic is a quadratic form c'Uc off the diagonal of a kernel matrix U
@@ -163,9 +163,7 @@ def few_decide(matrix: np.ndarray) -> str:
 
 
 def kernel_test(
-    title: str,
-    about: str,
-    source: str,
+    described_by: Callable,
     missing_in: Callable[[Target], str],
     kernels: MakeKernels,
     cost: tuple[float, float],
@@ -173,7 +171,7 @@ def kernel_test(
     statistics: Callable[[Contrasts, np.ndarray], np.ndarray] = quadratic_forms,
     caveat: Callable[[np.ndarray], str] = few_decide,
 ) -> FitTest:
-    """A test by kernel matrices; `cost`: measured seconds of one per n^2, and per n^2 d.
+    """A test by kernel matrices; the docstring of `described_by` has its words. `cost`: seconds per n^2, and per n^2 d.
 
     With several bandwidths the null draws are the same for all, and the least of their p-values is compared with the
     least p-values of the null draws (Westfall, Young 1993): the level is kept. Schrab et al. 2022 combine so.
@@ -196,7 +194,7 @@ def kernel_test(
         pair = cost[0] + cost[1] * target.dim + PER_FORM * draws
         return FIXED + PER_DRAW * n * draws + bandwidths * pair * n**2
 
-    return FitTest(title, about, source, missing_in, compare, seconds, kernels)
+    return FitTest(**documented(described_by), missing_in=missing_in, compare=compare, seconds=seconds, kernels=kernels)
 
 
 SMALLEST = 1e-12  # bandwidth of points most of which coincide
@@ -271,16 +269,9 @@ NODES = 16  # of Gauss-Legendre in each panel
 WIDEST = 0.5  # panel, in sds and in square roots of h
 
 
-class Tables(NamedTuple):
-    """What one coordinate gives."""
-
-    kernel: np.ndarray  # (K, K) A
-    stein: np.ndarray  # (K, K) S
-
-
 @lru_cache(maxsize=64)
-def tables_of(num_values: int, h: float) -> Tables:
-    """A and S for K values, to about 1e-13."""
+def tables_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """The kernel sums of one coordinate, A and S (K, K) for K values, to about 1e-13."""
     x, mass, bins = nodes_of(num_values, h)
     kernel, stein = np.zeros((num_values, num_values)), np.zeros((num_values, num_values))
     for a in range(num_values):
@@ -290,7 +281,7 @@ def tables_of(num_values: int, h: float) -> Tables:
         kappa = k * (x[own, None] * x - (2 / h + 4 / h**2) * squared + 2 / h)
         for table, values in ((kernel, k), (stein, kappa)):
             table[a] = np.add.reduceat(values.sum(axis=0), np.searchsorted(bins, np.arange(num_values)))
-    return Tables(kernel, stein)
+    return kernel, stein
 
 
 def nodes_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -311,23 +302,22 @@ def nodes_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def integrated_kernel(codes: np.ndarray, weights: np.ndarray, num_values: int, h: float) -> np.ndarray:
     """Kbar (n, n) of states with `codes` (n, d), `weights` (n,) proportional to 1/p, and h > 0 in units of p0."""
-    tables = tables_of(num_values, float(h))
-    smallest = np.finfo(float).tiny  # bins that no kernel joins
-    joined = np.maximum(tables.kernel, smallest)
+    kernel, stein = tables_of(num_values, float(h))
+    joined = np.maximum(kernel, np.finfo(float).tiny)  # bins that no kernel joins
     product = np.exp(pair_sums(codes, np.log(joined)))
-    return np.outer(weights, weights) * product * pair_sums(codes, tables.stein / joined)
+    return np.outer(weights, weights) * product * pair_sums(codes, stein / joined)
 
 
 # Pearson's chi-square.
 
 
 def lacks_states(target: Target) -> str:
-    """What a test of discrete states says of a target with real coordinates."""
+    """The requirement of a test of discrete states, in words, where a target has real coordinates."""
     return "" if isinstance(target.space, Discrete) else "discrete states"
 
 
 def lacks_few_states(target: Target) -> str:
-    """What a test that counts every state says."""
+    """The requirement of a test that counts every state."""
     if lacks_states(target):
         return lacks_states(target)
     return "" if target.space.num_states <= MAX_STATES else f"{MAX_STATES:,} states or fewer"
@@ -336,7 +326,12 @@ def lacks_few_states(target: Target) -> str:
 def compare_counts(
     rng: np.random.Generator, target: Target, points: np.ndarray, draws: int, bandwidth: str | float
 ) -> Compared:
-    """Chi-squares of the counts of the points, then of multinomial counts: exact for any n p."""
+    """Chi-squares of the counts of the points, then of multinomial counts: exact for any n p.
+
+    title: Chi-square
+    about: Pearson's chi-square of the counts of all states, with a p-value by simulated counts.
+    source: Pearson 1900; simulated as in Hope 1968
+    """
     p = enumerated(target)[1]
     counts = np.bincount(numbers_of(target.space, points), minlength=len(p))
     return Compared(chi_squares(np.vstack([counts, rng.multinomial(len(points), p, size=draws)]), p))
@@ -354,9 +349,14 @@ def chi_squares(counts: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def dksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
-    """The usual h is 1, as published: a median of so few distances jumps."""
+    """The usual h is 1, as published: a median of so few distances jumps.
+
+    title: Discrete KSD
+    about: Discrete kernel Stein discrepancy, by ratios of the probabilities of states that differ in one coordinate.
+    source: Yang, Liu, Rao, Neville 2018
+    """
     codes, scores = codes_of(target.space, points), 1 - neighbour_ratios(target, points)
-    return Kernels(1.0, lambda h: dksd_kernel(codes, scores, len(target.space.values), h))
+    return 1.0, lambda h: dksd_kernel(codes, scores, len(target.space.values), h)
 
 
 def dksd_kernel(codes: np.ndarray, scores: np.ndarray, num_values: int, h: float) -> np.ndarray:
@@ -395,13 +395,18 @@ def gf_kernels(surrogate: Surrogate) -> MakeKernels:
     def kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
         latent = latent_of(rng, target.space, points)
         weights, scores = surrogate(target, points, latent)
-        return Kernels(median_square(latent), lambda h: gf_kernel(latent, weights, h, scores))
+        return median_square(latent), lambda h: gf_kernel(latent, weights, h, scores)
 
     return kernels
 
 
 def normal_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """rho = p0: w = 1 / p(z) (n,), of mean 1, and grad log rho (n, d) at latent points (n, d) of states (n, d)."""
+    """rho = p0: w = 1 / p(z) (n,), of mean 1, and grad log rho (n, d) at latent points (n, d) of states (n, d).
+
+    title: GF-KSD
+    about: Gradient-free kernel Stein discrepancy: a latent point is drawn for every state, and weighted by 1/p.
+    source: Han 2019 (thesis), Algorithm 10, with u divided by n in the bootstrap
+    """
     return inverse_weights(log_p(target, points)), -latent
 
 
@@ -410,6 +415,10 @@ def smooth_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> 
 
     F is the distribution function of p0, and p~ the target's `log_relaxed`, whose coordinates go from the lowest value
     to the highest as F goes from 0 to 1.
+
+    title: GF-KSD, smooth surrogate
+    about: The same with the target's smooth density in the surrogate: each latent point is weighted by p̃/p.
+    source: Han 2019 (thesis), (0.124) to (0.126), with u divided by n in the bootstrap
     """
     low, high = min(target.space.values), max(target.space.values)
     slope = (high - low) * np.exp(-0.5 * latent**2) / np.sqrt(2 * np.pi)
@@ -418,7 +427,7 @@ def smooth_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> 
 
 
 def lacks_relaxation(target: Target) -> str:
-    """What the smooth surrogate needs: states, and a density between them."""
+    """The requirement of the smooth surrogate: states, and a density between them."""
     return lacks_states(target) or ("" if "relaxation" in target.offers else "a smooth density between the states")
 
 
@@ -435,24 +444,34 @@ def latent_of(rng: np.random.Generator, space: Discrete, points: np.ndarray) -> 
 
 
 def integrated_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
-    """U_ij = E(w_i kappa(x_i, x_j) w_j | z_i, z_j): no latent point is drawn."""
+    """U_ij = E(w_i kappa(x_i, x_j) w_j | z_i, z_j): no latent point is drawn.
+
+    title: GF-KSD, latent points integrated out
+    about: Gradient-free kernel Stein discrepancy with its mean over the latent points in place of one draw of them.
+    source: ours, from Han 2019 (thesis), Algorithm 10
+    """
     codes, weights = codes_of(target.space, points), inverse_weights(log_p(target, points))
     usual = max(LEAST, SHARE * 2 * target.dim)
-    return Kernels(usual, lambda h: integrated_kernel(codes, weights, len(target.space.values), h))
+    return usual, lambda h: integrated_kernel(codes, weights, len(target.space.values), h)
 
 
 # Kernels on real coordinates, in prior sds, in which coordinates of different units can be compared.
 
 
 def ksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
-    """kappa_p with k(x, y) = exp(-|x - y|^2 / h)."""
+    """kappa_p with k(x, y) = exp(-|x - y|^2 / h).
+
+    title: KSD
+    about: Kernel Stein discrepancy of the points, by the gradient of log p; no normalising constant is needed.
+    source: Liu, Lee, Jordan 2016; Chwialkowski, Strathmann, Gretton 2016
+    """
     scaled = points / target.scale
     scores = checked_gradient(target, points, target.data_rows) * target.scale
-    return Kernels(median_square(scaled), lambda h: stein_matrix(scaled, scores, h))
+    return median_square(scaled), lambda h: stein_matrix(scaled, scores, h)
 
 
 def lacks_gradient(target: Target) -> str:
-    """What a score on real coordinates needs."""
+    """The requirement of a score on real coordinates."""
     fits = {"reals", "gradient"} <= target.offers
     return "" if fits else "real coordinates and a gradient of the log density"
 
@@ -461,19 +480,23 @@ def mmd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) ->
     """Of the points, and then of as many reference draws: exp(-|x - y|^2 / h), and exp(-H / (d h)) on states.
 
     The median is that of the pooled points, which no permutation changes: the test is exact.
+
+    title: MMD, two samples
+    about: Maximum mean discrepancy between the points and as many exact draws of the target, by permutations.
+    source: Gretton et al. 2012; the kernel on states: Yang et al. 2018
     """
     pool = reference_draws(target, BIN_DRAWS)
     pooled = np.concatenate([points, pool[rng.choice(len(pool), size=len(points), replace=False)]])
     if isinstance(target.space, Discrete):
         share = differing(pooled, pooled, target.space.values)
-        return Kernels(1.0, lambda h: np.exp(-share / h))
+        return 1.0, lambda h: np.exp(-share / h)
     scaled = pooled / target.scale
     squared = squared_distances(scaled, scaled)
-    return Kernels(median_square(scaled), lambda h: np.exp(-squared / h))
+    return median_square(scaled), lambda h: np.exp(-squared / h)
 
 
 def lacks_draws(target: Target) -> str:
-    """What a comparison with draws of the target needs."""
+    """The requirement of a comparison with draws of the target."""
     known = isinstance(target.space, (Reals, Discrete)) and target.reference() is not None
     return "" if known else "exact draws, or a reference that can be drawn from,"
 
@@ -485,7 +508,7 @@ PER_VALUE = 2e-7  # seconds: of drawing, looking up and sorting a coordinate
 OFF = 1e-3  # of the mass of a marginal on its box, above which it is refused
 
 
-def marginal_test(title: str, about: str, source: str, statistics: Callable[[np.ndarray], np.ndarray]) -> FitTest:
+def marginal_test(statistics: Callable[[np.ndarray], np.ndarray]) -> FitTest:
     """The largest statistic of any coordinate, of u = F_k(x_k), and the same of exact draws: the level is kept.
 
     `statistics` gives (d,) of u (n, d), each column ascending in [0, 1].
@@ -507,11 +530,11 @@ def marginal_test(title: str, about: str, source: str, statistics: Callable[[np.
     def seconds(target: Target, n: int, draws: int, bandwidths: int) -> float:
         return FIXED + PER_VALUE * (n * draws + CDF_NODES) * target.dim
 
-    return FitTest(title, about, source, lacks_marginals, compare, seconds)
+    return FitTest(**documented(statistics), missing_in=lacks_marginals, compare=compare, seconds=seconds)
 
 
 def lacks_marginals(target: Target) -> str:
-    """What they need: an exact posterior of one coordinate, or one whose marginals are known."""
+    """The requirement of marginal tests: an exact posterior of one coordinate, or one whose marginals are known."""
     known = "reals" in target.offers and target.exact is not None
     if known and (target.dim == 1 or hasattr(target.exact, "marginal_log_density")):
         return ""
@@ -519,7 +542,12 @@ def lacks_marginals(target: Target) -> str:
 
 
 def kolmogorov_smirnov(u: np.ndarray) -> np.ndarray:
-    """sup |F_n - F| = max_i max(i/n - u_i, u_i - (i - 1)/n)."""
+    """sup |F_n - F| = max_i max(i/n - u_i, u_i - (i - 1)/n).
+
+    title: Kolmogorov-Smirnov
+    about: The largest distance of the sample's distribution function from the exact one, over all coordinates.
+    source: Kolmogorov 1933, Smirnov 1948; simulated as in Hope 1968
+    """
     steps = np.arange(len(u) + 1)[:, None] / len(u)
     return np.maximum(steps[1:] - u, u - steps[:-1]).max(axis=0)
 
@@ -528,6 +556,10 @@ def anderson_darling(u: np.ndarray) -> np.ndarray:
     """n times the integral of (F_n - F)^2 / (F (1 - F)) dF: tails count more than with Kolmogorov-Smirnov.
 
     -n - (1/n) sum_i (2 i - 1) (log u_i + log(1 - u_(n + 1 - i))).
+
+    title: Anderson-Darling
+    about: Squared distance of distribution functions with more weight on the tails; the largest of any coordinate.
+    source: Anderson, Darling 1954; simulated as in Hope 1968
     """
     n, inside = len(u), np.clip(u, 1e-12, 1 - 1e-12)
     odd = 2 * np.arange(n)[:, None] + 1
@@ -552,84 +584,23 @@ def distribution(target: Target, k: int) -> tuple[np.ndarray, np.ndarray]:
 # The table, in the order of menus.
 
 FIT_TESTS: dict[str, FitTest] = {
-    "anderson_darling": marginal_test(
-        "Anderson-Darling",
-        "Squared distance of distribution functions with more weight on the tails; the largest of any coordinate.",
-        "Anderson, Darling 1954; simulated as in Hope 1968",
-        anderson_darling,
-    ),
+    "anderson_darling": marginal_test(anderson_darling),
     "chi_square": FitTest(
-        "Chi-square",
-        "Pearson's chi-square of the counts of all states, with a p-value by simulated counts.",
-        "Pearson 1900; simulated as in Hope 1968",
-        lacks_few_states,
-        compare_counts,
-        lambda target, n, draws, bandwidths: FIXED + PER_DRAW * target.space.num_states * draws,
+        **documented(compare_counts),
+        missing_in=lacks_few_states,
+        compare=compare_counts,
+        seconds=lambda target, n, draws, bandwidths: FIXED + PER_DRAW * target.space.num_states * draws,
     ),
-    "dksd": kernel_test(
-        "Discrete KSD",
-        "Discrete kernel Stein discrepancy, by ratios of the probabilities of states that differ in one coordinate.",
-        "Yang, Liu, Rao, Neville 2018",
-        lacks_states,
-        dksd_kernels,
-        (3e-8, 1.8e-9),
-    ),
-    "gf_ksd": kernel_test(
-        "GF-KSD",
-        "Gradient-free kernel Stein discrepancy: a latent point is drawn for every state, and weighted by 1/p.",
-        "Han 2019 (thesis), Algorithm 10, with u divided by n in the bootstrap",
-        lacks_states,
-        gf_kernels(normal_surrogate),
-        (3e-8, 1.2e-9),
-    ),
+    "dksd": kernel_test(dksd_kernels, lacks_states, dksd_kernels, (3e-8, 1.8e-9)),
+    "gf_ksd": kernel_test(normal_surrogate, lacks_states, gf_kernels(normal_surrogate), (3e-8, 1.2e-9)),
     "gf_ksd_printed": kernel_test(
-        "GF-KSD, bootstrap as printed",
-        "The same with the bootstrap as printed, whose counts are not divided by n: it never rejects.",
-        "Han 2019 (thesis), Algorithm 10 and (0.127)",
-        lacks_states,
-        gf_kernels(normal_surrogate),
-        (3e-8, 1.2e-9),
-        printed_contrasts,
+        printed_contrasts, lacks_states, gf_kernels(normal_surrogate), (3e-8, 1.2e-9), printed_contrasts
     ),
-    "gf_ksd_rao_blackwell": kernel_test(
-        "GF-KSD, latent points integrated out",
-        "Gradient-free kernel Stein discrepancy with its mean over the latent points in place of one draw of them.",
-        "ours, from Han 2019 (thesis), Algorithm 10",
-        lacks_states,
-        integrated_kernels,
-        (3e-8, 8e-10),
-    ),
-    "gf_ksd_surrogate": kernel_test(
-        "GF-KSD, smooth surrogate",
-        "The same with the target's smooth density in the surrogate: each latent point is weighted by p̃/p.",
-        "Han 2019 (thesis), (0.124) to (0.126), with u divided by n in the bootstrap",
-        lacks_relaxation,
-        gf_kernels(smooth_surrogate),
-        (3e-8, 1.2e-9),
-    ),
-    "kolmogorov_smirnov": marginal_test(
-        "Kolmogorov-Smirnov",
-        "The largest distance of the sample's distribution function from the exact one, over all coordinates.",
-        "Kolmogorov 1933, Smirnov 1948; simulated as in Hope 1968",
-        kolmogorov_smirnov,
-    ),
-    "ksd": kernel_test(
-        "KSD",
-        "Kernel Stein discrepancy of the points, by the gradient of log p; no normalising constant is needed.",
-        "Liu, Lee, Jordan 2016; Chwialkowski, Strathmann, Gretton 2016",
-        lacks_gradient,
-        ksd_kernels,
-        (3e-8, 1e-9),
-    ),
-    "mmd": kernel_test(
-        "MMD, two samples",
-        "Maximum mean discrepancy between the points and as many exact draws of the target, by permutations.",
-        "Gretton et al. 2012; the kernel on states: Yang et al. 2018",
-        lacks_draws,
-        mmd_kernels,
-        (1.2e-7, 1e-9),  # (2 n)^2 pairs
-        permutation_contrasts,
-        mmd_squares,
-        lambda matrix: "",  # permutations are exact
+    "gf_ksd_rao_blackwell": kernel_test(integrated_kernels, lacks_states, integrated_kernels, (3e-8, 8e-10)),
+    "gf_ksd_surrogate": kernel_test(smooth_surrogate, lacks_relaxation, gf_kernels(smooth_surrogate), (3e-8, 1.2e-9)),
+    "kolmogorov_smirnov": marginal_test(kolmogorov_smirnov),
+    "ksd": kernel_test(ksd_kernels, lacks_gradient, ksd_kernels, (3e-8, 1e-9)),
+    "mmd": kernel_test(  # of (2 n)^2 pairs; permutations are exact
+        mmd_kernels, lacks_draws, mmd_kernels, (1.2e-7, 1e-9), permutation_contrasts, mmd_squares, lambda matrix: ""
     ),
 }

@@ -32,7 +32,7 @@ class Mixture(NamedTuple):
 
     @property
     def fault(self) -> str:
-        """Why this is no density, in words; "" for one that is."""
+        """Why this is not a density, in words; "" for a density."""
         if not all(np.isfinite(part).all() for part in self):
             return "a parameter is not finite"
         if self.shares.min() < 0:
@@ -45,7 +45,7 @@ class Mixture(NamedTuple):
 def log_joint(points: np.ndarray, mixture: Mixture) -> np.ndarray:
     """log shares_c + log N(x | means_c, covs_c), (n, c), in nats; -inf where a share is 0.
 
-    Raises LinAlgError for a covariance that is none.
+    Raises LinAlgError for a covariance that is not positive definite.
     """
     found = np.empty((len(points), len(mixture.shares)))
     for c, (mean, root) in enumerate(zip(mixture.means, np.linalg.cholesky(mixture.covs), strict=True)):
@@ -237,7 +237,7 @@ def rotation(rng: np.random.Generator, d: int) -> np.ndarray:
 # Weighted expectation maximisation of a mixture of Gaussians, and where it begins.
 
 MOST_STEPS, TOLERANCE = 500, 1e-6  # the tolerance is in units of the points' sd, and of shares
-TRIAL_STEPS, TRIALS, MOST_TRIED = 30, 4, 5000  # several beginnings, on so many points
+TRIAL_STEPS, TRIALS, MOST_TRIED = 30, 4, 5000  # short runs from several starts, on at most this number of points
 LEAST_VARIANCE = 1e-6  # of a component, as a share of the points' variance
 LEAST_SHARE = 1e-9  # of a component; below it the component stays where it was
 FLOOR_HIT = "a covariance has shrunk to its floor"
@@ -450,7 +450,7 @@ class Model:
         return self.components > 1 or self.covariances.ambiguous
 
     def num_params(self, components: int | None = None) -> int:
-        """Free numbers of a model of so many components."""
+        """Free parameters of a model with this number of components."""
         c = components or self.components
         return c - 1 + c * (self.dim + self.covariances.num_params)
 
@@ -521,7 +521,7 @@ def _apart(rng: np.random.Generator, c: int, d: int) -> np.ndarray:
 
 # How many components the points ask for, by the Bayesian information criterion.
 
-PATIENCE = 2  # more components are no longer tried after so many in succession that were no better
+PATIENCE = 2  # consecutive numbers of components without an improvement, after which the search ends
 SHORT = 60  # steps of EM in the comparison
 
 

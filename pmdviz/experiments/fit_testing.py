@@ -1,11 +1,11 @@
-"""What a person asks of one sample: whether it comes from a target, and means with control variates."""
+"""Questions about one sample: whether it comes from a target, and means with control variates."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -16,13 +16,18 @@ from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS, FitTest, p_value
-from pmdviz.knobs import real_number
+from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
+from pmdviz.knobs import Raw, real_number
 from pmdviz.methods.base import checked_gradient
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.space import Discrete
 
-# The points to be tested: an array as it is, or what a frame holds, made as nearly independent as a test supposes.
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Given: TypeAlias = "ArrayLike | Run | Session | Frame"  # a sample
+
+# The points to be tested: an array as it is, or the points of a frame, made as nearly independent as a test supposes.
 
 MOST, FEWEST = 1000, 10  # points that are tested
 TAUS = 2.0  # correlation times from one draw of a chain that is taken to the next: a correlation near exp(-4) is left
@@ -36,10 +41,10 @@ class Sample(NamedTuple):
     words: str
 
 
-def sample_of(given: Any, target: Target, rng: np.random.Generator) -> Sample:
+def sample_of(given: Given, target: Target, rng: np.random.Generator) -> Sample:
     """Points (n, d) of `target` from an array, a Frame, a Session or a Run; at most 1,000 of them.
 
-    Raises InputError for what is none of these, for fewer than 10 points, values that are not finite, and frames whose
+    Raises InputError for another type, for fewer than 10 points, values that are not finite, and frames whose
     points vary less than independent ones by design.
     """
     frame = frame_of(given)
@@ -59,7 +64,7 @@ def sample_of(given: Any, target: Target, rng: np.random.Generator) -> Sample:
     return Sample(points, words)
 
 
-def frame_of(given: Any) -> Frame | None:
+def frame_of(given: Given) -> Frame | None:
     """The frame that a Run or a Session stands at; None for an array."""
     if isinstance(given, Run):
         return given.final
@@ -162,7 +167,7 @@ MAX_DRAWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What a test says of a sample.
+    """The result of a test of one sample.
 
     Attributes
     ----------
@@ -203,7 +208,7 @@ class FitResult:
 
 
 def tested(
-    target: str | Target, sample: Any, test: str, seed: int, alpha: float, draws: int, bandwidth: str | float
+    target: str | Target, sample: Given, test: str, seed: int, alpha: float, draws: int, bandwidth: str | float
 ) -> FitResult:
     """The test that `pmdviz.test_fit` describes."""
     target = get_target(target)
@@ -221,7 +226,7 @@ def tested(
     return FitResult(test, statistic, p, p <= alpha, alpha, len(points), seconds, note, found.bandwidth, **arrays)
 
 
-def find_test(name: Any, target: Target) -> FitTest:
+def find_test(name: str, target: Target) -> FitTest:
     """The test of a name. Raises InputError where there is none, or it cannot be applied to the target."""
     if not isinstance(name, str) or name not in FIT_TESTS:
         raise unknown("test", name, FIT_TESTS)
@@ -232,7 +237,7 @@ def find_test(name: Any, target: Target) -> FitTest:
     return FIT_TESTS[name]
 
 
-def checked_alpha(alpha: Any) -> float:
+def checked_alpha(alpha: Raw) -> float:
     """A level in (0, 1). Raises InputError."""
     value = real_number(alpha)
     if value is None or not 0 < value < 1:
@@ -240,7 +245,7 @@ def checked_alpha(alpha: Any) -> float:
     return value
 
 
-def checked_draws(draws: Any, alpha: float) -> int:
+def checked_draws(draws: Raw, alpha: float) -> int:
     """Enough draws of the null distribution for the test to reject. Raises InputError."""
     count, least = checked_whole("draws", draws, 1, MAX_DRAWS), int(np.ceil(1 / alpha - 1e-9)) - 1
     if count < least:
@@ -251,7 +256,7 @@ def checked_draws(draws: Any, alpha: float) -> int:
     return count
 
 
-def checked_bandwidth(bandwidth: Any) -> str | float:
+def checked_bandwidth(bandwidth: Raw) -> str | float:
     """A rule or a bandwidth h > 0. Raises InputError."""
     if isinstance(bandwidth, str) and bandwidth in RULES:
         return bandwidth
@@ -264,9 +269,6 @@ def checked_bandwidth(bandwidth: Any) -> str | float:
 
 
 # Means of functions with control variates that Stein's identity gives: E_p [s(x) g(x) + grad g(x)] = 0.
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 class MeanEstimate(NamedTuple):
@@ -282,10 +284,7 @@ class MeanEstimate(NamedTuple):
 
 
 def stein_mean(
-    target: str | Target,
-    sample: ArrayLike | Run | Session | Frame,
-    function: Callable[[np.ndarray], np.ndarray],
-    degree: int = 2,
+    target: str | Target, sample: Given, function: Callable[[np.ndarray], np.ndarray], degree: int = 2
 ) -> MeanEstimate:
     """Estimate E_p f(x) from points of p with control variates.
 

@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 import numpy as np
 
-from pmdviz.experiments.aggregation.models import Fit, Mixture, Model, matched
+from pmdviz.experiments.mixtures import Fit, Mixture, Model, matched
+from pmdviz.methods.stein import log_mean
 from pmdviz.metrics.divergences import spread_normals
 
+Part = TypeVar("Part")
 CAP = 10.0  # of a weight, where their mean is 1
 EXACT_POINTS = 20_000  # of each machine, where the exact KL average has no closed form
 
@@ -80,7 +83,7 @@ class Bootstrap:
         pairs, fit = list(zip(self.draws, self.machines.params, strict=True)), self.machines.model.fit
         return self._timed("refits", lambda: [fit(points, start=params) for points, params in pairs])
 
-    def _timed(self, part: str, work: Callable) -> object:
+    def _timed(self, part: str, work: Callable[[], Part]) -> Part:
         began = time.perf_counter()
         found = work()
         self.seconds[part] = time.perf_counter() - began
@@ -152,14 +155,9 @@ def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[np.nd
 
 def capped(log_ratios: np.ndarray) -> np.ndarray:
     """Log weights (n,) of mean weight 1, the largest cut to CAP times that before they are normalised again."""
-    shifted = log_ratios - _log_mean(log_ratios)
+    shifted = log_ratios - log_mean(log_ratios)
     cut = np.minimum(shifted, np.log(CAP))
-    return cut - _log_mean(cut)
-
-
-def _log_mean(log_values: np.ndarray) -> float:
-    top = log_values.max()
-    return float(top + np.log(np.exp(log_values - top).mean()))
+    return cut - log_mean(cut)
 
 
 def _notes(bootstrap: Bootstrap) -> str:
@@ -235,10 +233,7 @@ COMBINERS: dict[str, Combiner] = {
     "naive": Combiner("KL, plain draws", naive, ("draws", "naive"), -1.0),
     "control": Combiner("KL, control variates", control, ("draws", "naive", "refits"), -2.0),
     "control_fresh": Combiner(
-        "KL, control variates, information of other draws",
-        control_fresh,
-        ("draws", "naive", "refits", "others"),
-        -2.0,
+        "KL, control variates, information of other draws", control_fresh, ("draws", "naive", "refits", "others"), -2.0
     ),
     "weighted": Combiner("KL, weighted draws", weighted, ("draws", "refits"), -2.0),
     "weighted_printed": Combiner("KL, weighted draws, as printed", weighted_printed, ("draws", "refits"), -2.0),
@@ -248,7 +243,7 @@ COMBINERS: dict[str, Combiner] = {
 
 
 def combined(name: str, machines: Machines, bootstrap: Bootstrap) -> tuple[Fit | None, float, str]:
-    """What a combiner makes (None where it cannot), the seconds it takes with the parts it uses, and its note."""
+    """The fit of a combiner (None where it fails), its seconds with the parts that it uses, and its note."""
     combiner, began = COMBINERS[name], time.perf_counter()
     before = dict(bootstrap.seconds)
     try:

@@ -1,19 +1,20 @@
-"""What the theorems say of runs of PMD: how fast the error falls, and what the recurrence of Theorem 2 allows."""
+"""Runs of PMD against the theorems: how fast the error falls, and the bounds by the recurrence of Theorem 2."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.density import Density, normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
-from pmdviz.experiments.theory.formulas import (
+from pmdviz.experiments.theory_bounds import (
     SMOOTHNESS,
     STRATEGIES,
     VARIED,
@@ -30,23 +31,22 @@ from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import names
 
 
-def posterior() -> Choice:
-    """The knob `target` of both experiments."""
-    titles = {name: each.title for name, each in TARGETS.items()}
-    doc = "With an exact posterior on a grid."
-    return Choice("gaussian", choices=titles, more=names, label="Posterior", doc=doc)
+class BothKnobs(Knobs):
+    """The knobs of both experiments.
+
+    target: With an exact posterior on a grid.
+    strategy: Which of the theorems it is about.
+    """
 
 
-def particles() -> Choice:
-    """The knob `strategy`."""
-    titles = {name: each.title for name, each in STRATEGIES.items()}
-    return Choice("particles", choices=titles, label="Particles", doc="Which of the theorems it is about.")
+POSTERIOR = Choice("gaussian", {name: each.title for name, each in TARGETS.items()}, "Posterior", more=names)
+PARTICLES = Choice("particles", {name: each.title for name, each in STRATEGIES.items()}, "Particles")
 
 
 # How fast the error falls with particles, steps or data, beside the slopes of the theorems.
 
 
-class ConvergenceKnobs(Knobs):
+class ConvergenceKnobs(BothKnobs):
     """The knobs of `convergence`.
 
     varied: Particles m (in whole runs, or in one step), steps T (also with growing particles), both, or data N.
@@ -54,23 +54,25 @@ class ConvergenceKnobs(Knobs):
     seeds: Run seeds from 0 on.
     """
 
-    target, strategy = posterior(), particles()
+    target, strategy = POSTERIOR, PARTICLES
     varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "What is varied")
     error = Choice("bounded", {name: words for name, (words, _) in ERRORS.items()}, "Error")
     seeds = Whole(20, (1, 1000), label="Runs at each value")
 
 
-class Convergence(Experiment):
-    """Runs of `pmd` at growing m, T or N: every run's error, and the power law through all of them."""
+class Convergence(Experiment[ConvergenceKnobs]):
+    """Runs of `pmd` at growing m, T or N: every run's error, and the power law through all of them.
+
+    title: Error against particles, steps or data
+    about: Does the error fall as the theorems say? Runs at growing m, T or N, and the slope through them.
+    source: Dai, He, Dai, Song 2016, Theorems 3 to 6
+    """
 
     name = "convergence"
-    title = "Error against particles, steps or data"
-    about = "Does the error fall as the theorems say? Runs at growing m, T or N, and the slope through them."
-    source = "Dai, He, Dai, Song 2016, Theorems 3 to 6"
     Knobs = ConvergenceKnobs
 
     def columns(self, knobs: ConvergenceKnobs) -> Mapping[str, type]:
-        """What is varied, the seed, what was spent, and every error."""
+        """The varied quantity, the seed, the counts, and every error."""
         column = {VARIED[knobs.varied].column: int}
         return column | {"seed": int, **COUNTS, **dict.fromkeys(ERRORS, float), "seconds": float}
 
@@ -84,7 +86,7 @@ class Convergence(Experiment):
         job = Job(Recipe.from_dict(case["recipe"]), case["values"])
         return [{**job.values, "seed": job.recipe.seed, **row} for row in measured_run(job, {})]
 
-    def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Row]:
         """The fitted slope with its standard error, and that of each bound."""
         fit = self.fit(rows, knobs)
         if fit is None:
@@ -100,7 +102,7 @@ class Convergence(Experiment):
             return None
 
     def bounds(self, knobs: ConvergenceKnobs) -> list[Rate]:
-        """What speaks of this error, of what is varied and of this strategy, whole bounds and terms of bounds."""
+        """The bounds on this error for this varied quantity and strategy, whole bounds and terms of bounds."""
         found = [rate for letter in VARIED[knobs.varied].letters for rate in rates_for(letter, knobs.error)]
         return [rate for rate in found if rate.theorem in STRATEGIES[knobs.strategy].theorems]
 
@@ -117,7 +119,7 @@ class Convergence(Experiment):
         return merged(whole, dimension(knobs)) if whole else []
 
     def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
-        """What is varied and the error, (runs,) each."""
+        """The varied quantity and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
 
@@ -187,25 +189,27 @@ def terms(recipe: Recipe, steps: int) -> list[Terms]:
     return found
 
 
-class RecurrenceKnobs(Knobs):
+class RecurrenceKnobs(BothKnobs):
     """The knobs of `recurrence`.
 
     runs: Run seeds from 0 on: the theorem is about their mean.
     steps: From the first one on.
     """
 
-    target, strategy = posterior(), particles()
+    target, strategy = POSTERIOR, PARTICLES
     runs = Whole(4, (1, 1000), label="Runs")
     steps = Whole(15, (1, 10_000), label="Steps")
 
 
-class Recurrence(Experiment):
-    """Every term of Theorem 2 at every step, measured on a grid, beside KL(p || q) itself."""
+class Recurrence(Experiment[RecurrenceKnobs]):
+    """Every term of Theorem 2 at every step, measured on a grid, beside KL(p || q) itself.
+
+    title: Theorem 2, term by term
+    about: What a step may do to the forward KL by Theorem 2, and what it does.
+    source: Dai, He, Dai, Song 2016, Theorem 2
+    """
 
     name = "recurrence"
-    title = "Theorem 2, term by term"
-    about = "What a step may do to the forward KL by Theorem 2, and what it does."
-    source = "Dai, He, Dai, Song 2016, Theorem 2"
     Knobs = RecurrenceKnobs
 
     def columns(self, knobs: RecurrenceKnobs) -> Mapping[str, type]:
@@ -224,7 +228,7 @@ class Recurrence(Experiment):
         found = terms(recipe.replaced(seed=case["seed"]), case["steps"])
         return [{"seed": case["seed"], **step._asdict()} for step in found]
 
-    def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Row]:
         """Each term's mean over the runs, step by step, and what (b) allows of the averaged iterate, as proved."""
         steps = mean_terms(rows)
         return [
@@ -259,18 +263,13 @@ class Board:
         self.grid = Grid(tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs), SIDES[target.dim])
         self.points = self.grid.points
         self.log_prior = target.log_prior(self.points)
-        self.log_p = self.normalised(target.exact.log_density(self.points))
+        self.log_p = normalise(target.exact.log_density(self.points))
         self.p = np.exp(self.log_p)
         self.sum_q, self.sum_gamma = np.zeros_like(self.p), 0.0  # over the steps so far, for the averaged iterate
 
-    def normalised(self, log_values: np.ndarray) -> np.ndarray:
-        """Log masses of the cells, sum of masses 1."""
-        below = log_values - log_values.max()
-        return below - np.log(np.exp(below).sum())
-
-    def log_q(self, density: Any) -> np.ndarray:
+    def log_q(self, density: Density) -> np.ndarray:
         """Log mass of q in each cell, (cells,)."""
-        return self.normalised(np.maximum(density.log_density(self.points), FLOOR))
+        return normalise(np.maximum(density.log_density(self.points), FLOOR))
 
     def terms(self, t: int, gamma: float, before: np.ndarray, after: np.ndarray, batch: np.ndarray) -> Terms:
         """The terms of the step from `before` to `after`; called once for each step, in order."""
@@ -281,7 +280,7 @@ class Board:
         scaled = self.target.num_data / len(batch) * self.target.log_likelihood(self.points, batch)
         g = before - self.log_prior - scaled  # the stochastic gradient of Eq. 1
         g = g - 0.5 * (g.max() + g.min())  # a constant does nothing to a step: the one with the smallest ||g||
-        exact = self.normalised(before - gamma * g)
+        exact = normalise(before - gamma * g)
         inexactness = float((np.exp(after) * (after - exact)).sum())
         kl, gradient = self._kl(before), float(np.abs(g).max())
         kept, noise, measured = (1 - gamma) * kl, 0.5 * gamma**2 * gradient**2, self._kl(after)
@@ -308,12 +307,12 @@ def averaged(runs: list[list[Terms]]) -> list[Terms]:
 
 
 def unrolled(rows: list[Terms]) -> np.ndarray:
-    """What the recurrence alone, as proved, says of KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
+    """The bound of the recurrence alone, as proved, on KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
     return theorem2_unrolled(rows[0].kl, *_of_theorem2(rows))
 
 
 def averages_allowed(rows: list[Terms]) -> list[float]:
-    """What Theorem 2(b) with eps_t as proved allows of KL(q-bar_t || p) after each step."""
+    """The bound of Theorem 2(b), with eps_t as proved, on KL(q-bar_t || p) after each step."""
     return [theorem2_averaged(rows[0].kl, *_of_theorem2(rows[: k + 1])) for k in range(len(rows))]
 
 

@@ -8,12 +8,13 @@ with how a bound falls: `RATES`. Where the paper prints one thing and its proof 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.knobs import Value
 
 
 def theorem2(kl: float, gamma: float, gradient_bound: float, inexactness: float = 0.0) -> float:
@@ -76,7 +77,7 @@ def lemma8(first_kl: float, gradient_bound: float, steps: int, eta: float = 1.0)
 
 
 def lemma8_proved(first_kl: float, gradient_bound: float, steps: int, eta: float = 1.0) -> float:
-    """What Lemma 8's recurrence gives at T: KL_{t+1} = (1 - gamma) KL_t + gamma^2 M^2 / 2, gamma = min(1, eta/t).
+    """The value of Lemma 8's recurrence at T: KL_{t+1} = (1 - gamma) KL_t + gamma^2 M^2 / 2, gamma = min(1, eta/t).
 
     At most max(KL_1, eta^2 M^2 / (2 eta - 2)) / T for eta > 1; of the order log T / T at eta = 1 and T^-eta below.
     """
@@ -116,7 +117,7 @@ def theorem5_proved(
     eta: float = 1.0,
     largest: float = 1.0,
 ) -> float:
-    """What the proof of Theorem 5 gives: 2 sqrt(max(C, rho e^M)) ||f|| / sqrt(m) + sqrt(2 KL_T) ||f||.
+    """The bound that the proof of Theorem 5 gives: 2 sqrt(max(C, rho e^M)) ||f|| / sqrt(m) + sqrt(2 KL_T) ||f||.
 
     KL_T is `lemma8_proved`; Pinsker: ||p - q||_1 <= sqrt(2 KL(p || q)).
     """
@@ -196,7 +197,7 @@ def rates_for(x: str, error: str) -> list[Rate]:
     return [rate for rate in RATES if rate.x == x and error in rate.errors]
 
 
-# What the Theory page can vary: recipes whose error a theorem speaks of, with the values to go through.
+# The quantities that the Theory page can vary: recipes whose error a theorem bounds, with the values to try.
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 STEPS = (16, 32, 64, 128, 256, 512)
@@ -211,7 +212,7 @@ class Strategy(NamedTuple):
     """A way to carry q, and the theorems of the paper that cover it as it is run here."""
 
     title: str
-    knobs: dict[str, Any]
+    knobs: dict[str, Value]
     theorems: tuple[str, ...] = ()
 
 
@@ -240,10 +241,10 @@ class Varied(NamedTuple):
     letters: tuple[str, ...]  # which of m, T, N change, and what else a bound asks for
     column: str  # of the sweep's rows, for the x axis
     axis: str
-    over: Callable[[int, int, int], dict[str, list[Any]]]
+    over: Callable[[int, int, int], dict[str, list[Value]]]
 
 
-def _all(**values: Any) -> dict[str, list[Any]]:
+def _all(**values: Value) -> dict[str, list[Value]]:
     """The same values in every run."""
     return {name: [value] * len(SIZES) for name, value in values.items()}
 

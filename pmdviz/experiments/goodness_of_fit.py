@@ -6,13 +6,13 @@ import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.experiments.base import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Series, Size, grouped
-from pmdviz.experiments.goodness_of_fit.statistics import FACTORS, FIT_TESTS, p_value
-from pmdviz.experiments.goodness_of_fit.testing import checked_draws, find_test
+from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
+from pmdviz.experiments.fit_testing import checked_draws, find_test
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
@@ -39,7 +39,7 @@ class Scenario(NamedTuple):
 
 
 def ising(size: int, coupling: float, field_sd: float = 0.0) -> Target:
-    """Spins without a common field on an open lattice, of which the exact draws are quick."""
+    """Spins without a common field on an open lattice, whose exact draws are quick."""
     return _made("ising", size=size, coupling=coupling, field=0.0, field_sd=field_sd, boundary="open")
 
 
@@ -55,13 +55,13 @@ def couplings(size: int, levels: Sequence[float], at: float) -> Scenario:
     )
 
 
-def machine() -> Target:
+def machine(temperature: float = 0.0) -> Target:
     """W ~ N(0, 1/M) without biases, by which some states would be so rare that one of them decides a test."""
     return _made("bernoulli_rbm", visible=8, hidden=HIDDEN, weight_sd=1 / np.sqrt(HIDDEN), bias_ratio=0.0)
 
 
 @lru_cache(maxsize=64)
-def perturbed_machine(level: float) -> Draws:
+def perturbed_machine(temperature: float, level: float) -> Draws:
     """W + N(0, level^2), always by the same normals."""
     p = machine()
     q = copy.copy(p)
@@ -69,7 +69,17 @@ def perturbed_machine(level: float) -> Draws:
     return Enumeration(q.space, q.log_joint).sample
 
 
-def shifted_table(level: float) -> Draws:
+def weak(temperature: float, field_sd: float = 0.0) -> Target:
+    """Spins that are weakly coupled, whatever the temperature."""
+    return ising(3, FIELD_COUPLING, field_sd)
+
+
+def three_values(temperature: float) -> Target:
+    """The categorical target of three values."""
+    return _made("categorical", table="three")
+
+
+def shifted_table(temperature: float, level: float) -> Draws:
     """0.25 + level, 0.45 - level and 0.3."""
     values, p = TABLES["three"]
     q = np.maximum(np.array(p) + level * np.array([1.0, -1.0, 0.0]), 0.0)
@@ -92,61 +102,40 @@ def plane(temperature: float) -> Target:
     return _made("correlated_gaussian", dim=2, correlation=0.0, q0_sd=1.0)
 
 
-COLDER = (0.0, 0.05, 0.1, 0.15)
+COLDER, TENTHS = (0.0, 0.05, 0.1, 0.15), (0.0, 0.1, 0.2, 0.3)
 SCENARIOS = {
     "ising_3x3": couplings(3, COLDER, 0.1),
     "ising_4x4": couplings(4, COLDER, 0.1),
     "ising_10x10": couplings(10, (0.0, 0.01, 0.02, 0.03), 0.02),
     "ising_field": Scenario(
-        "Ising 3 × 3, a random field",
-        "sd of the field",
-        (0.0, 0.1, 0.2, 0.3),
-        0.1,
-        lambda temperature: ising(3, FIELD_COUPLING),
-        lambda temperature, level: ising(3, FIELD_COUPLING, level).reference().sample,
+        *("Ising 3 × 3, a random field", "sd of the field", TENTHS, 0.1, weak),
+        lambda temperature, level: weak(temperature, level).reference().sample,
     ),
     "rbm": Scenario(
-        "Bernoulli RBM, noise on its weights",
-        "sd of the noise on W",
-        (0.0, 0.1, 0.2, 0.3),
-        0.2,
-        lambda temperature: machine(),
-        lambda temperature, level: perturbed_machine(level),
+        "Bernoulli RBM, noise on its weights", "sd of the noise on W", TENTHS, 0.2, machine, perturbed_machine
     ),
     "categorical": Scenario(
-        "Three values, another probability",
-        "probability moved from 0 to -1",
-        (0.0, 0.05, 0.1, 0.15),
-        0.1,
-        lambda temperature: _made("categorical", table="three"),
-        lambda temperature, level: shifted_table(level),
+        *("Three values, another probability", "probability moved from 0 to -1", COLDER, 0.1),
+        *(three_values, shifted_table),
     ),
     "gaussian_mean": Scenario(
-        "Gaussian in the plane, another mean",
-        "shift of the first coordinate, in sds",
-        (0.0, 0.1, 0.2, 0.3),
-        0.2,
-        plane,
+        *("Gaussian in the plane, another mean", "shift of the first coordinate, in sds", TENTHS, 0.2, plane),
         lambda temperature, level: partial(normal, shift=level, sd=1.0),
     ),
     "gaussian_scale": Scenario(
-        "Gaussian in the plane, another width",
-        "sd of q minus 1",
-        (0.0, 0.1, 0.2, 0.3),
-        0.2,
-        plane,
+        *("Gaussian in the plane, another width", "sd of q minus 1", TENTHS, 0.2, plane),
         lambda temperature, level: partial(normal, shift=0.0, sd=1 + level),
     ),
 }
 
 
-# What is drawn of tests: power curves, a kernel matrix, and a null distribution.
+# The pictures of tests: power curves, a kernel matrix, and a null distribution.
 
 SHOWN = 100  # rows of a kernel matrix
 BINS = 40
 
 
-def power_curves(rates: Sequence[dict[str, Any]], varied: str, scenario: Scenario, alpha: float) -> Chart:
+def power_curves(rates: Sequence[Row], varied: str, scenario: Scenario, alpha: float) -> Chart:
     """Rates of rejection with their intervals; `rates` is the summary."""
     series = []
     for test in dict.fromkeys(rate["test"] for rate in rates):
@@ -255,13 +244,15 @@ class GoodnessOfFitKnobs(Knobs):
         checked_draws(self.draws, self.alpha)
 
 
-class GoodnessOfFit(Experiment):
-    """Samples of q, and which of the tests reject that they come from p."""
+class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
+    """Samples of q, and which of the tests reject that they come from p.
+
+    title: Does the sample come from the model?
+    about: How often tests reject samples of the model itself, and of others that differ a little from it.
+    source: Han 2019 (thesis), Algorithm 10 and its experiments; Yang, Liu, Rao, Neville 2018
+    """
 
     name = "goodness_of_fit"
-    title = "Does the sample come from the model?"
-    about = "How often tests reject samples of the model itself, and of others that differ a little from it."
-    source = "Han 2019 (thesis), Algorithm 10 and its experiments; Yang, Liu, Rao, Neville 2018"
     Knobs = GoodnessOfFitKnobs
 
     def columns(self, knobs: GoodnessOfFitKnobs) -> Mapping[str, type]:
@@ -297,7 +288,7 @@ class GoodnessOfFit(Experiment):
             rows.append({**known, "seed": number, **result, "seconds": time.perf_counter() - start})
         return rows
 
-    def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[dict[str, Any]]:
+    def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Row]:
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
         names = ("test", "num_points", "perturbation")
         return [

@@ -1,1 +1,0 @@
-"""Tests of whether a sample comes from a target, and how often each of them rejects."""
