@@ -99,21 +99,31 @@ def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
     assert list(view.sources["floor"].data["y"][:2]) == [0.02, 0.02] and view.figure.y_range.end == 100
 
 
-def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_the_picture():
+def labels(view):
+    return [view.sources[f"label {k}"].data["text"][0] for k in range(2)]
+
+
+def test_independent_draws_and_marks_are_in_the_legend_and_traces_have_their_names_beside_them():
     view = TracesView()
     marks = [
         Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated"),
         Mark(5, 500, 5000, 0.2, "knob", "bandwidth"),
     ]
     view.show(history(), {"floor_tv": 0.2, "floor_kl": 0.02}, marks, 20_000)
-    assert legend(view) == ["TV", "independent draws: 0.200", "new particles", "setting changed"]
+    assert legend(view) == ["independent draws: 0.200", "new particles", "setting changed"]
+    assert labels(view) == ["TV", ""]
     assert view.marks.data["x"] == [300, 500]
     assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
     assert view.middle.text == view.corner.text == ""
     view.choose("kl")
-    assert legend(view)[:3] == ["forward KL", "reverse KL", "independent draws: forward KL 0.0200"]
+    assert legend(view)[:1] == ["independent draws: forward KL 0.0200"]
     view.show(history(), NO_FLOORS, marks[:1])
-    assert legend(view) == ["forward KL", "reverse KL", "new particles"]
+    assert legend(view) == ["new particles"]
+    for end in (np.linspace(9, 1, 50), np.full(50, 1e-9), np.full(50, np.inf)):  # apart, and on one edge or the other
+        view.show(history(kl_forward=end, kl_reverse=2 * end), NO_FLOORS)
+        heights = [view.sources[f"label {k}"].data["y"][0] for k in range(2)]
+        assert heights[0] - heights[1] >= 0.12 and 0 < heights[1] < heights[0] < 1  # 13 px of 110
+        assert {*labels(view)} == {"forward KL", "reverse KL"}
     assert columns.floor_words(columns.GROUPS["tv"], {}) == ""
 
 
@@ -125,7 +135,7 @@ def test_each_kind_of_mark_has_its_own_look_and_words():
     assert kinds_of((), ("limited",)) == [KINDS["limited"]]
     view = TracesView()
     view.show(history(1), {"floor_tv": 0.1}, expected=("rejuvenated", "limited"))
-    assert legend(view)[2:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
+    assert legend(view)[1:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
 
 
 def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
@@ -155,9 +165,9 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     view, changed = TracesView(), []
     marks = [Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated")]
     view.show(history(20), {"floor_tv": 0.2}, marks, 20_000)
-    drawn = [layer.renderer for layer in view.drawn.values() if layer.store.source in (view.source, view.marks)]
+    moving = {view.source, view.marks, *(view.sources[f"label {k}"] for k in range(2))}
+    drawn = [layer.renderer for layer in view.drawn.values() if layer.store.source in moving]
     assert {each.level for each in drawn} == {"overlay"}
-    moving = {view.source, view.marks}
     for model in view.figure.references() - moving:
         for name in model.properties():
             model.on_change(name, lambda attr, old, new: changed.append(attr))
