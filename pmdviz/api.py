@@ -164,7 +164,7 @@ def read_table(
         raise InputError(f"target {target!r} takes no table")
     found = table_of(source, form, inputs, outcome, scale)
     name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "given"
-    return hold(name, found.columns, found.rows)
+    return hold(name, found.columns, found.rows, units=found.units)
 
 
 def run(

@@ -13,6 +13,7 @@ from pmdviz.densities.density import Density
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.scenes.style import USUAL
+from pmdviz.targets import Target
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
 STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle has so much
@@ -496,3 +497,18 @@ def segment_columns(parts: Iterable[Segments]) -> dict[str, np.ndarray]:
     kind = [np.full(len(part.lines), part.kind) for part in found]
     rest = [np.concatenate(each).astype(np.float32) for each in (opacity, kind)]
     return dict(zip(EMPTY_PATHS, [*(np.ascontiguousarray(line) for line in lines), *rest], strict=True))
+
+
+Units = tuple[float, float]  # original units: a value is the first plus the second times the standardised value
+AS_GIVEN: Units = (0.0, 1.0)
+
+
+def original_units(target: Target, name: str) -> Units:
+    """Mean and sd that a column of a person's table had before it was standardised; 0 and 1 where it is as given."""
+    found = (dict(zip(table.columns, table.units, strict=True)) for table in target.tables if table.units)
+    return next((units[name] for units in found if name in units), AS_GIVEN)
+
+
+def outcome_name(target: Target) -> str:
+    """What a person's table calls the outcome, which is its last column; else "y"."""
+    return target.tables[0].columns[-1] if target.tables else "y"

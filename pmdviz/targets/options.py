@@ -98,6 +98,7 @@ class Chosen(NamedTuple):
     columns: tuple[str, ...]
     rows: np.ndarray  # (n, inputs, and 1 with an outcome)
     said: tuple[str, ...] = ()  # sentences on what was done
+    units: tuple[tuple[float, float], ...] = ()  # mean and sd of each column before it was scaled
 
 
 def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
@@ -148,11 +149,13 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
         said.append(f"{lost:,} row{'s' * (lost > 1)} with missing values {'are' if lost > 1 else 'is'} left out.")
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
     rows = np.column_stack([values for _, values, _ in parts])
+    units: tuple[tuple[float, float], ...] = ()
     if scale:
-        units = _units(names, rows, scales)
+        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {_units(names, rows, scales)}.")
+        usual, found = (0.0, 1.0), zip(rows.mean(axis=0).tolist(), rows.std(axis=0).tolist(), strict=True)
+        units = tuple(each if on and each[1] > 0 else usual for each, on in zip(found, scales, strict=True))
         rows = _scaled(rows, scales)
-        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {units}.")
-    return Chosen(tuple(names), rows, tuple(said))
+    return Chosen(tuple(names), rows, tuple(said), units)
 
 
 def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:

@@ -215,7 +215,7 @@ class Menu(Component):
     entries = param.List(default=[], doc="Name, words, whether it can be chosen, whether only a low window has it.")
 
     _esm = css.MAKE + css.static("page.js", "menu")
-    _stylesheets = [css.static("widgets.css", "menu")]
+    _stylesheets = [css.static("lab.css", "menu")]
 
     def __init__(self, label: str, act: Callable[[str], None], **params: Any) -> None:
         super().__init__(lambda message: self._choose(act, message), label=label, **{"sizing_mode": None, **params})
@@ -348,6 +348,7 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
         "log": bool(knob.log and low and low > 0),
         "whole": knob.kind == "whole",
         "ends": ENDS.get(knob.name, ()),
+        "waits": ACTS["restart"] if knob.acts == "restart" else "",
     }
 
 
@@ -371,7 +372,7 @@ class KnobForm(Component):
     meanings = param.Dict(default={}, doc="Of sliders alone: what their values mean now.")
 
     _esm = css.EXPLAIN + css.static("knob.js")
-    _stylesheets = [css.static("widgets.css", "knob")]
+    _stylesheets = [css.static("lab.css", "knob")]
 
     def __init__(self, turn: Callable[[str, Any], None] | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}

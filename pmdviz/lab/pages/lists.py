@@ -32,7 +32,7 @@ class PlainPage(Page):
 
     def __init__(self, heading: str, sentence: str, component: Any, name: str) -> None:
         words = SENTENCE.format(html.escape(heading), marked(html.escape(sentence)))
-        above = text(words, stylesheets=[css.TEXT, css.static("lessons.css", "above")])
+        above = text(words, stylesheets=[css.TEXT, css.static("pages.css", "above")])
         self.view = pn.Column(above, component, css_classes=[name], **WIDE)
         self.foot = pn.Row(margin=0)  # nothing plays here
 
@@ -77,7 +77,7 @@ class LessonsList(Component):
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
     _esm = css.static("lists.js", "make", "lessons")
-    _stylesheets = [css.static("lessons.css", "lessons")]
+    _stylesheets = [css.static("pages.css", "lessons")]
 
 
 class LessonsPage(PlainPage):
@@ -176,7 +176,7 @@ class MethodsTable(Component):
     families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
 
     _esm = css.static("lists.js", "make", "methods")
-    _stylesheets = [css.static("lessons.css", "methods")]
+    _stylesheets = [css.static("pages.css", "methods")]
 
 
 class MethodsPage(PlainPage):

@@ -48,7 +48,7 @@ class SheetHead(Component):
     opened = param.Integer(default=0, doc="Raised by the server.")
 
     _esm = css.MAKE + css.static("page.js", "sheet")
-    _stylesheets = [css.static("widgets.css", "sheet_head")]
+    _stylesheets = [css.static("lab.css", "sheet_head")]
 
 
 class Sheet(Card):
@@ -178,7 +178,7 @@ class Section(JSComponent):
     places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
 
     _esm = css.MAKE + css.static("page.js", "sections")
-    _stylesheets = [css.static("widgets.css", "text"), css.static("lab.css", "sections")]
+    _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "sections")]
 
 
 def contents(sections: list[Section]) -> Section:

@@ -149,7 +149,7 @@ class FitPanel:
         self.test = select("Test", {}, margin=(4, 8))
         self.button = small_button("Test this sample", self._begin)
         self.stop_it = small_button("Cancel", self.work.cancel, visible=False)
-        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("widgets.css", "fit")])
+        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
         self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
         if self._last is not None:
             self._offer(self._last.frame.target)
@@ -267,7 +267,7 @@ class ExportCards(Component):
     chosen = param.String(default="")
 
     _esm = css.MAKE + css.static("page.js", "export_cards")
-    _stylesheets = [css.static("widgets.css", "export_cards")]
+    _stylesheets = [css.static("lab.css", "export_cards")]
 
 
 class ExportPanel:

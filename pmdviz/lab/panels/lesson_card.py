@@ -44,7 +44,7 @@ class LessonCard(Component):
     before = param.String(default="", doc="Query of the run that the lesson took the place of.")
 
     _esm = css.MAKE + css.static("lesson.js")
-    _stylesheets = [css.static("lessons.css", "lesson") + css.TERM]
+    _stylesheets = [css.static("pages.css", "lesson") + css.TERM]
 
     def ask(self, lesson: str) -> None:
         """Ask the browser for what it keeps of a lesson."""

@@ -225,7 +225,7 @@ class OwnDataDialog:
         self.view.busy = True
         self._work.compute(
             pool_for(READ_S),
-            lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form)),
+            lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form), found.units),
             lambda table: self._start_run(table, form),
             self._misfit,
         )

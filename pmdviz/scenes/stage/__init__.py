@@ -18,6 +18,7 @@ from pmdviz.methods import METHODS, Method
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import words as texts
 from pmdviz.scenes.columns import (
+    AS_GIVEN,
     EMPTY_AREAS,
     EMPTY_DOTS,
     EMPTY_LINE,
@@ -26,6 +27,7 @@ from pmdviz.scenes.columns import (
     NO_WORDS,
     Image,
     StageColumns,
+    Units,
 )
 from pmdviz.targets import Target
 
@@ -105,6 +107,10 @@ class Scene:
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The words along the axes, with units."""
         raise NotImplementedError
+
+    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+        """Of the numbers along both axes, where a person's table was standardised."""
+        return AS_GIVEN, AS_GIVEN
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """All arrays that are drawn of `frame`; of more than `limit` dots a part. Nothing in the frame changes."""
@@ -187,8 +193,11 @@ MARKS = {  # from the lowest up, with nothing in them
 
 def stage_axes(scene: Scene, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
     """The axes of a scene; `top` is the highest value of a curve, or NaN."""
-    spans = zip(scene.axis_labels(target, pair), scene.ranges(target, pair, top), strict=True)
-    x, y = (Axis(label, *span, numbered=scene.numbered) for label, span in spans)
+    parts = scene.axis_labels(target, pair), scene.ranges(target, pair, top), scene.units(target, pair)
+    x, y = (
+        Axis(label, *span, numbered=scene.numbered, origin=origin, unit=unit)
+        for label, span, (origin, unit) in zip(*parts, strict=True)
+    )
     return x, y
 
 

@@ -13,6 +13,7 @@ from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes.columns import (
+    AS_GIVEN,
     EMPTY_DOTS,
     EMPTY_LINE,
     MAX_DRAWN,
@@ -20,11 +21,14 @@ from pmdviz.scenes.columns import (
     Segments,
     StageColumns,
     Tiling,
+    Units,
     Words,
     contour_line,
     curve_columns,
     drawn_rows,
     joined,
+    original_units,
+    outcome_name,
     placed,
     plain_dots,
     segment_columns,
@@ -72,8 +76,12 @@ class BandScene(Scene):
         return _widened(x), _widened(y)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The input's name."""
-        return target.input_names[0], "y"
+        """The names of input and outcome."""
+        return target.input_names[0], outcome_name(target)
+
+    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+        """Of the input and the outcome."""
+        return original_units(target, target.input_names[0]), original_units(target, outcome_name(target))
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two bands, the true function, data and rug."""
@@ -215,7 +223,13 @@ class DecisionLinesScene(Scene):
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The inputs' names."""
         first, second, *others = target.input_names
-        return first, f"{second} ({len(others)} other inputs at 0)" if others else second
+        where = "their means" if original_units(target, second) != AS_GIVEN else "0"
+        return first, f"{second} ({len(others)} other inputs at {where})" if others else second
+
+    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+        """Of the first two inputs."""
+        first, second = (original_units(target, name) for name in target.input_names[:2])
+        return first, second
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Lines, data, and the predictive probability."""
