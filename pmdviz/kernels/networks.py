@@ -1,7 +1,7 @@
 """Networks, many weight vectors at once: one hidden layer with weights between -1 and 1, and layers of real weights.
 
-The first is in NumPy, which is as fast as compiled loops there. Its matrix products are those of BLAS in one thread, so
-that the bits do not depend on the number of threads.
+The first is in NumPy, which is as fast as compiled loops there. Its matrix products are those of BLAS in one thread: the
+bits do not depend on the number of threads.
 """
 
 from collections.abc import Callable
