@@ -1,6 +1,7 @@
 import threading
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pmdviz.errors import InputError
 from pmdviz.kernels import pool
@@ -107,3 +108,25 @@ def test_cancelled_work_of_several_threads_ends_and_the_pool_goes_on(threads):
     done = []
     pool.run_blocks(lambda start, stop: done.append(start), 1000, 10, cost=LARGE)
     assert sorted(done) == list(range(0, 1000, 10))
+
+
+def test_blas_keeps_to_one_thread_until_the_last_thread_leaves():
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with pool.one_blas_thread():
+            inside.set()
+            leave.wait(10)
+
+    def num_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    thread = threading.Thread(target=other)
+    with threadpool_limits(2, "blas"):
+        with pool.one_blas_thread():
+            thread.start()
+            assert inside.wait(10)
+        within = num_threads()
+        leave.set()
+        thread.join()
+        assert within == {1} and num_threads() == {2}
