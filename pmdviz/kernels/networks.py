@@ -1,6 +1,6 @@
 """Networks, many weight vectors at once: one hidden layer with weights between -1 and 1, and layers of real weights.
 
-The first is in NumPy, which is as fast as compiled loops there. Its matrix products are those of BLAS in one thread: the
+The first is in NumPy, which is as fast as compiled loops there. BLAS computes its matrix products in one thread: the
 bits do not depend on the number of threads.
 """
 

@@ -1,7 +1,9 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 
 from pmdviz.errors import InputError
 from pmdviz.kernels import pool
@@ -110,23 +112,22 @@ def test_cancelled_work_of_several_threads_ends_and_the_pool_goes_on(threads):
     assert sorted(done) == list(range(0, 1000, 10))
 
 
-def test_blas_keeps_to_one_thread_until_the_last_thread_leaves():
-    inside, leave = threading.Event(), threading.Event()
-
-    def other():
-        with pool.one_blas_thread():
-            inside.set()
-            leave.wait(10)
+def test_one_caller_at_a_time_limits_blas():
+    """Else the first that leaves would take the limit off while another one computes."""
 
     def num_threads():
         return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
-    thread = threading.Thread(target=other)
-    with threadpool_limits(2, "blas"):
+    def compute():
         with pool.one_blas_thread():
-            thread.start()
-            assert inside.wait(10)
-        within = num_threads()
-        leave.set()
-        thread.join()
-        assert within == {1} and num_threads() == {2}
+            inside.set()
+            return num_threads()
+
+    np.ones(2).dot(np.ones(2))  # loads NumPy's BLAS
+    before, inside = num_threads(), threading.Event()
+    with ThreadPoolExecutor(1) as executor:
+        with pool.one_blas_thread():
+            waiting = executor.submit(compute)
+            assert not inside.wait(0.2) and num_threads() == {1}
+        assert waiting.result(10) == {1}
+    assert num_threads() == before
