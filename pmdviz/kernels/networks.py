@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
 
 NETS_PER_BLOCK, ROWS_AT_ONCE = 8, 512
