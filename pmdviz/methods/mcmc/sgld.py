@@ -107,11 +107,13 @@ class SGLD(BatchMethod, Chain):
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
         if target.model is None:
             gradient = checked_gradient(target, position(state)[None], batch)[0]
-            moved = position(state) + 0.5 * step_size * gradient + np.sqrt(step_size) * noise
         else:
             (moved,), gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
+        drift, push = 0.5 * step_size * gradient, np.sqrt(step_size) * noise
+        if target.model is None:
+            moved = position(state) + drift + push
         check_reach(moved, target, step_size, batch)
-        info = info_of(step_size, len(batch), 0.5 * step_size * gradient, np.sqrt(step_size) * noise)
+        info = info_of(step_size, len(batch), drift, push)
         return appended(state, moved[None]), info
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
