@@ -37,7 +37,7 @@ ACTS = {
     "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
-    "copies": "takes effect at the next step, as a random subset or with copies moved a little",
+    "copies": "takes effect at the next step: a random subset or with copies moved a little",
     "resampling": "takes effect at the next step, where it forces a resampling",
     "restart": "takes effect on restart",
 }
@@ -54,7 +54,7 @@ class KnobSpec(Generic[T]):
     inclusive: tuple[bool, bool] = (True, True)
     soft_bounds: tuple[float, float] | None = None  # a slider's range, inside the bounds
     choices: tuple[str, ...] = ()
-    name: str = ""  # that of the attribute
+    name: str = ""  # the attribute's name
     help: str = ""  # a line of the class's docstring
     unit: str = ""
     acts: str = "next step"
@@ -64,7 +64,7 @@ class KnobSpec(Generic[T]):
     default_by: tuple[str, Mapping[Value, T]] | None = None
     words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
     basic: bool = False  # always in sight; a page folds the others away
-    examples: Mapping[str, str] = field(default_factory=dict)  # the formula that each of the choices stands for
+    examples: Mapping[str, str] = field(default_factory=dict)  # the formula of each choice
     more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
     declared: Mapping[str, Declared] = field(default_factory=dict, compare=False, repr=False)
 
@@ -84,7 +84,7 @@ class KnobSpec(Generic[T]):
         return self.words.get(value, str(value))
 
     def refusal(self, reason: str, on_page: str = "") -> InputError:
-        """The error "num_particles must be ..."; a page shows the label in place of the name."""
+        """The error "num_particles must be ..."; a page shows the label instead of the name."""
         return InputError(f"{self.name} {reason}", self.name, f"{self.label} {on_page or reason}")
 
     def default_given(self, values: Mapping[str, Value]) -> T:
@@ -121,7 +121,7 @@ class KnobSpec(Generic[T]):
         return f"{noun} {' and '.join(parts)}".strip()
 
     def parse(self, raw: Raw) -> T:
-        """`raw` as a value of this knob. Raises InputError naming the knob, what was given and the bounds."""
+        """`raw` as a value of this knob. Raises InputError with the knob, the given value and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
             raise self.refusal(f"must be {self.bounds_words}; given: {shown(raw)}")
@@ -224,8 +224,8 @@ NUMBER, CHOICES = ("default", "bounds", "softbounds", "label", "unit"), ("defaul
 def _declared(kind: str, order: tuple[str, ...], *given: Declared, **named: Declared) -> KnobSpec:
     """A knob in a class of `Knobs`; positional arguments come in this order.
 
-    `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` says what each of them
-    stands for. `inclusive_bounds` says whether the ends are allowed.
+    `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` describes each of
+    them. `inclusive_bounds` says whether the ends are allowed.
     """
     declared = dict(zip(order, given, strict=False)) | named
     return _made(kind, declared, **declared)
@@ -318,7 +318,7 @@ class Knobs:
 
     @classmethod
     def specs(cls) -> dict[str, KnobSpec]:
-        """Every knob in the order of declaration: a class's own first, then those of its bases."""
+        """Every knob in the order of declaration: a class's own first, then its bases' knobs."""
         return cls._specs
 
     @classmethod
@@ -336,7 +336,7 @@ class Knobs:
 
     @classmethod
     def checked(cls, values: Mapping[str, Raw]) -> Self:
-        """The defaults with `values`, as they come from outside, in their place. Raises InputError."""
+        """The defaults with `values` from outside in their place. Raises InputError."""
         return cls.defaults().replaced(**values) if values else cls.defaults()
 
     def check(self) -> None:

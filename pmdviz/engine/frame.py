@@ -82,7 +82,7 @@ class Frame:
     batch_rows : array, slice or None
         Which rows of the data the last step was given; None at iteration 0.
     ancestry : Ancestry or None
-        Which particles of iteration 0 those of now descend from; None of methods that do not resample.
+        From which particles of iteration 0 the present ones descend; None of methods that do not resample.
     measured : Frame or None
         The last frame before this one that was measured in full, whose check holds until the next; None where this
         one is.
@@ -147,12 +147,12 @@ class Frame:
 
     @cached_property
     def checked(self) -> Frame:
-        """The moment with a check of its own, instead of that of the last measured frame."""
+        """The moment with a check of its own, instead of the check of the last measured frame."""
         return self if self.measured is None else self.replaced(measured=None)
 
     @cached_property
     def shift(self) -> Shift | str:
-        """How far importance weights move q; where there is no such check, the reason."""
+        """How far importance weights move q; without such a check, the reason."""
         return importance_shift(self.density, self.target)
 
     @cached_property
@@ -165,7 +165,7 @@ class Frame:
 
     @cached_property
     def unchecked(self) -> str:
-        """Why no check could tell whether q is right, where there was none and there is no caveat; else ""."""
+        """Why no check could tell whether q is right, where there was none and no caveat either; else ""."""
         checked = self.measured or self
         return "" if checked.iteration == 0 or self.caveat else checked.finding.unchecked
 
@@ -193,7 +193,7 @@ class Frame:
 
     @cached_property
     def _weighted(self) -> Density | Points:
-        """What has the particles and their weights: a density only where it costs nothing more."""
+        """Holder of the particles and their weights: a density only where it costs nothing more."""
         return self.method.weighted(self.state, self.knobs) or self._primary_density
 
     @property
@@ -225,7 +225,7 @@ class Frame:
 
     @property
     def tv(self) -> float | None:
-        """Total variation between p and q; None where there is no grid to compare on."""
+        """Total variation between p and q; None without a grid to compare on."""
         return self._tvs[self.judged_by]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class Frame:
 
     @cached_property
     def _known(self) -> dict[str, Divergences]:
-        """What has been compared so far, by density."""
+        """The comparisons made so far, by density."""
         return {}
 
     def _compared(self, name: str) -> Mapping[str, float | None]:
@@ -247,7 +247,7 @@ class Frame:
 
     @property
     def divergences(self) -> Mapping[str, float | None]:
-        """TV, both KLs, cross entropy and mass outside; None each where there is no grid to compare on."""
+        """TV, both KLs, cross entropy and mass outside; None each without a grid to compare on."""
         return self._compared(self.judged_by)
 
     @property
@@ -314,7 +314,7 @@ class Frame:
 
     @property
     def drawn_as(self) -> Drawn:
-        """How the independent draws beside this frame are drawn and judged: options of `perfect_draws.floor`."""
+        """How the independent draws shown with this frame are drawn and judged: options of `perfect_draws.floor`."""
         rule = "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
         return {"rule": rule, "each": getattr(self.state, "each", 1)}
 
@@ -339,7 +339,7 @@ class Frame:
         return [metric.name for metric in applicable(self.target, self.method)]
 
     def replaced(self, **parts: Any) -> Frame:
-        """The moment under other knobs or another budget; what was computed of it is kept unless a knob redraws it."""
+        """The moment under other knobs or another budget; its computed values are kept unless a knob redraws it."""
         other = replace(self, **parts)
         redraw = other.knobs is not self.knobs and any(
             spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
@@ -428,9 +428,9 @@ MIXED, FEWEST_DRAWS = 1.05, 50  # R-hat and bulk ESS of chains that agree with o
 class Finding(NamedTuple):
     """The result of a check of a frame."""
 
-    words: str = ""  # what is wrong, a sentence with a few words up to its first colon; "" where nothing was found
+    words: str = ""  # the warning, a sentence with a few words up to its first colon; "" where nothing was found
     agrees: bool = False  # whether it found the frame right
-    unchecked: str = ""  # why there was no check that could tell, in words
+    unchecked: str = ""  # why no check could tell, in words
 
 
 def caveat_of(frame: Frame) -> str:
@@ -491,9 +491,9 @@ def wrong_words(moved: float | None, narrowest: float, widest: float, how: str =
     if moved is not None and not moved <= FURTHEST:
         return f"mean {_number(moved)} posterior sds off: the largest error of a coordinate{how}"
     if not narrowest >= NARROW:
-        return f"sds off: the narrowest is {_number(narrowest)} times that of the posterior{how}"
+        return f"sds off: the narrowest is {_number(narrowest)} times the posterior's{how}"
     if not widest <= WIDE:
-        return f"sds off: the widest is {_number(widest)} times that of the posterior{how}"
+        return f"sds off: the widest is {_number(widest)} times the posterior's{how}"
     return ""
 
 

@@ -206,7 +206,7 @@ def _metropolis(model, data, theta, jumps, uniforms, value, draws, chances, acce
 # Langevin steps of a block of the coordinates: the gradient of Bayesian logistic regression in a block of the weights,
 # averaged over those of the other blocks, and the moves of a block.
 #
-# A row's linear predictor is a + b, a of the block and b of the others, so that P(y = 1) = 1 / (1 + e^-a e^-b): for M
+# A row's linear predictor is a + b, a of the block and b of the others, and P(y = 1) = 1 / (1 + e^-a e^-b): for M
 # particles of a block and m of the others (M + m) exponentials of a row, and M m divisions.
 
 PARTICLES_PER_BLOCK = 64

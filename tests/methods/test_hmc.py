@@ -30,19 +30,6 @@ def test_acceptance_is_that_of_the_energy():
     assert acceptance(-np.inf, -3.0, np.zeros(1), np.zeros(1)) == 1.0
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("method, burn_in, wanted", [("hmc", 200, 0.8), ("mala", 500, 0.574)])
-@pytest.mark.parametrize("target", ["gaussian", "bimodal1d"])
-def test_the_tuning_finds_the_acceptance_that_it_is_led_to(method, burn_in, wanted, target):
-    session = advanced(method, burn_in, target, burn_in=burn_in)
-    before, settled = session.frame, []
-    for _ in range(600):
-        settled.append(session.advance().info.step_size)
-    found = (session.frame.state.accepted - before.state.accepted) / 600
-    assert found == pytest.approx(wanted, abs=0.15), "it settles up to a tenth above where lengths vary"
-    assert len(set(settled)) == 1 and settled[0] != FIRST_TIME_STEP, "it stays after the burn-in"
-
-
 @pytest.mark.parametrize("plan", [Plan(100, 1.0, 0.05), GENTLE], ids=["of a count", "of a share"])
 def test_dual_averaging_is_its_formula(plan):
     """x_{t+1} = μ - √t/γ · 1/(t + t0) Σ (δ - α), written as its sum instead of as a recursion."""
