@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -78,14 +78,31 @@ NUM_PARTICLES = Whole(1, (1, 100_000), (5, 50_000), "Particles m", log=True, bas
 ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of m")
 
 
+class Weighted(Protocol):
+    """A state with weighted particles."""
+
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,)
+
+
+class Resizable(Weighted, Protocol):
+    """Such a state, which can be copied with changes."""
+
+    def _replace(self, **parts: Array) -> Self:
+        """As of a NamedTuple."""
+
+
+OneState = TypeVar("OneState", bound=Resizable)
+
+
 def resized(
-    rng: np.random.Generator,
-    state: Any,
+    rng: Rng,
+    state: OneState,
     m: int,
     target: Target,
     others: tuple[str, ...] = (),
     density: Callable[[], Smoothed] | None = None,
-) -> tuple[Any, str, np.ndarray | None]:
+) -> tuple[OneState, str, Array | None]:
     """`state` with m particles of equal weight: a random subset of the old ones, or all of them and copies.
 
     Also what was done in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
@@ -241,13 +258,6 @@ class SmoothingKnobs(MethodKnobs):
 
 
 BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
-
-
-class Weighted(Protocol):
-    """A state with weighted particles."""
-
-    particles: Array  # (m, d)
-    log_weights: Array  # (m,)
 
 
 class SmoothedMethod(Method):
