@@ -151,7 +151,12 @@ def real_number(raw: Raw) -> float | None:
         value = float(raw)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value + 0.0 if math.isfinite(value) else None  # -0.0 becomes 0.0: one canonical form
+    return value if math.isfinite(value) else None
+
+
+def _parse_real(spec: KnobSpec, raw: Raw) -> float | None:
+    value = real_number(raw)
+    return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
 
 
 def whole_number(raw: Raw) -> int | None:
@@ -160,6 +165,10 @@ def whole_number(raw: Raw) -> int | None:
         return raw
     value = real_number(raw)
     return int(value) if value is not None and value.is_integer() else None
+
+
+def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
+    return whole_number(raw)
 
 
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
@@ -199,9 +208,9 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS: dict[str, Callable[[KnobSpec, Raw], Value | None]] = {
-    "real": lambda spec, raw: real_number(raw),
-    "whole": lambda spec, raw: whole_number(raw),
+_PARSERS = {
+    "real": _parse_real,
+    "whole": _parse_whole,
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,

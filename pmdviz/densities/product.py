@@ -157,6 +157,9 @@ def few_density(particles: Array, log_weights: Array, h: float, scale: Array) ->
     return DiagonalDensity(particles, log_weights, centres, h * sds, few=True)
 
 
+Smoothed = KernelDensity | ShapedDensity | DiagonalDensity  # of weighted particles
+
+
 # Products: densities of blocks of coordinates, and of topics.
 
 

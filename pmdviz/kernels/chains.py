@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.likelihoods import log_joint, put_gradient
 from pmdviz.kernels.pool import run_blocks
 

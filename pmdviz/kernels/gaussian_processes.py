@@ -8,8 +8,7 @@ Written out in tiles of 4 x 4, which stay in registers: without BLAS, whose last
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there

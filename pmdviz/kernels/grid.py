@@ -16,8 +16,7 @@ kernels that are long and oblique: the narrower, the fewer rows a block may have
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, lower_triangle, vector, weighted_particles
-from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, in_dimensions, jit
+from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
 REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, vector, weighted_particles
-from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import DEFAULT, WarmUps, exp_jit, fast_jit, in_dimensions, jit
+from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp_jit, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
 TILE, SMALLER_TILE = 2048, 512  # particles at a time, up to three dimensions and beyond: they stay in the caches

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
-from pmdviz.kernels.exponential import LOG2E, exp2, exp64
-from pmdviz.kernels.jit import DEFAULT, WarmUps, exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 

@@ -1,7 +1,7 @@
 """Networks, many weight vectors at once: one hidden layer with weights between -1 and 1, and layers of real weights.
 
-The first is in NumPy, which is as fast as compiled loops there. Its matrix products are those of BLAS in one thread, so
-that the bits do not depend on the number of threads.
+The first is in NumPy, which is as fast as compiled loops there. BLAS computes its matrix products in one thread: the
+bits do not depend on the number of threads.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
 
 NETS_PER_BLOCK, ROWS_AT_ONCE = 8, 512

@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from pmdviz.errors import InputError
 
@@ -80,8 +81,8 @@ def current_token() -> CancelToken | None:
     return getattr(_of_thread, "watch", None)
 
 
-_libraries, _blas_lock = ThreadpoolController(), threading.Lock()
-_limits: list[threadpool_limits] = []  # one for each thread that is within
+_libraries = cache(ThreadpoolController)  # made at the first use, when NumPy has loaded its BLAS
+_blas_lock = threading.RLock()
 
 
 @contextmanager
@@ -89,17 +90,10 @@ def one_blas_thread() -> Iterator[None]:
     """Within it, also as a decorator, BLAS computes in one thread.
 
     With several the last bits of products and of eigenvectors of tens of rows and more depend on how many there are.
-    The limit is that of the whole process: the last thread that leaves takes it off. It costs 12 microseconds.
+    The limit is that of the whole process, so one caller has it at a time. It costs 12 microseconds.
     """
-    with _blas_lock:
-        _limits.append(_libraries.limit(limits=1, user_api="blas"))
-    try:
+    with _blas_lock, _libraries().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        with _blas_lock:
-            limit = _limits.pop()
-            if not _limits:  # the first one, which holds the number of threads before
-                limit.restore_original_limits()
 
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves

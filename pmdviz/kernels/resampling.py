@@ -9,8 +9,7 @@ particle n w_i times on average; they differ in how much that count varies.
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, vector
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 
 WHOLE = 1e-12  # a share so little below a whole number of draws is that number but for rounding
 

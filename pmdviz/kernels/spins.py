@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
 from pmdviz.kernels.clusters import median_distance
-from pmdviz.kernels.exponential import LOG2E, exp2, exp64
-from pmdviz.kernels.jit import WarmUps, exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
-from pmdviz.kernels.exponential import exp2, exp64
-from pmdviz.kernels.jit import WarmUps, exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
 from pmdviz.kernels.stein_forces import product, subtract_squares
 

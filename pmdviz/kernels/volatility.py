@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pmdviz.kernels.checks import Array, plain
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64

@@ -193,7 +193,7 @@ class Method(Generic[State, Own]):
         raise NotImplementedError
 
     def update_of(self, info: StepInfo | None) -> Update | None:
-        """The update whose terms a step gives; None where it gives none."""
+        """The update of a step that gives terms; None for one without any."""
         return (info.update or self.update) if info is not None and info.terms else None
 
     def points(self, state: State) -> Array:

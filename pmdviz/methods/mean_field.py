@@ -435,8 +435,10 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         slopes["push"] = np.broadcast_to(push, moved.shape)
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))
         numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}
-        info = _info(h, len(batch), len(moved), chosen.shape[1], after)
-        return after, info._replace(words=resize + info.words, parents=rows, terms=terms, numbers=numbers)
+        words = f"{resize}h {h:.3g} · batch of {len(batch):,} · {chosen.shape[1]} weights of each net · "
+        words += f"validation score {after.score:.4g}"
+        scalars, cost = {"step_size": h, "validation": after.score}, Cost(len(batch), 0, 2 * len(batch) * len(moved))
+        return after, StepInfo(cost, words, scalars=scalars, parents=rows, terms=terms, numbers=numbers)
 
     def ended(self, state: PMFVBNNState, knobs: PMFVBNNKnobs, target: Target) -> str:
         """That the validation score has stalled, where that is to end a run."""
@@ -533,9 +535,3 @@ def validated(state: PMFVBNNState, target: Target) -> PMFVBNNState:
     if not score < state.best:
         return state._replace(score=score)
     return state._replace(score=score, best=score, best_at=state.iteration)
-
-
-def _info(h: float, rows: int, count: int, block: int, state: PMFVBNNState) -> StepInfo:
-    words = f"h {h:.3g} · batch of {rows:,} · {block} weights of each net · validation score {state.score:.4g}"
-    scalars = {"step_size": h, "validation": state.score}
-    return StepInfo(Cost(rows, 0, 2 * rows * count), words, scalars=scalars)

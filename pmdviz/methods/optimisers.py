@@ -15,14 +15,6 @@ from pmdviz.targets import Target
 # Step sizes gamma_t in (0, 1], as pure functions of the step number t = 1, 2, ...
 
 
-def decay(t: int, eta: float, n0: float, kappa: float) -> float:
-    """gamma_t = min(1, eta / (n0 + t^kappa)): covers 1/t, 1/(n0 + t) and eta/(n0 + sqrt t).
-
-    Source: the step sizes of Dai et al. 2016, section 6 and Theorem 6, in one form (ours).
-    """
-    return min(1.0, eta / (n0 + float(t) ** kappa))
-
-
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
 
 ETA_DOC = "Numerator of the step size min(1, η/(n₀ + t^κ))."
@@ -43,8 +35,12 @@ class Decaying(Protocol):
 
 
 def decayed(t: int, knobs: Decaying) -> float:
-    """min(1, eta / (n0 + t^kappa)) for step t = 1, 2, ... (Robbins and Monro's condition for kappa in (1/2, 1])."""
-    return decay(t, knobs.eta, knobs.n0, knobs.kappa)
+    """gamma_t = min(1, eta / (n0 + t^kappa)): covers 1/t, 1/(n0 + t) and eta/(n0 + sqrt t).
+
+    Robbins and Monro's condition holds for kappa in (1/2, 1]. Source: the step sizes of Dai et al. 2016, section 6 and
+    Theorem 6, in one form (ours).
+    """
+    return min(1.0, knobs.eta / (knobs.n0 + float(t) ** knobs.kappa))
 
 
 def step_size(t: int, eta: float, kappa: float) -> float:

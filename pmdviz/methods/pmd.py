@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Density, KernelDensity, ShapedDensity, effective_sample_size
+from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.product import Smoothed
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
@@ -293,9 +294,7 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
     return ""
 
 
-def rejuvenate(
-    rng: Rng, state: PMDState, density: KernelDensity | ShapedDensity, target: Target, knobs: PMDKnobs
-) -> tuple[PMDState, Array]:
+def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, knobs: PMDKnobs) -> tuple[PMDState, Array]:
     """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
     t = state.next_step
     m = wanted_particles(t, knobs)

@@ -7,7 +7,8 @@ import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.vi.gaussian import (
+from pmdviz.methods.npv import Tempered, elbo_gradient, entropy_bound
+from pmdviz.methods.vi import (
     GaussianVBState,
     SVIState,
     coordinates_gradient,
@@ -18,9 +19,8 @@ from pmdviz.methods.vi.gaussian import (
     path_gradients,
     sds,
 )
-from pmdviz.methods.vi.gaussian import draws as draws_of_svi
-from pmdviz.methods.vi.gaussian import elbo as elbo_of_draws
-from pmdviz.methods.vi.mixture import Tempered, elbo_gradient, entropy_bound
+from pmdviz.methods.vi import draws as draws_of_svi
+from pmdviz.methods.vi import elbo as elbo_of_draws
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
 from tests.support.tables import looped

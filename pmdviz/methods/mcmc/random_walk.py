@@ -170,7 +170,8 @@ class RandomWalk(Chain):
         state = appended(state._replace(log_joint=found.log_joint, accepted=accepted), found.draws)
         words = _words(bool(found.accepted[-1]), state, discrete, scale, tuning)
         last, rest = (values + asked, 0) if count == 1 else (1, values - 1)
-        info = _info(state, len(data) * last, words, None if discrete else scale)
+        scalars = ({} if discrete else {"step_size": scale}) | {"acceptance": state.accepted / max(1, state.iteration)}
+        info = StepInfo(Cost(len(data) * last, len(data) * last), words, scalars=scalars)
         before = found.draws[-2] if count > 1 else here
         info = info._replace(terms=ComputedTerms(partial(density_terms, target, before, before + jumps[-1], data)))
         if count == 1:  # a step within a block is never drawn
@@ -212,12 +213,6 @@ def _tried(target: Target, data: Array, here: Array, before: float, jumps: Array
     accepted = bool(uniforms[0] < chance)
     end, value = (there, after) if accepted else (here, before)
     return Walk(end[None].copy(), value, np.array([chance]), np.array([accepted])), asked
-
-
-def _info(state: RandomWalkState, rows: int, words: str, scale: float | None) -> StepInfo:
-    """The result of the last step."""
-    scalars = {"acceptance": state.accepted / max(1, state.iteration)}
-    return StepInfo(Cost(rows, rows), words, (), scalars if scale is None else {"step_size": scale, **scalars})
 
 
 def _paths(accepted: bool, here: Array, there: Array) -> dict[str, Array]:

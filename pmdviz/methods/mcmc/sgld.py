@@ -107,11 +107,14 @@ class SGLD(BatchMethod, Chain):
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
         if target.model is None:
             gradient = checked_gradient(target, position(state)[None], batch)[0]
-            moved = position(state) + 0.5 * step_size * gradient + np.sqrt(step_size) * noise
         else:
             (moved,), gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
+        drift, push = 0.5 * step_size * gradient, np.sqrt(step_size) * noise
+        if target.model is None:
+            moved = position(state) + drift + push
         check_reach(moved, target, step_size, batch)
-        return appended(state, moved[None]), _info(step_size, len(batch), gradient, noise)
+        info = info_of(step_size, len(batch), drift, push)
+        return appended(state, moved[None]), info
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
         """As many steps as the rows are enough for; one of a pool, and where steps or gradients are not compiled."""
@@ -134,7 +137,8 @@ class SGLD(BatchMethod, Chain):
             return None
         if made < count:  # the last gradient is of the step that failed
             _, gradient, _ = _compiled(state, target, batches[:made], noise[:made], knobs)
-        info = _info(langevin_step(state.iteration + made, knobs), size, gradient, noise[made - 1])
+        step_size = langevin_step(state.iteration + made, knobs)
+        info = info_of(step_size, size, 0.5 * step_size * gradient, np.sqrt(step_size) * noise[made - 1])
         return StepBlock(appended(state, draws[:made]), info, made, Cost(made * size, 0, made * size))
 
 
@@ -151,24 +155,16 @@ def langevin_step(t: int, knobs: SGLDKnobs) -> float:
     return float(knobs.a * (knobs.b + t) ** -knobs.g)
 
 
-def _info(step_size: float, batch: int, gradient: Array, noise: Array) -> StepInfo:
-    return info_of(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise)
-
-
 def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
     """The result of a Langevin step that moved by `drift` and `noise` (d,)."""
+    lengths = f"drift {np.linalg.norm(drift):.3g}, noise {np.linalg.norm(noise):.3g}"
     return StepInfo(
         Cost(batch, 0, batch),
-        _words(step_size, batch, drift, noise),
+        f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step",
         scalars={"step_size": step_size},
         terms={"drift": drift[None], "noise": noise[None]},
         numbers={"ε": step_size},
     )
-
-
-def _words(step_size: float, batch: int, drift: Array, noise: Array) -> str:
-    lengths = np.linalg.norm(drift), np.linalg.norm(noise)
-    return f"ε = {step_size:.3g} · batch of {batch:,} · drift {lengths[0]:.3g}, noise {lengths[1]:.3g} · no accept step"
 
 
 # SGLD with an RMSprop preconditioner (Li, Chen, Carlson, Carin 2016): each coordinate has a step size of its own.

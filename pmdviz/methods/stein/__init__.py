@@ -131,9 +131,11 @@ RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance.
 Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from d = 5
 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance within a mode.
 Fixed: the square of the given number."""
-GIVEN = {"only_if": ("length_scale_rule", "given"), "doc": "Range of the repulsion between particles."}
+GIVEN, GIVEN_DOC = ("length_scale_rule", "given"), "Range of the repulsion between particles."
 WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
-GIVEN_WIDTH = Real(0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, **GIVEN)
+GIVEN_WIDTH = Real(
+    0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=GIVEN_DOC
+)
 
 
 class WidthKnobs(Protocol):

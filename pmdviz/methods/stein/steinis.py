@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size
-from pmdviz.densities.product import DiagonalDensity
+from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.product import Smoothed
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
@@ -254,9 +254,7 @@ class SteinIS(SmoothedMethod):
         return known
 
 
-def redrawn(
-    rng: np.random.Generator, state: SteinISState, density: KernelDensity | ShapedDensity | DiagonalDensity, m: int
-) -> SteinISState:
+def redrawn(rng: np.random.Generator, state: SteinISState, density: Smoothed, m: int) -> SteinISState:
     """m new followers, drawn from q; their log q is its, so the mean of p / q over them is as unbiased as before."""
     old, (drawn, _) = len(state.particles), children(rng, density, m, "independent", "systematic")
     return state._replace(
