@@ -1,4 +1,4 @@
-"""A recipe: everything needed to reproduce a run, as a small frozen value with one canonical JSON form."""
+"""A recipe: a small frozen value with everything needed to reproduce a run, with one canonical JSON form."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from pmdviz.knobs import Knobs, Raw, Value
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget
+from pmdviz.version import __version__
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
@@ -192,7 +193,7 @@ class Recipe(Portable):
         return other
 
     def make_target(self) -> Target:
-        """The target; built-in ones are shared between recipes, as they never change."""
+        """The target; built-in ones are shared between recipes, because they never change."""
         return self.custom or shared_target(self.target, self._options)
 
     @property
@@ -282,7 +283,7 @@ class Recipe(Portable):
             return cls(target, target_options=options, made_with=made_with, **rest)
 
     def to_link(self) -> str:
-        """The recipe as a short text for the query of a link, which leaves out what has its default.
+        """The recipe as a short text for the query of a link, which leaves out settings at their defaults.
 
         Raises InputError for a custom target.
         """
@@ -290,7 +291,7 @@ class Recipe(Portable):
         return pack({**self.to_dict(), **given}, "recipe", self.custom)
 
     def to_python(self) -> str:
-        """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
+        """A few lines of Python that run the whole recipe and bind `run`; settings at their defaults are left out.
 
         A recipe without an end is run to its last change, or for 100 iterations.
         """
@@ -310,7 +311,8 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
     if unit not in UNITS:
         raise InputError(f"{name} must be one of {', '.join(UNITS)}; given: {shown(unit)}", "budget_unit")
     if target.data is None and unit == "data":
-        raise InputError(f"target {target.name!r} has no data: its budget counts evaluations", "budget_unit")
+        words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
+        raise InputError(words, "budget_unit")
     return unit
 
 
@@ -390,9 +392,9 @@ def target_note(target: Target) -> list[str]:
     own = isinstance(target, CustomTarget)
     note = [f"# `{target.name}` is your own target, made with pmdviz.custom_target"] if own else []
     return note + [
-        f"data = {table.origin}  # the file lies beside this one"
+        f"data = {table.origin}  # the file lies next to this one"
         if table.origin
-        else f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it"
+        else f"# {table.name}, with the same numbers, lies next to this file; the recipe as JSON has it"
         for table in target.tables
     ]
 
@@ -409,7 +411,7 @@ def _from_link(recipe: Recipe) -> list[str]:
     return [
         "import pmdviz",
         "",
-        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes on the way",
+        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes during the run",
         *(f'    "{piece}",' for piece in pieces),
         ")",
         'recipe = pmdviz.Recipe.from_link("".join(link))',
@@ -417,9 +419,7 @@ def _from_link(recipe: Recipe) -> list[str]:
 
 
 def _from_file(recipe: Recipe, target: Target) -> list[str]:
-    many = (
-        f"# {len(recipe.changes):,} changes on the way are too many for a few lines: save the recipe beside this file"
-    )
+    many = f"# {len(recipe.changes):,} changes during it are too many for a few lines: save the recipe with this file"
     return from_file("recipe.json", target, [many], "recipe = pmdviz.Recipe.from_json({})")
 
 
@@ -441,8 +441,7 @@ def joined(parts: list[str]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
-    names = "pmdviz", "numpy", "numba"
-    return dict(zip(names, map(_version, names), strict=True)) | machine()
+    return {"pmdviz": __version__} | {name: _version(name) for name in ("numpy", "numba")} | machine()
 
 
 @lru_cache

@@ -31,18 +31,6 @@ def at_rest(page):
     return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns.values())
 
 
-async def test_plays_to_the_end_and_continues():
-    async with raced() as page:
-        page._act("toggle")
-        await until(lambda: page._last.done)
-        assert [tile.visited for tile in page._last.tiles] == [900, 300]
-        assert page.playback.buttons["Play"].label == "Replay" and page.playback.offers("Continue")
-        assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
-        page._act("proceed")
-        await until(lambda: page._last.done and page._last.budget == 1800)
-        assert page._last.tiles[0].visited == 1800
-
-
 async def test_out_of_sight_it_stands_still_and_goes_on_later():
     async with raced(replace(RACE, budget=None)) as page:
         page._act("toggle")
@@ -56,25 +44,6 @@ async def test_out_of_sight_it_stands_still_and_goes_on_later():
         assert not page.screen.ack.keyboard and page.live.playing
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))
-
-
-async def test_an_entrant_is_turned_added_and_removed():
-    async with raced() as page:
-        page.setup._turn(page.setup.cards[0], "bandwidth", 0.5)
-        await until(lambda: page._last.tiles[0].label == "pmd:num_particles=80,bandwidth=0.5")
-        page.setup.method.value = "svi"
-        page.setup._add()
-        await until(lambda: len(page._last.tiles) == 3)
-        first = page.setup.cards[0]
-        page.setup._remove(page.setup.cards[1])
-        await until(lambda: [tile.label for tile in page._last.tiles[1:]] == ["svi"])
-        assert page.setup.cards[0] is first and len(page.setup.entrants) == 2
-        page.setup._remove(page.setup.cards[1])
-        await until(lambda: len(page._last.tiles) == 1)
-        page.setup._remove(page.setup.cards[0])
-        await until(lambda: len(page._last.tiles) == 0)
-        assert page._last.done and "No methods yet" in page.setup.said.object
-        assert page.screen.tiles.middle.text == 'No methods yet: open "Methods and settings" and press Add'
 
 
 async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_entrant():

@@ -1,0 +1,545 @@
+"""Latent Dirichlet allocation on sparse word counts: tokens are assigned to topics at random, or in expectation.
+
+A corpus is two arrays of pairs, a word and how often it occurs; a document is a row (first, middle, end) that points
+into them: its pairs are first .. end - 1, and those before `middle` are the part of a held-out document that its topic
+shares are estimated from. Topic parameters are (..., W, K): the K values of a word lie side by side.
+
+SplitMix64 (Steele, Lea, Flood 2014): a stream of uniforms from any seed, for documents that threads share.
+"""
+
+import math
+
+import numpy as np
+
+from pmdviz.kernels.checks import Array, finite, plain, positive
+from pmdviz.kernels.jit import WarmUps, jit
+from pmdviz.kernels.pool import run_blocks
+
+GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+UNIT = 2.0**-53
+Sparse = tuple[Array, Array, Array]  # rows (B, 3), words and counts of documents
+
+
+@jit
+def next_bits(state):
+    """64 bits, and the state (1,) uint64 one further."""
+    state[0] += GOLDEN
+    z = state[0]
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    return z ^ (z >> S31)
+
+
+@jit
+def uniform(state):
+    """In [0, 1)."""
+    return np.float64(next_bits(state) >> S11) * UNIT
+
+
+@jit
+def chosen(shares, total, state):
+    """An index with probability shares / total; the last one where rounding would lead beyond it."""
+    left = uniform(state) * total
+    for k in range(shares.size - 1):
+        left -= shares[k]
+        if left < 0.0:
+            return k
+    return shares.size - 1
+
+
+# The tokens of documents are assigned to topics at random: structured updates of the topics, and log p(document).
+#
+# A document's tokens are assigned one after the other, each given those before it, z_n ~ (n_k + α) φ_k(w_n): that is
+# a draw with a weight, prod_n p(w_n | z_1 .. z_n-1), which makes it proper for p(z | α) φ(z) (Wallach et al. 2009).
+# Gibbs sweeps that leave p(z | α) φ(z) alone then improve the draw and keep the weight. φ is the mean of the topics'
+# Dirichlet.
+
+
+def tilted(
+    natural: Array, documents: Sparse, seeds: Array, alpha: float, beta: float, kept: float, power: float, sweeps: int
+) -> tuple[Array, Array, Array]:
+    """Dir(natural)^kept Dir(beta)^(1 - kept) prod over the documents of p(document | z, Φ)^power, of every particle.
+
+    natural (m, W, K); documents are rows (B, 3), words and counts; z is drawn for each particle and document from the
+    stream of its seed, (m, B). Returns the new parameters, their log partitions (m,), and the sums over documents of
+    power (log p(z) - log r(z)) (m,), where r is what z was drawn from: log weight - log φ(z). ValueError for values
+    that are not finite and positive.
+    """
+    natural = finite(plain(natural), "natural")
+    alpha, beta = positive(alpha, "alpha"), positive(beta, "beta")
+    m, tokens = len(natural), longest(documents)
+    new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
+    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+
+    def work(a: int, b: int) -> None:
+        _tilt(
+            natural[a:b], rows, words, counts, seeds[a:b], alpha, beta, kept, power, sweeps, tokens,
+            new[a:b], partitions[a:b], bases[a:b],
+        )  # fmt: skip
+
+    run_blocks(work, m, 1, float(m * len(rows) * tokens * natural.shape[2] * (1 + sweeps)))
+    return new, partitions, bases
+
+
+def estimated_log_likelihood(topics: Array, documents: Sparse, seeds: Array, alpha: float, repeats: int) -> Array:
+    """Log of an unbiased estimate of p(document | Φ): the mean weight of `repeats` sequential draws, (m, B).
+
+    topics (m, W, K) are probabilities; the document's stream starts from its seed (B,).
+    """
+    topics, alpha = finite(plain(topics), "topics"), positive(alpha, "alpha")
+    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+    out = np.empty((len(topics), len(rows)))
+    _estimate(topics, rows, words, counts, seeds, alpha, repeats, longest(documents), out)
+    return out
+
+
+def log_partitions(natural: Array) -> Array:
+    """Sum over topics of log of the Dirichlet's normaliser, sum_w log Γ(β_w) - log Γ(sum_w β_w): (m, W, K) -> (m,)."""
+    return np.array([_log_partition(one) for one in finite(plain(natural), "natural")])
+
+
+def checked(documents: Sparse) -> Sparse:
+    """Rows (B, 3), words and counts as the kernels take them; ValueError where rows point beyond the pairs."""
+    rows, words, counts = documents
+    rows = plain(rows, np.int64)
+    if rows.ndim != 2 or rows.shape[1] != 3 or len(words) != len(counts):
+        raise ValueError(f"documents must be rows (first, middle, end) of pairs, not {rows.shape}")
+    if rows.size and (rows.min() < 0 or rows.max() > len(words)):
+        raise ValueError(f"documents must point into the {len(words)} pairs of the corpus")
+    return rows, plain(words, np.int32), plain(counts, np.int32)
+
+
+def longest(documents: Sparse) -> int:
+    """Tokens of the longest of the documents."""
+    rows, _, counts = documents
+    return max((int(counts[first:end].sum()) for first, _, end in rows), default=0)
+
+
+@jit
+def expanded(words, counts, first, end, tokens):
+    """The document's tokens one by one; how many there are."""
+    n = 0
+    for p in range(first, end):
+        for _ in range(counts[p]):
+            tokens[n] = words[p]
+            n += 1
+    return n
+
+
+@jit
+def spread(natural, inverse):
+    """1 / sum_w β_wk, (K,)."""
+    for k in range(inverse.size):
+        inverse[k] = 0.0
+    for w in range(natural.shape[0]):
+        for k in range(inverse.size):
+            inverse[k] += natural[w, k]
+    for k in range(inverse.size):
+        inverse[k] = 1.0 / inverse[k]
+
+
+@jit
+def assign(tokens, n, natural, inverse, alpha, state, z, held, shares):
+    """Topics z of n tokens one after the other; held (K,) how many each has. Returns the log weight."""
+    weight = 0.0
+    for k in range(held.size):
+        held[k] = 0.0
+    for j in range(n):
+        total = 0.0
+        for k in range(held.size):
+            shares[k] = (held[k] + alpha) * natural[tokens[j], k] * inverse[k]
+            total += shares[k]
+        weight += math.log(total / (j + alpha * held.size))
+        z[j] = chosen(shares, total, state)
+        held[z[j]] += 1.0
+    return weight
+
+
+@jit
+def sweep(tokens, n, natural, inverse, alpha, state, z, held, shares):
+    """Each token's topic once from its conditional given the others'."""
+    for j in range(n):
+        held[z[j]] -= 1.0
+        total = 0.0
+        for k in range(held.size):
+            shares[k] = (held[k] + alpha) * natural[tokens[j], k] * inverse[k]
+            total += shares[k]
+        z[j] = chosen(shares, total, state)
+        held[z[j]] += 1.0
+
+
+@jit
+def _tilt(
+    natural, rows, words, counts, seeds, alpha, beta, kept, power, sweeps, longest, new, partitions, bases
+):  # fmt: skip
+    num_topics = natural.shape[2]
+    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    held, shares, inverse = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
+    state = np.empty(1, np.uint64)
+    for i in range(natural.shape[0]):
+        for w in range(natural.shape[1]):
+            for k in range(num_topics):
+                new[i, w, k] = kept * natural[i, w, k] + (1.0 - kept) * beta
+        spread(natural[i], inverse)
+        base = 0.0
+        for d in range(rows.shape[0]):
+            state[0] = seeds[i, d]
+            n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
+            base += assign(tokens, n, natural[i], inverse, alpha, state, z, held, shares)
+            for _ in range(sweeps):
+                sweep(tokens, n, natural[i], inverse, alpha, state, z, held, shares)
+            for j in range(n):
+                base -= math.log(natural[i, tokens[j], z[j]] * inverse[z[j]])
+                new[i, tokens[j], z[j]] += power
+        bases[i] = power * base
+        partitions[i] = _log_partition(new[i])
+
+
+@jit
+def _log_partition(natural):
+    total = 0.0
+    for k in range(natural.shape[1]):
+        mass = 0.0
+        for w in range(natural.shape[0]):
+            mass += natural[w, k]
+            total += math.lgamma(natural[w, k])
+        total -= math.lgamma(mass)
+    return total
+
+
+@jit
+def _estimate(topics, rows, words, counts, seeds, alpha, repeats, longest, out):
+    num_topics = topics.shape[2]
+    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    held, shares, ones = np.empty(num_topics), np.empty(num_topics), np.ones(num_topics)
+    state, found = np.empty(1, np.uint64), np.empty(repeats)
+    for i in range(topics.shape[0]):
+        for d in range(rows.shape[0]):
+            state[0] = seeds[d]
+            n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
+            for r in range(repeats):
+                found[r] = assign(tokens, n, topics[i], ones, alpha, state, z, held, shares)
+            top, total = -np.inf, 0.0
+            for r in range(repeats):
+                top = max(top, found[r])
+            for r in range(repeats):
+                total += math.exp(found[r] - top)
+            out[i, d] = top + math.log(total / repeats)
+
+
+def tiny() -> Sparse:
+    """One document of two words, to compile the kernels with."""
+    return np.array([[0, 1, 2]]), np.arange(2, dtype=np.int32), np.ones(2, np.int32)
+
+
+# Tokens are assigned to topics with the counts of all documents seen so far, or under fixed topics again and again.
+#
+# `filtered` is the step of a particle filter (Canini, Shi, Griffiths 2009); `mean_counts` the inner Gibbs sampler of
+# stochastic gradient Riemannian Langevin dynamics (Patterson, Teh 2013).
+
+
+def filtered(natural: Array, documents: Sparse, seeds: Array, alpha: float, sweeps: int) -> tuple[Array, Array]:
+    """natural (m, W, K) = β + counts of the tokens so far, with those of more documents; log p(these | those) (m,).
+
+    Each token is drawn given all before it, z_n ~ (n_dk + α) φ_k(w) with φ the mean given the counts, and the weight
+    grows by p(w_n | all before it): exact for one token at a time. Then `sweeps` Gibbs sweeps over the document.
+    """
+    new, weights = finite(plain(natural), "natural").copy(), np.zeros(len(natural))
+    alpha, tokens = positive(alpha, "alpha"), longest(documents)
+    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+
+    def work(a: int, b: int) -> None:
+        _filter(new[a:b], rows, words, counts, seeds[a:b], alpha, sweeps, tokens, weights[a:b])
+
+    run_blocks(work, len(new), 1, float(len(new) * len(rows) * tokens * natural.shape[2] * (1 + sweeps)))
+    return new, weights
+
+
+def mean_counts(natural: Array, documents: Sparse, seeds: Array, alpha: float, burn_in: int, sweeps: int) -> Array:
+    """E n (W, K) over documents under topics natural (W, K) / sums: means over Gibbs sweeps after a burn-in.
+
+    The topics need not be normalised; every document has a seed (B,).
+    """
+    natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
+    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+    out = np.zeros_like(natural)
+    _mean_counts(natural, rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out)
+    return out
+
+
+@jit
+def _filter(natural, rows, words, counts, seeds, alpha, sweeps, longest, weights):
+    num_topics = natural.shape[2]
+    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    held, shares, sums = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
+    state = np.empty(1, np.uint64)
+    for i in range(natural.shape[0]):
+        spread(natural[i], sums)
+        for k in range(num_topics):
+            sums[k] = 1.0 / sums[k]
+        for d in range(rows.shape[0]):
+            state[0] = seeds[i, d]
+            n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
+            for k in range(held.size):
+                held[k] = 0.0
+            for j in range(n):
+                total = _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
+                weights[i] += math.log(total / (j + alpha * num_topics))
+            for _ in range(sweeps):
+                for j in range(n):
+                    held[z[j]] -= 1.0
+                    natural[i, tokens[j], z[j]] -= 1.0
+                    sums[z[j]] -= 1.0
+                    _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
+
+
+@jit
+def _draw(natural, word, alpha, state, z, j, held, shares, sums):
+    """The j-th token's topic given all others', which are counted; returns the sum of the shares."""
+    total = 0.0
+    for k in range(held.size):
+        shares[k] = (held[k] + alpha) * natural[word, k] / sums[k]
+        total += shares[k]
+    z[j] = chosen(shares, total, state)
+    held[z[j]] += 1.0
+    natural[word, z[j]] += 1.0
+    sums[z[j]] += 1.0
+    return total
+
+
+@jit
+def _mean_counts(natural, rows, words, counts, seeds, alpha, burn_in, sweeps, longest, out):
+    num_topics = natural.shape[1]
+    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    held, shares, inverse = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
+    state, share = np.empty(1, np.uint64), 1.0 / sweeps
+    spread(natural, inverse)
+    for d in range(rows.shape[0]):
+        state[0] = seeds[d]
+        n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
+        assign(tokens, n, natural, inverse, alpha, state, z, held, shares)
+        for s in range(burn_in + sweeps):
+            sweep(tokens, n, natural, inverse, alpha, state, z, held, shares)
+            if s >= burn_in:
+                for j in range(n):
+                    out[tokens[j], z[j]] += share
+
+
+# A document's topic shares given the topics, without chance, and how well they predict words that they did not see.
+#
+# Zero-order collapsed variational Bayes (Asuncion et al. 2009): with n_k the expected number of tokens of topic k, a
+# token of word w belongs to k with probability proportional to (n_k without this token + α) φ_k(w); shares are then
+# (n_k + α) / (n + K α), the formula of Dai et al. 2016, appendix H.4, with the expected for the drawn number.
+
+PASSES, CLOSE = 100, 1e-6  # over a document at most; the largest change of an expected number that ends them
+
+
+def shares_of(topics: Array, documents: Sparse, alpha: float, part: str = "all") -> Array:
+    """Expected topic shares (m, B, K) of documents under topics (m, W, K), each a distribution over words.
+
+    `part` "seen": of the pairs before each row's middle alone. A document without tokens has equal shares.
+    """
+    topics, alpha = finite(plain(topics), "topics"), positive(alpha, "alpha")
+    rows, words, counts = checked(documents)
+    ends = plain(rows[:, 1] if part == "seen" else rows[:, 2], np.int64)
+    out = np.empty((len(topics), len(rows), topics.shape[2]))
+    pairs = float((ends - rows[:, 0]).sum())
+
+    def work(a: int, b: int) -> None:
+        _document_shares(topics[a:b], rows, ends, words, counts, alpha, out[a:b])
+
+    run_blocks(work, len(topics), 1, PASSES * pairs * len(topics) * topics.shape[2])
+    return out
+
+
+def held_out_log_likelihood(topics: Array, weights: Array, documents: Sparse, alpha: float) -> tuple[float, int]:
+    """Sum over the tokens from each row's middle on of log sum_i w_i θ_i.φ_i(w), in nats, and how many tokens.
+
+    θ_i are the document's expected shares under the i-th topics given its tokens before the middle.
+    """
+    shares = shares_of(topics, documents, alpha, "seen")
+    rows, words, counts = checked(documents)
+    return _held_out(plain(topics), plain(weights), shares, rows, words, counts)
+
+
+@jit
+def _document_shares(topics, rows, ends, words, counts, alpha, out):
+    num_topics = topics.shape[2]
+    most = 0
+    for d in range(rows.shape[0]):
+        most = max(most, ends[d] - rows[d, 0])
+    belongs, expected = np.empty((most, num_topics)), np.empty(num_topics)
+    for i in range(topics.shape[0]):
+        for d in range(rows.shape[0]):
+            _fit_document(topics[i], words, counts, rows[d, 0], ends[d], alpha, belongs, expected)
+            total = 0.0
+            for k in range(num_topics):
+                total += expected[k]
+            total += alpha * num_topics
+            for k in range(num_topics):
+                out[i, d, k] = (expected[k] + alpha) / total
+
+
+@jit
+def _fit_document(topics, words, counts, first, end, alpha, belongs, expected):
+    num_topics = expected.size
+    for k in range(num_topics):
+        expected[k] = 0.0
+    for p in range(first, end):
+        total = 0.0
+        for k in range(num_topics):
+            total += topics[words[p], k]
+        for k in range(num_topics):
+            belongs[p - first, k] = topics[words[p], k] / total
+            expected[k] += counts[p] * belongs[p - first, k]
+    for _ in range(PASSES):
+        change = 0.0
+        for p in range(first, end):
+            change = max(change, _reassign(topics[words[p]], counts[p], alpha, belongs[p - first], expected))
+        if change < CLOSE:
+            break
+
+
+@jit
+def _reassign(topics, count, alpha, belongs, expected):
+    """One word's tokens, each without its own share of the expected numbers; returns the largest change."""
+    total, change = 0.0, 0.0
+    for k in range(expected.size):
+        expected[k] -= count * belongs[k]
+        total += topics[k] * (expected[k] + (count - 1) * belongs[k] + alpha)
+    for k in range(expected.size):
+        share = topics[k] * (expected[k] + (count - 1) * belongs[k] + alpha) / total
+        change = max(change, count * abs(share - belongs[k]))
+        belongs[k] = share
+        expected[k] += count * share
+    return change
+
+
+@jit
+def _held_out(topics, weights, shares, rows, words, counts):
+    total, tokens = 0.0, 0
+    for d in range(rows.shape[0]):
+        for p in range(rows[d, 1], rows[d, 2]):
+            probability = 0.0
+            for i in range(topics.shape[0]):
+                product = 0.0
+                for k in range(topics.shape[2]):
+                    product += shares[i, d, k] * topics[i, words[p], k]
+                probability += weights[i] * product
+            total += counts[p] * math.log(probability)
+            tokens += counts[p]
+    return total, tokens
+
+
+# The variational step of a document, Hoffman, Blei, Bach 2010, Algorithm 2: q(θ_d) = Dir(γ), q(z_n) = its own shares.
+#
+# With e_k(w) = exp E log φ_k(w), γ_k = α + sum_w c_w exp(E log θ_k) e_k(w) / sum_j exp(E log θ_j) e_j(w) is repeated.
+
+ROUNDS, CLOSE_GAMMA = 100, 1e-4  # at most; the mean change of γ that ends them
+
+
+def expected_counts(natural: Array, documents: Sparse, alpha: float) -> Array:
+    """Expected numbers (W, K) of tokens of each word and topic, for q(φ_k) = Dir(natural[:, k]), natural (W, K)."""
+    natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
+    rows, words, counts = checked(documents)
+    out = np.zeros_like(natural)
+    _expect(natural, rows, words, counts, alpha, out)
+    return out
+
+
+@jit
+def digamma(x):
+    """ψ(x), x > 0: the recurrence up to 8, and from there the asymptotic series (Abramowitz, Stegun 6.3.18)."""
+    found = 0.0
+    while x < 8.0:
+        found -= 1.0 / x
+        x += 1.0
+    r = 1.0 / (x * x)
+    series = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12))))))
+    return found + math.log(x) - 0.5 / x - series
+
+
+@jit
+def _expect(natural, rows, words, counts, alpha, out):
+    num_topics = natural.shape[1]
+    sums = np.zeros(num_topics)
+    for w in range(natural.shape[0]):
+        for k in range(num_topics):
+            sums[k] += natural[w, k]
+    for k in range(num_topics):
+        sums[k] = digamma(sums[k])
+    most = 0
+    for d in range(rows.shape[0]):
+        most = max(most, rows[d, 2] - rows[d, 0])
+    means, gamma, theta = np.empty((most, num_topics)), np.empty(num_topics), np.empty(num_topics)
+    for d in range(rows.shape[0]):
+        first, end = rows[d, 0], rows[d, 2]
+        tokens = 0
+        for p in range(first, end):
+            tokens += counts[p]
+            for k in range(num_topics):
+                means[p - first, k] = math.exp(digamma(natural[words[p], k]) - sums[k])
+        for k in range(num_topics):
+            gamma[k] = alpha + tokens / num_topics
+        for _ in range(ROUNDS):
+            if _again(means, counts, first, end, alpha, gamma, theta) < CLOSE_GAMMA:
+                break
+        _theta(gamma, theta)
+        for p in range(first, end):
+            total = 0.0
+            for k in range(num_topics):
+                total += theta[k] * means[p - first, k]
+            for k in range(num_topics):
+                out[words[p], k] += counts[p] * theta[k] * means[p - first, k] / total
+
+
+@jit
+def _total(values):
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
+@jit
+def _theta(gamma, theta):
+    """exp E log θ_k."""
+    total = digamma(_total(gamma))
+    for k in range(gamma.size):
+        theta[k] = math.exp(digamma(gamma[k]) - total)
+
+
+@jit
+def _again(means, counts, first, end, alpha, gamma, theta):
+    """One pass over a document: γ anew, in place; returns the mean change."""
+    _theta(gamma, theta)
+    new, change = np.empty(gamma.size), 0.0
+    for k in range(gamma.size):
+        new[k] = alpha
+    for p in range(first, end):
+        total = 0.0
+        for k in range(gamma.size):
+            total += theta[k] * means[p - first, k]
+        for k in range(gamma.size):
+            new[k] += counts[p] * theta[k] * means[p - first, k] / total
+    for k in range(gamma.size):
+        change += abs(new[k] - gamma[k])
+        gamma[k] = new[k]
+    return change / gamma.size
+
+
+def warm_up_calls() -> WarmUps:
+    """Calls that compile every kernel of this file."""
+    yield "topics", "random streams", chosen, np.ones(2), 2.0, np.zeros(1, np.uint64)
+    natural, seeds = np.ones((1, 2, 2)), np.zeros((1, 1), np.uint64)
+    yield "topics", "topics of tokens", tilted, natural, tiny(), seeds, 1.0, 1.0, 0.5, 1.0, 1
+    yield "topics", "topics' likelihood", estimated_log_likelihood, natural, tiny(), seeds[0], 1.0, 2
+    yield "topics", "topics' normaliser", log_partitions, natural
+    natural, seeds = np.ones((1, 2, 2)), np.zeros((1, 1), np.uint64)
+    yield "topics", "a filter of topics", filtered, natural, tiny(), seeds, 1.0, 1
+    yield "topics", "Gibbs counts of topics", mean_counts, natural[0], tiny(), seeds[0], 1.0, 1, 1
+    halves = np.full((1, 2, 2), 0.5)
+    yield "topics", "topic shares", shares_of, halves, tiny(), 1.0
+    yield "topics", "held-out words", held_out_log_likelihood, halves, np.ones(1), tiny(), 1.0
+    yield "topics", "variational documents", expected_counts, np.ones((2, 2)), tiny(), 1.0
