@@ -196,7 +196,7 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
 
-    return RacePage(link.race, link.iteration if link.race else 0)
+    return RacePage(link.race, link.round)
 
 
 def _theory(link: Link) -> Any:
