@@ -1,4 +1,4 @@
-"""The animation of the running app for the README: assets/lab.gif."""
+"""The animation of the README and the docs: the lab as it plays its first run."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import Any
 from pmdviz.errors import InputError
 from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
 
-FOLDER = Path("assets")
+FILM = Path("assets/lab.gif")
 FILM_SIZE, FILM_WIDTH, FILM_MS, LAST_MS, COLOURS = (1280, 800), 800, 120, 3000, 256
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Write it; figures: how many frames and kilobytes it has."""
+    """Write assets/lab.gif; figures: its frames and its size."""
     try:
         from PIL import Image
     except ImportError as error:
         raise InputError("the pictures need Pillow: pip install 'pmdviz[bench]'") from error
-    port, path = free_port(), FOLDER / "lab.gif"
-    FOLDER.mkdir(exist_ok=True)
+    port = free_port()
     with server(lab_command(port), port), chromium() as browser:
         frames = [Image.open(io.BytesIO(shot)) for shot in _film(browser, port)]
-    _write_gif(frames, path, Image)
-    return {"frames": len(frames), "kilobytes": round(path.stat().st_size / 1000)}
+    _write_gif(frames, FILM, Image)
+    return {FILM.name: {"frames": len(frames), "kilobytes": round(FILM.stat().st_size / 1000)}}
 
 
 def _film(browser: Any, port: int) -> list[bytes]:
@@ -44,7 +43,7 @@ def _film(browser: Any, port: int) -> list[bytes]:
 
 
 def _write_gif(frames: list[Any], path: Path, image: Any) -> None:
-    """One shared palette, so that nothing flickers."""
+    """One palette for all frames, against flicker."""
     height = round(FILM_WIDTH * FILM_SIZE[1] / FILM_SIZE[0])
     small = [frame.convert("RGB").resize((FILM_WIDTH, height), image.Resampling.LANCZOS) for frame in frames]
     palette = _side_by_side(small[:: max(1, len(small) // 6)], image).quantize(COLOURS)

@@ -1,6 +1,6 @@
 """pmdviz: an interactive laboratory for particle inference.
 
-Everything listed in `__all__` is loaded when it is first used, so that `import pmdviz` costs no
+Everything listed in `__all__` is loaded when it is first used: `import pmdviz` costs no
 compiled code, no Panel and no Bokeh. Submodules are there by import (`import pmdviz.targets`).
 """
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
-    from pmdviz.lessons.questions import check
-    from pmdviz.question_buttons import Question
+    from pmdviz.lessons.questions import check, points, report
+    from pmdviz.question_buttons import Question, sealed
     from pmdviz.targets.space import Discrete
 
 _HOMES = {
@@ -58,10 +58,13 @@ _HOMES = {
     "list_fit_tests": "pmdviz.api",
     "list_methods": "pmdviz.api",
     "list_targets": "pmdviz.api",
+    "points": "pmdviz.lessons.questions",
     "race": "pmdviz.api",
     "read_table": "pmdviz.api",
     "register_target": "pmdviz.api",
+    "report": "pmdviz.lessons.questions",
     "run": "pmdviz.api",
+    "sealed": "pmdviz.question_buttons",
     "stein_mean": "pmdviz.experiments.goodness_of_fit.testing",
     "sweep": "pmdviz.api",
     "target": "pmdviz.api",
@@ -90,10 +93,13 @@ __all__ = [
     "list_fit_tests",
     "list_methods",
     "list_targets",
+    "points",
     "race",
     "read_table",
     "register_target",
+    "report",
     "run",
+    "sealed",
     "stein_mean",
     "sweep",
     "target",

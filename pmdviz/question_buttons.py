@@ -5,8 +5,12 @@ A module of its own at the top of the package: it is loaded with a notebook's fi
 
 from __future__ import annotations
 
+import ast
+import base64
 import importlib.util
+import inspect
 import sys
+import zlib
 from html import escape
 from typing import Any
 
@@ -27,7 +31,7 @@ class Question(questions.Question):
     text : str
         Markdown, with formulas between dollars.
     unit : str
-        Of the number that is asked for, where there are no choices.
+        Of the number that is asked for, of a question without choices.
     **choices : str
         At least two, by the letter that an answer gives: a="...", b="..."; none for a number.
 
@@ -38,7 +42,7 @@ class Question(questions.Question):
     stored : str, float or None
         The answer: the letter of a choice, or a number; None before.
     confidence : str
-        "a guess", "rather sure" or "sure", where it was said.
+        "a guess", "rather sure" or "sure", if it was given.
     judgement : Judgement or None
         What `verdict` was given.
 
@@ -96,7 +100,7 @@ def _by_hand(question: Question) -> str:
 
 
 class AnswerButtons:
-    """A button for each choice, or a field for a number; how sure one is; and what is stored, in words."""
+    """A button for each choice, or a field for a number; confidence; and the stored answer, in words."""
 
     def __init__(self, question: Question) -> None:
         import ipywidgets as widgets
@@ -127,7 +131,7 @@ class AnswerButtons:
         self._say(f"{self._question.stored_as} {MORE}")
 
     def close(self) -> None:
-        """Put what was said in place of the buttons: a saved notebook keeps it."""
+        """Put the answer instead of the buttons: a saved notebook keeps it."""
         from IPython.display import Markdown
 
         self._place.update(Markdown(self._question.stored_words))
@@ -168,3 +172,24 @@ class AnswerButtons:
 def _bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a front end is sent to draw a widget, and metadata of its own (Colab looks there)."""
     return _ipython().display_formatter.format(widget)
+
+
+def sealed(task: str, packed: str) -> Any:
+    """Run the packed source of a verdict or a check in the notebook; what its last line shows.
+
+    `pmdviz notebooks --student` packs them, so no right value is in view. They are not secret: anybody can unpack them.
+
+    Parameters
+    ----------
+    task : str
+        Under which the points are kept: the name of a question, or "exercise 1".
+    packed : str
+        The source, compressed, in base 64.
+    """
+    caller = inspect.currentframe()
+    names = caller.f_back.f_globals if caller is not None and caller.f_back is not None else {}
+    tree = ast.parse(zlib.decompress(base64.b64decode(packed)).decode())
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    with questions.as_task(task):
+        exec(compile(tree, task, "exec"), names)  # noqa: S102, the cell of the notebook itself
+        return eval(compile(ast.Expression(last.value), task, "eval"), names) if last is not None else None  # noqa: S307

@@ -47,7 +47,10 @@ def test_the_digits_change_when_a_number_does(rows, data):
     other = hold("x.csv", table.columns, changed)
     assert other.pin != table.pin and other.name == table.name
     assert hold("y.csv", table.columns, rows).pin.partition("#")[2] == table.pin.partition("#")[2]
-    with pytest.raises(InputError, match="changed on the way"), holding({table.pin: other.text}):
+    with (
+        pytest.raises(InputError, match="were changed: their digits"),
+        holding({table.pin: other.text}),
+    ):
         pass
 
 
@@ -157,7 +160,7 @@ def test_what_cannot_be_read_is_named_by_its_line():
         'a,b\n1,2\n"1,2\n': "the quote that opens in line 3 does not close",
         "a;b\n1;2\n3\n": "line 3 has 1 cells",
         "a,b\n": "names of columns and no rows",
-        "# only\n": "there is no data",
+        "# only\n": "the table is empty",
     }.items():
         with pytest.raises(InputError, match=words):
             read_cells(text)

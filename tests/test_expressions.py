@@ -173,5 +173,5 @@ def test_a_sentence_without_an_expression_or_its_number_is_refused():
             Template(text).words(RUN)
     with pytest.raises(InputError, match="'lost' is not known in this run"):
         Template("TV is {lost:.2f}.").words(RUN)
-    with pytest.raises(InputError, match="'.2q' is no format of"):
+    with pytest.raises(InputError, match="'.2q' is not a format for"):
         Template("TV is {tv:.2q}.").words(RUN)

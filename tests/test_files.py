@@ -101,9 +101,9 @@ def test_a_name_as_long_as_may_be_is_taken(tmp_path):
 
 
 PLACES = {
-    "file/x.json": "Not a directory|there is no folder",
+    "file/x.json": "Not a directory|no such folder",
     "n" * 300: "File name too long",
-    "nowhere/x.json": "No such file|there is no folder",
+    "nowhere/x.json": "No such file|no such folder",
     "folder": "Is a directory|it is a folder",
     "loop": "Too many levels",
 }

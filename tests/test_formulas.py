@@ -182,13 +182,13 @@ def test_powers_and_products_are_read_as_people_write_them():
 def test_the_sentence_names_the_place():
     for text, words in [
         ("x + foo", "'foo', at character 5, is not known: a formula is made of x, y, numbers, pi, e,"),
-        ("x + cosine(x)", "'cosine', at character 5, is no function of a formula"),
+        ("x + cosine(x)", "'cosine', at character 5, is not a function of a formula"),
         ("x²", r"'²', at character 2, is not allowed; write a square \*\*2"),
-        ("3 + 1_0", r"'1_', at character 5, is no number; a product is written 2 \* x"),
+        ("3 + 1_0", r"'1_', at character 5, is not a number; write a product as 2 \* x"),
         ("3 + 1/2x", r"'2x', at character 7, may be below the line or not: use brackets"),
         ("exp(x, y)", r"'exp\(x, y\)', at character 1, must have 1 value in its brackets, and has 2"),
         ("1 - hypot", r"'hypot', at character 5, is a function: write hypot\(x, y\)"),
-        ("x + (y", "no formula: '\\(' was never closed, at character 5"),
+        ("x + (y", "is not a formula: '\\(' was never closed, at character 5"),
         ("exp(" * 61 + "x" + ")" * 61, "at character 245, is more than 60 operations deep inside others"),
     ]:
         with pytest.raises(InputError, match=words):

@@ -18,7 +18,7 @@ import numpy as np
 
 import pmdviz
 from pmdviz import Recipe, Session
-from pmdviz.cli.tools import answered, execute
+from pmdviz.cli.course import answered, execute
 
 ROOT = Path(__file__).parents[2]
 TARGETS, METHODS, PRESETS, NOTEBOOKS, EXPERIMENTS, LESSONS = 23, 35, 59, 23, 8, 15  # at least so many of each

@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.helpers.contest import Contest
 from benchmarks.helpers.exp_roofline import exponentials
-from pmdviz.kernels.blocks import logistic_block_gradient
-from pmdviz.kernels.chains import hamiltonian, langevin, metropolis, uniforms_of
+from pmdviz.kernels.chains import hamiltonian, langevin, logistic_block_gradient, metropolis, uniforms_of
 from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out

@@ -34,7 +34,9 @@ COMMANDS = {
     ),
     "export": Command("run a recipe and write a film, a picture, a table, ...", "cli.recipe", "export"),
     "lessons": Command("list lessons and challenges, or check your own", "cli.lists", "lessons"),
-    "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.tools", "notebooks"),
+    "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.course", "notebooks"),
+    "demos": Command("ten demos of five minutes for a lecture, with links and answers", "cli.teach", "demos"),
+    "answers": Command("the answers that students saved, as one table of points", "cli.teach", "answers"),
     "essay": Command("write “Inference as descent”, an essay with live pictures", "cli.tools", "essay"),
     "site": Command("write lab, lessons and essay as pages that run without a server", "cli.site", "site"),
     "docs": Command("build the docs site, for any browser, without internet", "cli.tools", "docs"),
@@ -108,13 +110,13 @@ def _words(error: OSError) -> str:
 
 
 def _flush() -> None:
-    """Write what is held back, so that a failure has its sentence and not one of Python's as it ends."""
-    if sys.stdout is not None:  # closed by whoever called
+    """Flush standard output: a failure then has its sentence, and not one of Python's as it ends."""
+    if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
 
 
 def _give_up_output() -> None:
-    """Send what standard output does not take to nowhere, so that closing it says nothing."""
+    """Discard what standard output does not take: closing it then prints nothing."""
     try:
         _flush()
     except OSError:
@@ -148,7 +150,7 @@ def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
 
 
 def parser_of(chosen: list[str]) -> _Parser:
-    """The parser; of the commands only the chosen one is told its options, for which its module is loaded."""
+    """The parser; of the commands only the chosen one gets its options, for which its module is loaded."""
     parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
     parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")

@@ -1,12 +1,9 @@
-"""`pmdviz notebooks`, `essay`, `docs`, `compile` and `bench`: files of the package, and its benchmarks."""
+"""`pmdviz essay`, `docs`, `compile` and `bench`: files of the package, and its benchmarks."""
 
 from __future__ import annotations
 
 import argparse
-import copy
 import importlib
-import json
-import re
 import shutil
 import sys
 import tempfile
@@ -24,47 +21,9 @@ PACKAGE = Path(__file__).parents[1]
 CHECKOUT = PACKAGE.parent
 
 
-def _beside(name: str) -> tuple[Path, Path]:
+def beside(name: str) -> tuple[Path, Path]:
     """The places of a folder: within an installed package, and next to it in a checkout (an editable install too)."""
     return PACKAGE / name, CHECKOUT / name
-
-
-# `pmdviz notebooks`: copy the course out of the installed package.
-
-
-def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `pmdviz notebooks`: a folder."""
-    parser.add_argument("folder", metavar="DIR", help="folder for the copies, created if missing")
-    parser.add_argument("--force", action="store_true", help="overwrite files of the same names")
-    parser.add_argument("--instructor", action="store_true", help="run them all and write the key with every answer")
-
-
-def course() -> list[Path]:
-    """The notebooks of the course, in their order. Raises InputError where the installation has none."""
-    found = next((files for place in _beside("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
-    if not found:
-        raise InputError("this installation of pmdviz holds no notebooks; install it from its wheel or its repository")
-    return found
-
-
-def notebooks(options: argparse.Namespace) -> None:
-    """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
-    if not options.folder:
-        raise InputError("notebooks needs the name of a folder, or . for the present one; given: ''")
-    sources, folder = course(), Path(options.folder)
-    try:
-        there = [source.name for source in sources if (folder / source.name).exists()]
-        if there and not options.force:
-            raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}") from error
-    for source in sources:
-        with atomic_write(folder / source.name) as part:
-            part.write_bytes(source.read_bytes())
-    print(f"{len(sources)} notebooks in {folder}; open them with: jupyter lab {folder}")
-    if options.instructor:
-        print(f"the key is in {write_key(sources, folder)}")
 
 
 # `pmdviz essay`: write the essay "Inference as descent" as one file for any browser.
@@ -92,7 +51,7 @@ def essay(options: argparse.Namespace) -> None:
 BUILDERS = {"html": "the site", "linkcheck": "no site: ask every address of another server whether it answers"}
 NEEDED = ("sphinx", "myst_parser", "furo")
 MARKER = ".pmdviz-docs"  # is in a folder that a build has made, and may write over
-FEW = ("two_modes", "particles_die", "one_gaussian")  # what a build plays where nobody names any: seconds
+FEW = ("two_modes", "particles_die", "one_gaussian")  # the presets that a build plays by default, in seconds
 ALL, NONE = "all", "none"
 FRAMES = 40  # of a player: enough to see a run, and each one weighs
 
@@ -132,7 +91,7 @@ def docs(options: argparse.Namespace) -> int:
 
 def settings_folder() -> Path:
     """The folder docs/, with its pages and Sphinx's settings. Raises InputError where the installation has none."""
-    found = next((place for place in _beside("docs") if (place / "conf.py").is_file()), None)
+    found = next((place for place in beside("docs") if (place / "conf.py").is_file()), None)
     if found is None:
         raise InputError("this installation of pmdviz holds no docs; install it from its wheel or its repository")
     return found
@@ -161,15 +120,16 @@ def make_room(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     there = [*folder.iterdir()]
     if there and folder / MARKER not in there:
-        raise InputError(f"{shown(str(folder), 200)} holds files that are no build of the docs; name another folder")
+        raise InputError(f"{shown(str(folder), 200)} holds files that `pmdviz docs` did not write; name another folder")
     for each in there:
         shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
     (folder / MARKER).touch()
 
 
 def _write_players(names: Sequence[str], folder: Path) -> None:
-    """Run each preset and write its player and its pictures, with a bar on a terminal."""
+    """Run each preset and write its pictures and its page, which is live where it can be, with a bar on a terminal."""
     from pmdviz.api import run
+    from pmdviz.cli.site import runs_live
     from pmdviz.presets import PRESETS
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -177,7 +137,8 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
         if sys.stderr.isatty():
             draw_bar(k / len(names), f"{preset.title:<60}", last=True)
         played: Any = run(preset.recipe)
-        played.export(folder / f"{preset.name}.html", frames=FRAMES)
+        kind: dict[str, Any] = {"live": True} if runs_live(preset.recipe) else {"frames": FRAMES}
+        played.export(folder / f"{preset.name}.html", **kind)
         for theme in ("light", "dark"):
             played.export(folder / f"{preset.name}-{theme}.png", theme=theme, width=768, height=432)
     if names:
@@ -206,13 +167,13 @@ def compile_kernels(options: argparse.Namespace) -> None:
 
 
 def _benchmarks() -> ModuleType:
-    """The folder beside the package, or in a checkout that is the current folder, as a module.
+    """The folder next to the package, or in a checkout that is the current folder, as the name of a module.
 
     An installed package then measures itself with the checkout's benches. Raises InputError where there is neither.
     """
     for root in (CHECKOUT, Path.cwd()):
         if (root / "benchmarks" / "__init__.py").is_file() and (root / "pmdviz" / "cli").is_dir():
-            # Its own before those of another checkout that is installed; an installed package stays what is measured.
+            # Its own come before another checkout's that is installed; an installed package is still the one measured.
             place = 0 if root == CHECKOUT else len(sys.path)
             if str(root) not in sys.path[: place + 1]:
                 sys.path.insert(place, str(root))
@@ -228,154 +189,3 @@ def bench_arguments(parser: argparse.ArgumentParser) -> None:
 def bench(options: argparse.Namespace) -> None:
     """Run one bench and write its figures."""
     _benchmarks().main(options)
-
-
-# The instructor's key: `pmdviz notebooks DIR --instructor`.
-
-CELL_S = 120  # nothing is timed: a cell that hangs ends the run
-KEY = "instructor-key.md"
-TOLD = """
-import json as _json
-_j = {name}.judgement
-print(_json.dumps({{"text": {name}.text, "unit": {name}.unit, "choices": {name}.choices, "right": _j.right,
-    "tolerance": _j.tolerance, "absolute": _j.absolute, "texts": {{**_j.texts}}}}))
-"""
-CHECKED = """
-import json as _json
-_c = Out[max(Out)]
-print(_json.dumps({"words": _c.words, "wanted": _said(_c.wanted), "slips": [[_said(v), w] for v, w in _c.slips]}))
-"""
-SAID = """
-def _said(value):
-    import numpy as np
-    if callable(value):
-        return "a function"
-    return ", ".join(f"{each:.4g}" for each in np.asarray(value, dtype=float).flat[:8])
-"""
-INTRODUCTION = """# The course: key for instructors
-
-Each question of each notebook, the right answer, and the feedback for each answer, with the figures of a run. Students
-see these texts only after they have answered.
-"""
-
-
-def tags(cell: Any) -> set[str]:
-    """The tags of a cell."""
-    return set(cell.metadata.get("tags", []))
-
-
-def name_in(question: Any) -> str:
-    """The variable that a question's cell makes."""
-    (name,) = re.findall(r"^(\w+) = pmdviz\.Question\(", question.source, flags=re.M)
-    return name
-
-
-def read(path: Path) -> Any:
-    """A notebook of the course."""
-    import nbformat
-
-    return nbformat.read(path, as_version=4)
-
-
-def answered(notebook: Any) -> Any:
-    """A copy with an answer after each question, and a solution held against its check; both tell what they hold."""
-    from nbformat.v4 import new_code_cell  # here: one of its libraries takes seconds to import
-
-    made = copy.deepcopy(notebook)
-    made.cells, check = [new_code_cell(SAID)], None
-    for cell in copy.deepcopy(notebook.cells):
-        made.cells.append(cell)
-        kind = next(iter(tags(cell) & {"question", "verdict", "check", "solution"}), "")
-        if kind == "question":
-            name = name_in(cell)
-            _put(made, f"{name}.answer(next(iter({name}.choices), 1.0))", "answer")
-        elif kind == "verdict":
-            _put(made, TOLD.format(name=name), "told")
-        elif kind == "check":
-            check = cell
-            _put(made, CHECKED, "told-check")
-        elif kind == "solution" and check is not None:
-            _put(made, f"mine = solved\n{check.source}", "solved")
-            check = None
-    return made
-
-
-def _put(notebook: Any, source: str, tag: str) -> None:
-    from nbformat.v4 import new_code_cell
-
-    notebook.cells.append(new_code_cell(source, metadata={"tags": [tag]}))
-
-
-def execute(notebook: Any, folder: Path) -> Any:
-    """Run a notebook in place, in a folder for what it writes."""
-    from nbclient import NotebookClient
-
-    where = {"metadata": {"path": str(folder)}}
-    return NotebookClient(notebook, timeout=CELL_S, kernel_name="python3", resources=where).execute()
-
-
-def printed(cell: Any) -> str:
-    """What a cell printed."""
-    return "".join(one.text for one in cell.outputs if one.output_type == "stream" and one.name == "stdout").strip()
-
-
-def section(notebook: Any, executed: Any) -> str:
-    """The part of the key about one notebook."""
-    title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
-    parts, run, exercises = [f"## {title}"], None, 0
-    for cell in executed.cells:
-        kind = tags(cell)
-        if "run" in kind:
-            run = cell
-        elif "told" in kind:
-            parts += [_question(json.loads(printed(cell))), _figures(run)]
-        elif "exercise" in kind:
-            exercises += 1
-            parts.append(_exercise(cell))
-        elif "told-check" in kind:
-            parts.append(_check(json.loads(printed(cell))))
-        elif "solution" in kind:
-            parts.append(_figures(cell))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _question(told: dict[str, Any]) -> str:
-    if not told["choices"]:
-        near = f"{told['tolerance']:.0%}" if told["tolerance"] else f"{told['absolute']:g} {told['unit']}"
-        lines = [f"- right: **{told['right']:.4g}** {told['unit']}, give or take {near}".rstrip()]
-        lines += [f"- {side}: {words}" for side, words in told["texts"].items()]
-    else:
-        lines = [
-            f"- **{letter}** ({'right' if letter == told['right'] else 'wrong'}), {words}: {told['texts'][letter]}"
-            for letter, words in told["choices"].items()
-        ]
-    return "\n".join([f"**Question.** {told['text']}", "", *lines])
-
-
-def _exercise(cell: Any) -> str:
-    words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
-    return re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip()
-
-
-def _check(told: dict[str, Any]) -> str:
-    lines = [f"- `check` wants: {told['wanted']}"]
-    return "\n".join([*lines, *(f"- to {value} it says: {words}" for value, words in told["slips"])])
-
-
-def _figures(cell: Any) -> str:
-    return f"```text\n{printed(cell)}\n```" if cell is not None and printed(cell) else ""
-
-
-def write_key(notebooks: list[Path], folder: Path) -> Path:
-    """Run the notebooks and write their key into a folder. Raises InputError where the extra `notebook` is missing."""
-    if find_spec("nbclient") is None:
-        raise InputError("the instructor's key needs nbclient: pip install 'pmdviz[notebook,export]'")
-    parts = [INTRODUCTION]
-    for path in notebooks:
-        print(f"running {path.name}", flush=True)
-        notebook = read(path)
-        with tempfile.TemporaryDirectory() as place:
-            parts.append(section(notebook, execute(answered(notebook), Path(place))))
-    with atomic_write(folder / KEY) as part:
-        part.write_text("\n".join(parts), encoding="utf-8")
-    return folder / KEY

@@ -62,6 +62,7 @@ def practice(number: int) -> Lesson:
         "standard deviations, and each standard deviation within 30 %.",
         tuple(steps),
         minutes=30,
+        varies=True,
     )
 
 

@@ -11,6 +11,7 @@ from PIL import Image
 import benchmarks
 import pmdviz
 from pmdviz import api
+from pmdviz.cli import course as forms
 from pmdviz.cli import tools
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
@@ -170,7 +171,7 @@ def contents(folder):
 
 
 def test_the_course_is_copied_whole_and_never_over_a_file(capsys, tmp_path):
-    folder, course = tmp_path / "mine" / "course", {path.name: path.read_bytes() for path in tools.course()}
+    folder, course = tmp_path / "mine" / "course", {path.name: path.read_bytes() for path in forms.course()}
     words = f"{len(course)} notebooks in {folder}; open them with: jupyter lab {folder}\n"
     assert called(capsys, "notebooks", folder) == (0, words, "") and contents(folder) == course
     other, mine = tmp_path / "other", tmp_path / "other" / [*course][3]
@@ -196,7 +197,7 @@ def test_a_copy_of_the_course_that_fails_leaves_no_half_file(capsys, tmp_path, m
         patch.setattr("pathlib.Path.replace", full)
         status, _, err = called(capsys, "notebooks", folder)
     assert status == 2 and "the disk is full" in err and contents(folder) == {}
-    monkeypatch.setattr(tools, "_beside", lambda name: (tmp_path / "nowhere", folder))
+    monkeypatch.setattr(forms, "beside", lambda name: (tmp_path / "nowhere", folder))
     status, _, err = called(capsys, "notebooks", tmp_path / "mine")
     assert status == 2 and "holds no notebooks" in err and not (tmp_path / "mine").exists()
 

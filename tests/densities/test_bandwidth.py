@@ -19,9 +19,9 @@ from pmdviz.densities.bandwidth import (
     median,
     neighbourhood_covariance,
 )
-from pmdviz.densities.density import normalise
+from pmdviz.densities.density import ShapedDensity, normalise
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import WIDTHS, Shape, ShapedDensity, chosen_shape, shaped_density
+from pmdviz.densities.shaped import WIDTHS, Shape, chosen_shape, shaped_density
 from pmdviz.methods import METHODS
 from pmdviz.methods.particles import from_density
 from tests.support.tables import looped

@@ -69,7 +69,7 @@ def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(m
     monkeypatch.setattr(data_files, "_forbidden", True)
     with pytest.raises(InputError, match=r"'heights 3.csv' are not here: a link holds data up to 2 kB; .* JSON"):
         Recipe.from_link(links[1])
-    with pytest.raises(InputError, match="a served page reads no files"):
+    with pytest.raises(InputError, match="a served page cannot read files"):
         Recipe("mixture", target_options={"data": "/etc/x.csv"})
 
 

@@ -250,7 +250,7 @@ def test_what_is_not_a_recipe_is_refused_in_a_line():
         ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
         ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
     ]:
-        with pytest.raises(InputError, match=f"a recipe gives each key once; twice in one object: '{key}'"):
+        with pytest.raises(InputError, match=f"a recipe must give each key once; remove one of the two '{key}'"):
             Recipe.from_json(text)
     text = Recipe(**SMALL).to_json()
     assert Recipe.from_json(text.encode("utf-16")) == Recipe(**SMALL), "with its byte order mark"

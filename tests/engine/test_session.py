@@ -44,7 +44,7 @@ def test_a_run_stops_at_the_first_visited_at_or_above_its_budget_and_without_one
         assert s.advance() is last
     s = session(budget=None)
     assert s.advance(100).visited == 500 and not s.done and s.seek(145).iteration == 145
-    with pytest.raises(InputError, match="without a budget cannot be extended"):
+    with pytest.raises(InputError, match="without a budget never ends"):
         s.extend(10)
 
 

@@ -25,7 +25,7 @@ def test_short_forms_stand_for_several_options():
     [
         ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; given: 'wide'"),
         ({"size": 960}, "given: 960"),
-        ({"size": "960x540", "width": 960}, "size already says width and height; given besides: width"),
+        ({"size": "960x540", "width": 960}, "size already sets width and height; leave out width"),
         ({"layers": "exakt"}, "unknown layer 'exakt'; did you mean 'exact'?"),
         ({"layers": 3}, "layers must be names"),
         ({"frames": 5, "every": 2}, "give frames or every, not both; given: frames=5, every=2"),
@@ -48,7 +48,7 @@ def test_an_option_without_effect_is_refused(suffix, tmp_path):
         if name in writer.options:
             assert check(tmp_path / f"x{suffix}", given)[1] == Look.checked({})
         else:
-            with pytest.raises(InputError, match=f"{name} means nothing to a {suffix} file"):
+            with pytest.raises(InputError, match=f"option {name} is not supported for a {suffix} file"):
                 check(tmp_path / f"x{suffix}", given)
 
 

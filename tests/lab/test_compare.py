@@ -7,7 +7,7 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.comparing import KNOB, METHOD, PRESET, ComparePanel
+from pmdviz.lab.panels.comparing import BRANCH, KNOB, METHOD, PRESET, ComparePanel
 from pmdviz.lab.panels.race_screen import status_fields
 from pmdviz.presets import PRESETS
 from pmdviz.views.race_traces import SLOTS
@@ -49,6 +49,18 @@ def test_another_method_or_preset_races_too(panel, begun):
     recipe = PRESETS[panel.preset.value].recipe
     assert begun[0].entrants[1].text == "smc"
     assert (begun[1].recipes[1].method, begun[1].recipes[1].knobs) == (recipe.method, recipe.knobs)
+
+
+def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
+    runner = Runner(panel._last.recipe)
+    runner.advance(3)
+    runner.past.visit(2)
+    panel.show(runner.set({"bandwidth": 0.5}))
+    panel.what.value = (BRANCH, "")
+    assert "Branch at iteration 2" in panel.said.object and not any(way.visible for way, _ in panel._ways.values())
+    panel._compare()
+    assert [one.text for one in begun[0].entrants] == ["pmd:num_particles=200@2:bandwidth=0.5", "pmd:num_particles=200"]
+    assert begun[0].recipes[0] == runner.session.recipe
 
 
 def test_a_race_page_takes_a_race_before_and_after_it_has_begun(monkeypatch):

@@ -121,7 +121,7 @@ def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
     [
         (Asked("descend"), "did you mean 'descent'"),
         (Asked("descent", "4.rubbish"), "cut short or changed"),
-        (Asked("descent", "nothing"), "not complete"),
+        (Asked("descent", "nothing"), "incomplete"),
         (Asked("descent", fold({"runs": 9, "steps": 7})), "unknown knob"),
         (Asked(settings="no_such"), "unknown preset of an experiment"),
     ],

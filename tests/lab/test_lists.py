@@ -5,7 +5,7 @@ import pytest
 from pmdviz.lab.pages.lists import CHALLENGES, LessonsPage, MethodsPage, Opening, opening
 from pmdviz.lessons.reading import LESSONS, read_lesson
 from pmdviz.methods import METHODS
-from pmdviz.methods.grammar import COLUMNS
+from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.support.tables import looped
 

@@ -1,6 +1,7 @@
 """The Race page without a browser: its controls, its loop out of sight, its bands."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -14,8 +15,8 @@ RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_dat
 
 
 @asynccontextmanager
-async def raced(recipe=RACE):
-    page = RacePage(recipe)
+async def raced(recipe=RACE, at=0):
+    page = RacePage(recipe, at)
     drawing(page.screen.ack)
     page.start(None)
     try:
@@ -63,6 +64,54 @@ async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_ent
         page._act("what_if")
         page.setup._turn(page.setup.cards[1], "jitter", 0.5)
         await until(lambda: [tile.label for tile in page._last.tiles][3:] == ["smc:num_particles=80,jitter=0.5"])
+
+
+async def test_a_link_opens_at_its_round_and_a_branch_takes_the_place_of_the_method_that_it_left():
+    async with raced(at=4) as page:
+        await until(lambda: page._last.at == 4)
+        assert page._query(page.recipe).endswith("&at=4") and [tile.visited for tile in page._last.tiles] == [400, 300]
+        page._act("what_if")
+        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
+        await until(lambda: page._last.changed)
+        title = page._last.tiles[2].title
+        assert page.screen.marks.data == {"iteration": [4], "marker": ["diamond"], "text": [title]}
+        page.setup._remove(page.setup.cards[0])
+        await until(lambda: len(page._last.tiles) == 2)
+        assert (page._last.at, page._last.tiles[1].title) == (4, title) and page._last.tiles[1].visited == 400
+        assert page.setup.cards[1].shown == page.recipe.entrants[1]
+
+
+async def test_the_steps_of_one_entrant_are_seen_from_the_inside_while_the_race_goes_on():
+    async with raced() as page:
+        page._act("inside")
+        await until(lambda: "Press Step" in page.inside.inside.told)
+        page._act("step")
+        for k in range(2):
+            page.inside.entrant.value = k
+            await until(lambda k=k: told(page)["iteration"] == page._last.tiles[k].iteration > 0 and at_rest(page))
+            assert len(told(page)["dots"]["row"]) and page._last.watched
+        one = replace(page.recipe, entrants=page.recipe.entrants[:1])
+        page._begin(one)  # another race, of which the chosen entrant is not one
+        await until(lambda: len(page._last.tiles) == 1 and page._last.watched)
+        page._act("step")
+        await until(lambda: told(page)["iteration"] == page._last.iteration > 0)
+        page._act("inside")
+        await until(lambda: not page._last.watched)
+
+
+def told(page):
+    return json.loads(page.inside.inside.told)
+
+
+async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():
+    async with raced() as page:
+        page._act("step")
+        await until(lambda: page._last.tiles[0].iteration > 0)
+        opened = []
+        page.on_open = lambda name, what: opened.append((name, what))
+        page._open_in_lab(0)
+        (name, link), tile = opened[0], page._last.tiles[0]
+        assert name == "lab" and link.iteration == tile.iteration > 0 and link.recipe == page.recipe.recipes[0]
 
 
 async def test_bands_come_with_a_summary_and_go_with_another_race():

@@ -19,7 +19,7 @@ HMC = METHODS["hmc"]
 def test_a_trajectory_that_goes_too_far_asks_for_no_gradient_there(name):
     target, rng = make_target(name, num_data=30), np.random.default_rng(4)
     theta, momentum = target.sample_prior(rng, 1)[0], 1e9 * np.sign(rng.standard_normal(target.dim))
-    end = trajectory(target, theta, target.grad_log_joint(theta[None])[0], momentum, 0.02, 30, target.data)
+    end = trajectory(target, theta, target.grad_log_joint(theta[None])[0], momentum, 0.02, 30, target.data)[-1]
     assert end.diverged and end.num_gradients == 0
 
 

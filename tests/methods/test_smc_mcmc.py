@@ -8,7 +8,7 @@ import pytest
 import pmdviz
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky, resampled
+from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, resampled
 from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from
 

@@ -15,8 +15,8 @@ PACKAGE = ROOT / "pmdviz"
 PUBLIC = {
     "Frame", "InputError", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run", "Session", "Sweep",
     "TargetError", "Discrete", "__version__", "check", "custom_target", "experiment", "list_experiments",
-    "list_fit_tests", "list_methods", "list_targets", "race", "read_table", "register_target", "run", "stein_mean",
-    "sweep", "target", "test_fit",
+    "list_fit_tests", "list_methods", "list_targets", "points", "race", "read_table", "register_target", "report",
+    "run", "sealed", "stein_mean", "sweep", "target", "test_fit",
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 
@@ -49,7 +49,8 @@ assert pmdviz.test_fit("gaussian", [[9.0, 9.0 + k] for k in range(20)]).rejected
 assert "ksd" in pmdviz.list_fit_tests()
 asked = pmdviz.Question("Does it fall?", a="yes", b="no")
 assert asked.answer("a").verdict("b", a="It rises.", b="It rises.").stored == "a"
-assert pmdviz.check(0.5, 0.51).right
+assert pmdviz.check(0.5, 0.51).right and pmdviz.points("none") == 0.0
+assert callable(pmdviz.sealed) and callable(pmdviz.report)
 try:
     pmdviz.target("mixtur")
 except pmdviz.InputError as error:

@@ -147,7 +147,7 @@ def test_a_path_an_array_a_frame_and_a_table_are_data(tmp_path):
     mixed = pd.DataFrame({"a": [1.0, 2, 4], "b": [True, False, True]})
     for each in (mixed, mixed.convert_dtypes()):
         assert make_target("gaussian", data=each).data.tolist() == [[1, 1], [2, 0], [4, 1]]
-    with pytest.raises(InputError, match="row 2 of column 'x1' holds no finite number"):
+    with pytest.raises(InputError, match="row 2 of column 'x1' is not a finite number"):
         make_target("mixture", data=[1.0, np.nan])
     with pytest.raises(InputError, match="masked in row 3"):
         make_target("mixture", data=np.ma.array([1.0, 2, 999], mask=[0, 0, 1]))

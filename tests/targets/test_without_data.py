@@ -240,7 +240,7 @@ def test_outside_the_support_there_is_no_pull():
         ("exp(1000 + x) - x**2", "is infinite at x ="),
         ("1 / square(x) - x**2", "rises without end at x = "),
         ("log(0) - square(x)", "is minus infinity wherever it was tried, first at x = -15.99; move q0"),
-        ("foo(x)", "density: 'foo', at character 1, is no function of a formula"),
+        ("foo(x)", "density: 'foo', at character 1, is not a function of a formula"),
         ("", "density: a formula is a text of 1 to 500 characters"),
     ],
 )

@@ -81,3 +81,24 @@ def test_a_step_of_each_method_on_each_target(driver, method, target):
 @pytest.mark.parametrize("m", [50, 300])
 def test_another_number_of_particles_takes_effect_at_once(driver, m):
     check(driver, {"num_particles": m}, target="mixture", method="svgd", seed=2, num_particles=120)
+
+
+FOLLOWED_JS = """([spec, method, knobs]) => {
+  const session = new Session(new Target(revived(JSON.parse(spec))), method, knobs, 0)
+  session.step()
+  const before = session.state.particles
+  session.follow()
+  for (let k = 0; k < 2; k++) session.step()
+  const now = session.state.particles, own = rowsAt(before, session.origin)
+  const away = (from) => sum(now.map((x, k) => Math.abs(x - from[k]))) / now.length
+  return [away(own), away(before)]
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("method", "knobs"), [("pmd", {"policy": "always"}), ("smc_mcmc", {"num_moves": 1})])
+def test_each_particle_has_the_row_it_comes_from(driver, method, knobs):
+    recipe = Recipe(target="mixture", method=method, seed=3, num_particles=400, **knobs)
+    values = settings_value(recipe.start_knobs())
+    own, other = driver.page.evaluate(FOLLOWED_JS, [json.dumps(target_value(recipe.make_target())), method, values])
+    assert own < 0.75 * other

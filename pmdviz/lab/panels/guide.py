@@ -21,7 +21,7 @@ from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, PagePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
-from pmdviz.lessons.reading import LESSONS, find_lesson
+from pmdviz.lessons.reading import find_lesson, following
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
 
@@ -260,7 +260,10 @@ class Script:
     def forward(self) -> None:
         """The next part, where to reveal plays the run; after the last part the next step."""
         guide = self._guide
-        if not self.on or guide.progress.done:
+        if not self.on:
+            return
+        if guide.progress.done:
+            guide.open_following()
             return
         if self._at + 1 >= len(parts_of(guide.progress)):
             guide.go_on()
@@ -434,7 +437,7 @@ class Guide:
     def open_following(self) -> None:
         """The next lesson of the list."""
         if self.standing.following:
-            self.open(LESSONS[self.standing.following[0]])
+            self.open(find_lesson(self.standing.following[0]))
 
     def reveal(self) -> None:
         """From now on the answer stays, and what the step shows may be seen."""
@@ -495,5 +498,5 @@ def _read(before: str) -> links.Link | None:
 
 def _following(lesson: Lesson) -> tuple[str, ...]:
     """Name and title of the lesson after this one in the list; () for none."""
-    after = [*LESSONS].index(lesson.name) + 1 if lesson.name in LESSONS else len(LESSONS)
-    return next(((one.name, one.title) for one in [*LESSONS.values()][after:]), ())
+    found = following(lesson)
+    return () if found is None else (found.name, found.title)

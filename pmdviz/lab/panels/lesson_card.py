@@ -18,6 +18,7 @@ from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
 from pmdviz.lab.controls.widgets import Component, KnobForm
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lessons.answers import lesson_sheet
 from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
@@ -148,6 +149,7 @@ def told(progress: Progress, standing: Standing) -> dict[str, Any]:
         "may_go_back": progress.done or len(progress.path) > 1,
         "next": "Finish" if progress.following is None else "Next",
         "done": summary(progress) if progress.done else [],
+        "sheet": lesson_sheet(progress) if progress.done else {},
         "is_done": progress.done,
         "following": [*standing.following],
         "listed": standing.listed,

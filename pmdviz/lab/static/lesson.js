@@ -126,6 +126,26 @@ function hints_part(send) {
   return { root, show }
 }
 
+// The answers as a file, when the learner wants; nothing is sent anywhere.
+function save_part() {
+  const name = make("input", { type: "text", id: "student", autocomplete: "name", pattern: "[\\w.\\-]{1,40}", required: "" })
+  const form = make("form", { class: "save" }, make("label", {}, "Your name or number ", name), make("button", { type: "submit" }, "Save my answers"))
+  let told = {}
+  form.addEventListener("submit", (e) => {
+    e.preventDefault()
+    const text = JSON.stringify({ ...told.sheet, student: name.value })
+    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download: `${told.sheet.sheet}-${name.value}.json` })
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+  })
+  const show = (all) => {
+    told = all
+    form.hidden = !all.is_done || !all.sheet?.answers?.length
+    name.value ||= all.sheet?.student ?? ""
+  }
+  return { root: form, show }
+}
+
 // What the browser keeps of lessons: the progress in each, and the run that the lesson took the place of.
 const KEPT = (lesson) => `pmdviz-lesson-${lesson}`, BEFORE = "pmdviz-lesson-before"
 const from = (store, key) => { try { return window[store].getItem(key) ?? "" } catch { return "" } }
@@ -209,7 +229,7 @@ export function render({ model }) {
   const link = button("Copy link to this attempt", () => send({ act: "link" }))
   const form = make("div", { class: "form" })
   const solution = button("Show a solution", () => send({ act: "solution" }))
-  const hints = hints_part(send)
+  const hints = hints_part(send), save = save_part()
   const work = make("section", { "data-part": "found", class: "work" }, goal, score, form, make("div", { class: "row" }, link, solution))
   const asks = { question: question_part("question", send, () => reveal.focus(), [reveal]), after: question_part("after", send, () => next.focus()) }
   const done = make("section", { class: "done" }), said = make("p", { class: "said", role: "status", "aria-live": "polite" })
@@ -217,7 +237,7 @@ export function render({ model }) {
   const next = button("Next", () => send({ act: model.told.part ? "forward" : "next" }), "main")
   const part = make("span", { class: "part" })
   const nav = make("div", { class: "nav" }, back, part, next)
-  const body = make("div", { class: "body" }, title, text, asks.question.root, reveal_part, diagnosis, asks.after.root, work, hints.root, done)
+  const body = make("div", { class: "body" }, title, text, asks.question.root, reveal_part, diagnosis, asks.after.root, work, hints.root, done, save.root)
   const head = make("div", { class: "head" }, make("div", { class: "names" }, lesson, " ", count), fold, leave)
   const root = make("section", { class: "card", "aria-labelledby": title.id }, head, body, said, nav)
   root.lang = "en"
@@ -278,6 +298,7 @@ export function render({ model }) {
     solution.hidden = !told.solution
     hints.show(told, fresh)
     end(told)
+    save.show(told)
     back.hidden = !told.may_go_back
     say(next, told.is_done ? "" : told.part ? "Next part" : told.next)
     next.setAttribute("aria-disabled", !told.part && !told.may_go_on)

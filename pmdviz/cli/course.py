@@ -1,0 +1,287 @@
+"""`pmdviz notebooks`: the course in the form of students, without right values, or with the key for instructors."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import copy
+import json
+import re
+import tempfile
+import zlib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pmdviz.cli.tools import beside
+from pmdviz.errors import InputError, shown
+from pmdviz.files import atomic_write
+
+# `pmdviz notebooks`: copy the course out of the installed package.
+
+
+def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz notebooks`: a folder."""
+    parser.add_argument("folder", metavar="DIR", help="folder for the copies, created if missing")
+    parser.add_argument("--force", action="store_true", help="overwrite files of the same names")
+    parser.add_argument("--colab", metavar="OWNER/NAME", help="begin each with a badge that opens it in Colab")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--student", action="store_true", help="no solutions, right values sealed, a cell that hands in")
+    form.add_argument("--instructor", action="store_true", help="run them all and write the key with every answer")
+
+
+def course() -> list[Path]:
+    """The notebooks of the course, in their order. Raises InputError where the installation has none."""
+    found = next((files for place in beside("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
+    if not found:
+        raise InputError("this installation of pmdviz holds no notebooks; install it from its wheel or its repository")
+    return found
+
+
+def notebooks(options: argparse.Namespace) -> None:
+    """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
+    if not options.folder:
+        raise InputError("notebooks needs the name of a folder, or . for the present one; given: ''")
+    sources, folder = course(), Path(options.folder)
+    try:
+        there = [source.name for source in sources if (folder / source.name).exists()]
+        if there and not options.force:
+            raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}") from error
+    for source in sources:
+        text = _form(source, options)
+        with atomic_write(folder / source.name) as part:
+            part.write_text(text, encoding="utf-8")
+    print(f"{len(sources)} notebooks in {folder}; open them with: jupyter lab {folder}")
+    if options.instructor:
+        print(f"the key is in {write_key(sources, folder)}")
+
+
+BADGE = "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({})\n\n"
+COLAB = "https://colab.research.google.com/github/{}/blob/main/{}"
+REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def _form(source: Path, options: argparse.Namespace) -> str:
+    """The text of a copy. Raises InputError for a repository that is none."""
+    if not options.student and options.colab is None:
+        return source.read_text("utf-8")
+    made = read(source)
+    if options.student:
+        made = student_form(made, source.stem)
+    if options.colab is not None:
+        if not REPOSITORY.fullmatch(options.colab):
+            raise InputError(f"--colab takes a repository on GitHub, as owner/name, not {shown(options.colab)}")
+        made.cells[0].source = BADGE.format(COLAB.format(options.colab, source.name)) + made.cells[0].source
+    return written(made)
+
+
+# The student's form: `pmdviz notebooks DIR --student`.
+
+SEALED = '{}\npmdviz.sealed("{}", "{}")'
+POINTS = 'pmdviz.points("{}")'
+REPORT = """# Hand in: put your name or number between the quotes, then run this cell
+student = ""
+pmdviz.report(student, "{}")"""
+NBGRADER = {"schema_version": 3, "grade": False, "locked": False, "solution": False, "task": False}
+
+
+def student_form(notebook: Any, name: str) -> Any:
+    """A copy without solutions, its verdicts and checks sealed; cells with points for nbgrader, and one to hand in."""
+    made = copy.deepcopy(notebook)
+    made.cells, question, exercises = [], "", 0
+    for cell in copy.deepcopy(notebook.cells):
+        kind = next(iter(tags(cell) & {"question", "verdict", "check", "solution", "helper"}), "")
+        exercises += kind == "check"
+        task = f"exercise {exercises}" if kind == "check" else question
+        if kind == "question":
+            question = name_in(cell)
+        elif kind in ("verdict", "check", "helper"):
+            cell.source = sealed(task, cell.source)
+        if kind == "solution":
+            continue
+        if cell.source.startswith("# your code"):
+            cell.metadata["nbgrader"] = {**NBGRADER, "solution": True, "grade_id": f"{name}-mine-{len(made.cells)}"}
+        made.cells.append(cell)
+        if kind == "check":
+            graded = {**NBGRADER, "grade": True, "locked": True, "points": 1, "grade_id": f"{name}-{exercises}"}
+            made.cells.append(_cell(made, POINTS.format(task), "points", nbgrader=graded))
+    made.cells.append(_cell(made, REPORT.format(name), "report"))
+    return made
+
+
+def _cell(notebook: Any, source: str, tag: str, **metadata: Any) -> Any:
+    """A code cell whose id is the same in each copy."""
+    from nbformat.v4 import new_code_cell
+
+    return new_code_cell(source, id=f"{tag}-{len(notebook.cells)}", metadata={"tags": [tag], **metadata})
+
+
+def sealed(task: str, source: str) -> str:
+    """A cell that runs `source` without showing it; its first line, which says what to do, stays."""
+    packed = base64.b64encode(zlib.compress(source.encode(), 9)).decode()
+    return SEALED.format(source.split("\n")[0], task, packed)
+
+
+def written(notebook: Any) -> str:
+    """The text of a notebook's file."""
+    import nbformat
+
+    return nbformat.writes(notebook) + "\n"
+
+
+# The instructor's key: `pmdviz notebooks DIR --instructor`.
+
+CELL_S = 120  # nothing is timed: a cell that hangs ends the run
+KEY = "instructor-key.md"
+TOLD = """
+import json as _json
+_j = {name}.judgement
+print(_json.dumps({{"text": {name}.text, "unit": {name}.unit, "choices": {name}.choices, "right": _j.right,
+    "tolerance": _j.tolerance, "absolute": _j.absolute, "texts": {{**_j.texts}}}}))
+"""
+CHECKED = """
+import json as _json
+_c = Out[max(Out)]
+print(_json.dumps({"words": _c.words, "wanted": _said(_c.wanted), "slips": [[_said(v), w] for v, w in _c.slips]}))
+"""
+SAID = """
+def _said(value):
+    import numpy as np
+    if callable(value):
+        return "a function"
+    return ", ".join(f"{each:.4g}" for each in np.asarray(value, dtype=float).flat[:8])
+"""
+INTRODUCTION = """# The course: key for instructors
+
+Each question of each notebook, the right answer, and the feedback for each answer, with the figures of a run. Students
+see these texts only after they have answered.
+"""
+
+
+def tags(cell: Any) -> set[str]:
+    """The tags of a cell."""
+    return set(cell.metadata.get("tags", []))
+
+
+def name_in(question: Any) -> str:
+    """The variable that a question's cell makes."""
+    (name,) = re.findall(r"^(\w+) = pmdviz\.Question\(", question.source, flags=re.M)
+    return name
+
+
+def read(path: Path) -> Any:
+    """A notebook of the course."""
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
+def answered(notebook: Any) -> Any:
+    """A copy with an answer after each question, and a solution held against its check; both tell what they hold."""
+    from nbformat.v4 import new_code_cell  # here: one of its libraries takes seconds to import
+
+    made = copy.deepcopy(notebook)
+    made.cells, check = [new_code_cell(SAID)], None
+    for cell in copy.deepcopy(notebook.cells):
+        made.cells.append(cell)
+        kind = next(iter(tags(cell) & {"question", "verdict", "check", "solution"}), "")
+        if kind == "question":
+            name = name_in(cell)
+            _put(made, f"{name}.answer(next(iter({name}.choices), 1.0))", "answer")
+        elif kind == "verdict":
+            _put(made, TOLD.format(name=name), "told")
+        elif kind == "check":
+            check = cell
+            _put(made, CHECKED, "told-check")
+        elif kind == "solution" and check is not None:
+            _put(made, f"mine = solved\n{check.source}", "solved")
+            check = None
+    return made
+
+
+def _put(notebook: Any, source: str, tag: str) -> None:
+    from nbformat.v4 import new_code_cell
+
+    notebook.cells.append(new_code_cell(source, metadata={"tags": [tag]}))
+
+
+def execute(notebook: Any, folder: Path) -> Any:
+    """Run a notebook in place, in a folder for what it writes."""
+    from nbclient import NotebookClient
+
+    where = {"metadata": {"path": str(folder)}}
+    return NotebookClient(notebook, timeout=CELL_S, kernel_name="python3", resources=where).execute()
+
+
+def printed(cell: Any) -> str:
+    """What a cell printed."""
+    return "".join(one.text for one in cell.outputs if one.output_type == "stream" and one.name == "stdout").strip()
+
+
+def section(notebook: Any, executed: Any) -> str:
+    """The part of the key about one notebook."""
+    title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
+    parts, run, exercises = [f"## {title}"], [], 0
+    for cell in executed.cells:
+        kind = tags(cell)
+        if "run" in kind:
+            run = [cell]
+        elif "figure" in kind:
+            run.append(cell)
+        elif "told" in kind:
+            parts += [_question(json.loads(printed(cell))), _figures(*run)]
+        elif "exercise" in kind:
+            exercises += 1
+            parts.append(_exercise(cell))
+        elif "told-check" in kind:
+            parts.append(_check(json.loads(printed(cell))))
+        elif "solution" in kind:
+            parts.append(_figures(cell))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _question(told: dict[str, Any]) -> str:
+    if not told["choices"]:
+        near = f"{told['tolerance']:.0%}" if told["tolerance"] else f"{told['absolute']:g} {told['unit']}"
+        lines = [f"- right: **{told['right']:.4g}** {told['unit']}, give or take {near}".rstrip()]
+        lines += [f"- {side}: {words}" for side, words in told["texts"].items()]
+    else:
+        lines = [
+            f"- **{letter}** ({'right' if letter == told['right'] else 'wrong'}), {words}: {told['texts'][letter]}"
+            for letter, words in told["choices"].items()
+        ]
+    return "\n".join([f"**Question.** {told['text']}", "", *lines])
+
+
+def _exercise(cell: Any) -> str:
+    words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
+    return re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip()
+
+
+def _check(told: dict[str, Any]) -> str:
+    lines = [f"- `check` wants: {told['wanted']}"]
+    return "\n".join([*lines, *(f"- to {value} it says: {words}" for value, words in told["slips"])])
+
+
+def _figures(*cells: Any) -> str:
+    """The output of some cells in a block of text."""
+    text = "\n".join(filter(None, map(printed, cells)))
+    return f"```text\n{text}\n```" if text else ""
+
+
+def write_key(notebooks: list[Path], folder: Path) -> Path:
+    """Run the notebooks and write their key into a folder. Raises InputError where the extra `notebook` is missing."""
+    if find_spec("nbclient") is None:
+        raise InputError("the instructor's key needs nbclient: pip install 'pmdviz[notebook,export]'")
+    parts = [INTRODUCTION]
+    for path in notebooks:
+        print(f"running {path.name}", flush=True)
+        notebook = read(path)
+        with tempfile.TemporaryDirectory() as place:
+            parts.append(section(notebook, execute(answered(notebook), Path(place))))
+    with atomic_write(folder / KEY) as part:
+        part.write_text("\n".join(parts), encoding="utf-8")
+    return folder / KEY

@@ -1,0 +1,105 @@
+"""A sheet: what a student answered in a lesson or a notebook, as one JSON; its points; and the table of a class."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pmdviz.errors import InputError
+from pmdviz.lessons.lesson import GRADES, STUDENT
+
+FORMAT = 1
+LONGEST = 1_000_000  # characters of a file
+POINTS = dict(zip(GRADES, (1.0, 0.5, 0.0), strict=True))  # of each grade
+COLUMNS = ("student", "sheet", "task", "answer", "confidence", "grade", "points", "of", "seed", "ask")  # of a row
+Sheet = dict[str, Any]
+NAMED = "a student is up to 40 letters, digits, dots, dashes or underscores"
+
+
+def sheet(
+    name: str, student: str, answers: Iterable[Mapping[str, Any]], recipes: Mapping[str, Any], lesson: str = ""
+) -> Sheet:
+    """The plain values of a sheet: its name, the student's, a row for each task; of a lesson each step's recipe.
+
+    `lesson` is the name that it was opened by, which says whether the seeds were the student's own; "" for a notebook.
+    """
+    return {
+        "pmdviz_answers": FORMAT,
+        "sheet": name,
+        "student": student,
+        "lesson": lesson,
+        "answers": [*answers],
+        "recipes": dict(recipes),
+    }
+
+
+def points(found: Sheet) -> tuple[float, float]:
+    """The points of a sheet, and how many it can give."""
+    return sum(row["points"] for row in found["answers"]), sum(row["of"] for row in found["answers"])
+
+
+def row(task: str, ask: str, answer: Any, confidence: str, grade: str, of: float = 1.0) -> dict[str, Any]:
+    """One task of a sheet; `grade` is one of GRADES, or "" for no answer."""
+    earned = of * POINTS.get(grade, 0.0)
+    said = {"task": task, "ask": ask, "answer": answer, "confidence": confidence, "grade": grade}
+    return {**said, "points": earned, "of": of}
+
+
+# The files that students hand in, and the table of a class.
+
+
+def read_sheet(text: str, what: str) -> Sheet:
+    """A sheet as a student saved it. Raises InputError for a file that is not one."""
+    try:
+        if len(text) > LONGEST:
+            raise ValueError
+        found = json.loads(text)
+        if found["pmdviz_answers"] != FORMAT:
+            raise ValueError
+        rows = [_checked(one) for one in found["answers"]]
+        name, student, lesson = (str(found[part]).strip() for part in ("sheet", "student", "lesson"))
+        return sheet(name, student, rows, found["recipes"], lesson)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{what} is not a file of answers; save it with “Save my answers” again") from None
+
+
+def _checked(one: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with points from 0 to what the task gives; ValueError for another."""
+    found = {name: one.get(name, "") for name in COLUMNS if name not in ("student", "sheet")}
+    found["points"], found["of"] = float(one["points"]), float(one["of"])
+    if not 0 <= found["points"] <= found["of"] <= 100:
+        raise ValueError
+    return found
+
+
+def table(sheets: Iterable[Sheet]) -> list[dict[str, Any]]:
+    """A row for each student: the points of each sheet (the best, of several), their sum, and how many there are."""
+    best: dict[tuple[str, str], float] = {}
+    most: dict[str, float] = {}
+    for one in sheets:
+        key, (earned, of) = (one["student"], one["sheet"]), points(one)
+        best[key] = max(earned, best.get(key, 0.0))
+        most[one["sheet"]] = max(of, most.get(one["sheet"], 0.0))
+    rows = []
+    for student in sorted({student for student, _ in best}):
+        mine = {name: best.get((student, name), 0.0) for name in sorted(most)}
+        rows.append({"student": student, **mine, "points": sum(mine.values()), "of": sum(most.values())})
+    return rows
+
+
+def rows_of(sheets: Iterable[Sheet]) -> list[dict[str, Any]]:
+    """A row for each answer of each sheet, with COLUMNS."""
+    return [{"student": one["student"], "sheet": one["sheet"], **each} for one in sheets for each in one["answers"]]
+
+
+def file_name(found: Sheet) -> str:
+    """`one_step-ada.json`. Raises InputError for the name of a student that is none."""
+    if not STUDENT.fullmatch(found["student"]):
+        raise InputError(f"{NAMED}, not {found['student']!r}")
+    return f"{found['sheet']}-{found['student']}.json"
+
+
+def to_json(found: Sheet) -> str:
+    """The sheet as a file holds it."""
+    return json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1)

@@ -1,0 +1,133 @@
+"""What students hand in: a sheet from a lesson, seeds of their own, and one table for a class."""
+
+import json
+
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.lessons.answers import judged_again, lesson_sheet
+from pmdviz.lessons.lesson import Answer, Verdict, for_student, seed_of
+from pmdviz.lessons.playing import Player
+from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.questions import Question, as_task, check, report
+from pmdviz.lessons.questions import points as points_of_task
+from pmdviz.lessons.reading import LESSONS, find_lesson
+from pmdviz.lessons.sheets import COLUMNS, points, read_sheet, table, to_json
+from tests.cli.test_cli import called
+from tests.support.lessons import small_challenge, small_lesson
+
+
+def done(lesson):
+    """The progress of a learner who was right, then close, and reached the goal."""
+    answers = {"first/question": Answer("b", "sure"), "first/after": Answer(59.0, "a guess")}
+    verdicts = {"first/question": Verdict(True, "Yes."), "first/after": Verdict(False, "More.", near=True)}
+    reached = frozenset({"turn"})
+    return Progress(lesson, ("first", "turn", "detour"), answers, verdicts, {}, reached, frozenset(), {}, True)
+
+
+def test_a_lesson_becomes_a_sheet_with_answers_confidence_seeds_and_recipe():
+    found = json.loads(to_json(lesson_sheet(done(for_student(small_lesson(), "ada")))))
+    assert (found["sheet"], found["student"], points(found)) == ("one_step", "ada", (2.5, 3.0))
+    first, second, goal = found["answers"]
+    assert (first["answer"], first["confidence"], first["grade"], first["seed"]) == ("b", "sure", "Right", 0)
+    assert (second["points"], second["grade"], goal["task"], goal["points"]) == (0.5, "Close", "turn/goal", 1.0)
+    assert found["recipes"]["first"]["target"] == "gaussian" and found["recipes"]["first"]["seed"] == 0
+
+
+def test_a_score_gives_its_share_of_a_point():
+    progress = Progress(small_challenge(), ("tune",), {}, {}, {}, frozenset(), frozenset(), {"tune": 40.0}, True)
+    assert points(lesson_sheet(progress)) == (0.4, 2.0)
+
+
+def test_each_student_has_seeds_of_their_own_where_the_lesson_varies():
+    assert seed_of("ada") == seed_of("Ada") != seed_of("ben") and 1 <= seed_of("ben") < 10_000
+    varying = next(lesson for lesson in LESSONS.values() if lesson.varies and lesson.steps[0].run is not None)
+    plain, ada, ben = (find_lesson(varying.name + of).steps[0].recipe for of in ("", "@ada", "@ben"))
+    assert ada.seed - plain.seed == seed_of("ada") and ben.seed - plain.seed == seed_of("ben")
+    assert ada.replaced(seed=0) == plain.replaced(seed=0)
+    fixed = for_student(small_lesson(), "ada")
+    assert fixed.name == "one_step@ada" and fixed.steps == small_lesson().steps, "this one does not vary"
+    assert find_lesson("practice-7@ada").steps[0].recipe != find_lesson("practice-7").steps[0].recipe
+    for name in ("one_step@", "one_step@a/b", "one_step@" + "x" * 41):
+        with pytest.raises(InputError, match="a student is up to 40"):
+            find_lesson(name)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name, lesson in LESSONS.items() if lesson.varies])
+def test_a_lesson_that_varies_has_nothing_wrong_for_other_students(name):
+    from pmdviz.lessons.playing import check_lesson
+
+    for student in ("dora", "emil"):
+        assert check_lesson(find_lesson(f"{name}@{student}"), Player()) == [], student
+
+
+def test_sheets_become_one_table_of_points_with_the_best_of_several(capsys, tmp_path):
+    ada = lesson_sheet(done(for_student(small_lesson(), "ada")))
+    worse = {**ada, "answers": ada["answers"][:1]}
+    ben = {**ada, "student": "ben", "sheet": "24-write-the-step", "lesson": "", "recipes": {}}
+    files = []
+    for k, one in enumerate((ada, worse, ben)):
+        files.append(tmp_path / f"{k}.json")
+        files[-1].write_text(to_json(one), encoding="utf-8")
+    rows = table(read_sheet(path.read_text(encoding="utf-8"), "it") for path in files)
+    assert rows == [
+        {"student": "ada", "24-write-the-step": 0.0, "one_step": 2.5, "points": 2.5, "of": 6.0},
+        {"student": "ben", "24-write-the-step": 2.5, "one_step": 0.0, "points": 2.5, "of": 6.0},
+    ]
+    assert called(capsys, "answers", *files, "--csv", tmp_path / "class.csv")[0] == 0
+    lines = (tmp_path / "class.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["student,24-write-the-step,one_step,points,of", "ada,0,2.5,2.5,6"]
+    _, out, _ = called(capsys, "answers", *files, "--rows", "--csv")
+    assert out.splitlines()[0] == ",".join(COLUMNS) and len(out.splitlines()) == 8
+
+
+def test_a_name_that_a_spreadsheet_would_compute_is_a_text(capsys, tmp_path):
+    sheet = {**lesson_sheet(done(small_lesson())), "student": "=1+1"}
+    (tmp_path / "a.json").write_text(to_json(sheet), encoding="utf-8")
+    assert "\n'=1+1," in called(capsys, "answers", tmp_path / "a.json")[1]
+
+
+def test_what_is_no_sheet_is_refused(capsys, tmp_path):
+    good = lesson_sheet(done(small_lesson()))
+    row = good["answers"][0]
+    for text in (
+        "",
+        "[]",
+        "{}",
+        to_json({**good, "pmdviz_answers": 2}),
+        to_json({**good, "answers": [{**row, "points": 9}]}),
+    ):
+        with pytest.raises(InputError, match="x.json is not a file of answers"):
+            read_sheet(text, "x.json")
+    (tmp_path / "x.json").write_text("no", encoding="utf-8")
+    assert called(capsys, "answers", tmp_path / "x.json")[0] == 2
+
+
+def test_an_edited_file_is_judged_again_by_the_lessons_own_run(monkeypatch):
+    monkeypatch.setitem(LESSONS, "one_step", small_lesson())
+    found = lesson_sheet(done(for_student(small_lesson(), "ada")))
+    found["answers"][0] |= {"answer": "a"}  # with the grade of b
+    again = judged_again(found, Player())
+    assert [row["grade"] for row in again["answers"]] == ["No", "Close", "Right"] and points(again) == (1.5, 3.0)
+
+
+def test_a_notebook_reports_its_questions_and_checks(tmp_path, monkeypatch):
+    monkeypatch.setattr("pmdviz.lessons.questions._done", {})
+    few = Question("How many?", unit="particles")
+    few.name = "few"
+    few.answer(5.0, "sure").verdict(4.0, absolute=0.5, close="Yes.", low="More.", high="Fewer.")
+    with as_task("exercise 1"):
+        check(0.5, 0.5)
+    with as_task("exercise 2"):
+        check(..., 0.5)
+    check(1.0, 1.0)  # an exercise of nobody
+    assert (points_of_task("few"), points_of_task("exercise 1"), points_of_task("exercise 9")) == (0.5, 1.0, 0.0)
+    path = report("ada", "my-sheet", tmp_path)
+    found = read_sheet(path.read_text(encoding="utf-8"), path.name)
+    assert path.name == "my-sheet-ada.json" and points(found) == (1.5, 3.0)
+    assert [(row["task"], row["grade"]) for row in found["answers"]] == [
+        ("few", "Close"), ("exercise 1", "Right"), ("exercise 2", ""),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="a student is up to 40"):
+        report("", "my-sheet", tmp_path)
