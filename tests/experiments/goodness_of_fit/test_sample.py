@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import pmdviz
-from benchmarks.fit_and_aggregation import rejection_rate
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
 from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of
@@ -128,18 +127,6 @@ def test_what_cannot_be_used_is_said():
         pmdviz.test_fit("ising", np.zeros((20, 16)), "dksd")
     with pytest.raises(InputError, match="unknown target 'isin'"):
         pmdviz.test_fit("isin", np.zeros((20, 16)), "dksd")
-
-
-@pytest.mark.ci
-def test_the_rate_over_the_seeds_of_a_recipe():
-    recipe = pmdviz.Recipe("gaussian", "importance", target_options=PLANE, budget=100, num_particles=300)
-    found = rejection_rate(recipe, "ksd", range(40), draws=60)
-    assert found.rate.runs + found.refused == 40 and found.num_points > 10
-    assert found.rate.low <= found.rate.value <= 0.2
-    with pytest.raises(InputError, match="drawn evenly spread"):
-        rejection_rate(pmdviz.Recipe("gaussian", "pmd", budget=100, num_particles=50), "ksd", range(2))
-    with pytest.raises(InputError, match="at least one seed"):
-        rejection_rate(recipe, "ksd", [])
 
 
 MADE = GoodnessOfFit()
