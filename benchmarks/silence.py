@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """The `summary` of the problems."""
+    """The `summary` of the problems; its table goes to standard error."""
     os.environ.setdefault("PMDVIZ_THREADS", "1")
     methods = [find_method(name).name for name in options.methods.split(",")] if options.methods else [*METHODS]
     numbers = _numbers(QUICK if options.quick else options.count, options.only)
@@ -71,7 +71,9 @@ def run(options: Namespace) -> dict[str, Any]:
     for number, row in work(joblib.delayed(_row)(options.seed, number, methods) for number in numbers):
         found[number] = row
         print(f"{row.name}: {len(found)} of {len(numbers)} problems", file=sys.stderr, flush=True)
-    return summary([found[number] for number in numbers])
+    told = summary([found[number] for number in numbers])
+    print(table(told), file=sys.stderr)
+    return told
 
 
 def _numbers(count: int, only: str | None) -> range:
@@ -169,3 +171,14 @@ def _share(part: int, whole: int) -> dict[str, float] | None:
         return None
     rate = rate_of(part, whole)
     return {"share": figures(rate.value, 3), "low": figures(rate.low, 3), "high": figures(rate.high, 3)}
+
+
+def table(told: dict[str, Any]) -> str:
+    """Counts of a `summary` as lines of text."""
+    lines = [f"{'':18}" + "".join(f"{name.replace('_', ' '):>14}" for name in COUNTS)]
+    for method, counts in {**told["methods"], "all": told["all"]}.items():
+        lines.append(f"{method:18}" + "".join(f"{counts[name]:14}" for name in COUNTS))
+    for name in ("silent_among_wrong", "false_alarms_among_right"):
+        if (share := told["all"][name]) is not None:
+            lines.append(f"{name.replace('_', ' ')}: {share['share']:.1%} ({share['low']:.1%} to {share['high']:.1%})")
+    return "\n".join(lines)
