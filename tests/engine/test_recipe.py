@@ -5,7 +5,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmdviz
@@ -75,6 +75,13 @@ def test_its_python_names_an_option_that_its_data_would_have_set_otherwise():
     recipe = Recipe("regression_net", target_options={"data": "breast_cancer", "response": "real"}, method="importance")
     assert "'response': 'real'" in recipe.to_python()
     assert "response" not in recipe.replaced(target_options={"data": "breast_cancer"}).to_python()
+
+
+@pytest.mark.ci
+@settings(max_examples=5)
+@given(recipes_with_changes())
+def test_its_python_when_run_gives_the_same_bytes(recipe):
+    check_its_python(recipe)
 
 
 @looped("method, changes", [("pmd", [(2, {"eta": 1.0}), (4, {"num_particles": 12})]), ("sgld", [(3, {"thinning": 2})])])

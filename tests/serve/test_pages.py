@@ -130,3 +130,8 @@ def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     monkeypatch.setenv(variable("max_particles"), "100")
     with pytest.raises(InputError):
         pages._checked(arguments)
+
+
+def test_an_address_has_one_question_mark():
+    assert prebuilt.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
+    assert prebuilt.one_question_mark("/") == "/"
