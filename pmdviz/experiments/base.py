@@ -1,4 +1,4 @@
-"""What an experiment is: its cases, what they cost, and what is drawn of their rows."""
+"""An experiment: its cases, their cost, and the pictures of their rows."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Experiment:
         raise NotImplementedError
 
     def cases(self, knobs: Any) -> list[Case]:
-        """What is to be computed, no two alike. Raises InputError for knobs that do not go together."""
+        """The cases to compute, no two alike. Raises InputError for knobs that do not go together."""
         raise NotImplementedError
 
     def run(self, case: Case) -> list[Row]:
@@ -146,7 +146,7 @@ class Experiment:
         raise NotImplementedError
 
     def pictures(self, rows: Sequence[Row], knobs: Any) -> Sequence[Picture]:
-        """What is drawn of the rows, also of the first few; () for an experiment that is a table alone."""
+        """The pictures of the rows, also of the first few; () for an experiment that is a table alone."""
         return ()
 
     def examples(self, knobs: Any) -> Sequence[Picture]:
@@ -172,7 +172,7 @@ def mean_with_error(values: np.ndarray) -> tuple[float, float]:
     return mean, float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
-MOST_S = 3600.0  # of computing, where nobody says otherwise
+MOST_S = 3600.0  # of computing, by default
 
 
 MOST_SERVED_S = 600  # the same where a process serves others
@@ -182,8 +182,8 @@ MOST_OF_MEMORY = 0.5  # share of the free memory that all workers may take toget
 
 
 # On one core of an AMD EPYC at d = 2; a kernel and a pair take twice as long with 10 more coordinates.
-KERNEL_S, PAIR_S, STEP_S, START_S = 2.5e-9, 1e-9, 5e-5, 0.2  # a kernel; a particle and datum; a step; a run
-BASE_MB, PAIR_MB = 200.0, 2.4e-5  # of a worker, and of three numbers for each particle and datum
+KERNEL_S, PAIR_S, STEP_S, START_S = 2.5e-9, 1e-9, 5e-5, 0.2  # a kernel; a particle and observation; a step; a run
+BASE_MB, PAIR_MB = 200.0, 2.4e-5  # of a worker, and of three numbers for each particle and observation
 
 _served = False
 
@@ -205,7 +205,7 @@ class TooMuch(InputError):
 
 
 def forbid_insisting() -> None:
-    """Have nobody insist in this process from now on: it serves others."""
+    """Refuse `insist` in this process from now on: it serves others."""
     global _served
     _served = True
 
@@ -231,7 +231,7 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
     at_once = sorted((size.megabytes for size in sizes), reverse=True)[:workers]
     free = free_megabytes()
     if free is not None and sum(at_once) > MOST_OF_MEMORY * free:
-        words = f"about {in_megabytes(sum(at_once))} of memory, of which {in_megabytes(free)} are free"
+        words = f"about {in_megabytes(sum(at_once))} of memory, and {in_megabytes(free)} are free"
         raise TooMuch(f"this experiment would take {words}", False)
     if seconds > most and not (insist and limited is None):
         words = f"about {in_time(seconds)} on {workers} {'core' if workers == 1 else 'cores'}"

@@ -1,4 +1,4 @@
-"""What dimension does: the error of methods against d, beside that of as many independent draws."""
+"""What dimension does: the error of methods against d, next to the error of as many independent draws."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else float(value)
 
 
-# A posterior with two modes in any dimension: a regression whose sign nobody has seen, judged by exact Gibbs draws.
+# A posterior with two modes in any dimension: a regression with unobserved signs, judged by exact Gibbs draws.
 
 CHAINS, KEPT, BURN_IN = 40, 250, 100
 REFERENCE_SEED = 2017
@@ -164,7 +164,7 @@ FAMILIES = {
 }
 
 
-# Who is measured against d: every method as it is by default, and settings of PMD that stand for ideas.
+# Who is measured against d: every method as it is by default, and settings of PMD that show ideas.
 
 
 class Entrant(NamedTuple):
@@ -249,7 +249,7 @@ class Dimension(Experiment):
 
     name = "dimension"
     title = "What dimension does"
-    about = "How does the error of each method grow with the number of parameters, and which of them say so?"
+    about = "How does the error of each method grow with the number of parameters, and which of them report it?"
     source = "ours; why weights collapse: Bengtsson, Bickel, Li 2008"
     Knobs = DimensionKnobs
 

@@ -1,8 +1,8 @@
 """Work shared out to processes by joblib: results as they come, a heartbeat, and workers that may die.
 
 By default the processes are loky's; inside `joblib.parallel_config` they are whatever that says, a cluster for
-example. When a worker dies everything that was under way is done once more, one piece at a time, so that a second
-death names the piece that kills.
+example. When a worker dies everything that was under way is done once more, one piece at a time: a second death
+names the piece that kills.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Table:
         self._take_lock()
         try:
             self.rows = self._read() if self.path.exists() else []
-            self.write()  # what cannot be written is said before hours of work
+            self.write()  # a table that cannot be written raises before hours of work
         except BaseException:
             self._let_go()
             raise
@@ -100,15 +100,15 @@ class Table:
 
     def _read(self) -> list[Row]:
         try:
-            if not self.path.is_file():  # reading a FIFO would wait for ever
-                raise ValueError("it is no regular file")
+            if not self.path.is_file():  # reading a FIFO would wait forever
+                raise ValueError("it is not a regular file")
             columns, rows = (_from_parquet if self.path.suffix == ".parquet" else _from_csv)(self.path)
             if twice := [name for name in self._kinds if columns.count(name) > 1]:
                 raise ValueError(f"its header names the column {twice[0]!r} twice (line 1)")
             if set(columns) != set(self._kinds):
                 raise InputError(
-                    f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}; those of "
-                    f"this sweep {', '.join(self._kinds)}. Give another path"
+                    f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}; this "
+                    f"sweep's are {', '.join(self._kinds)}. Give another path"
                 )
             return [{name: _parsed(row[name], kind) for name, kind in self._kinds.items()} for row in rows]
         except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
@@ -139,7 +139,7 @@ def table_path(path: str | os.PathLike[str]) -> Path:
     """`path` with a suffix that says its kind. Raises InputError for another kind, or Parquet without pyarrow."""
     path = file_path(path)
     if path.suffix not in SUFFIXES and path.suffix:
-        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; given: {shown(path.name)}")
+        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; got {shown(path.name)}")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("a .parquet table needs pyarrow: pip install 'pmdviz[parquet]', or give a .csv")
     return path if path.suffix else path.with_suffix(".parquet" if _has_pyarrow() else ".csv")
@@ -201,7 +201,7 @@ CHUNK = 4  # pieces a worker in one call, for a backend that does not give resul
 PULLER = "pmdviz-sweep-results"
 _closed = threading.Event()  # the process is about to end: nothing is done once more
 
-# loky starts a worker anew whose memory has grown; that loses nothing and is nothing for a person to act on.
+# loky restarts a worker whose memory has grown; that loses nothing and is nothing for a person to act on.
 warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
 
 
@@ -256,10 +256,10 @@ def shut_down() -> None:
 
 
 def _end_workers() -> None:
-    """Kill loky's workers: joblib sees that they died, and gives up what was under way.
+    """Kill loky's workers: joblib sees that they died, and drops the running work.
 
     An executor that is shut down instead refuses the piece which joblib hands on when the last result comes in: a
-    traceback in the log, and joblib waits for that piece for ever.
+    traceback in the log, and joblib waits for that piece forever.
     """
     for process in multiprocessing.active_children():
         if isinstance(process, LokyProcess):
@@ -290,7 +290,7 @@ def _attempt(
     workers: int | None,
     heartbeat: Callable[[], None],
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (number, result) as they come; `started` holds what has been handed out. Raises _Died."""
+    """Yield (number, result) as they come; `started` holds the pieces handed out. Raises _Died."""
     backend, count = get_active_backend()[0], _count(workers)
     stop = threading.Event()
 
@@ -310,13 +310,13 @@ def _attempt(
         yield from _pulled(source, heartbeat)
     except BaseException as error:
         stop.set()
-        if _is_loky(backend) and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
+        if _is_loky(backend) and not isinstance(error, _Died):  # at once, instead of at the end of the running work
             _end_workers()
         raise
 
 
 def _numbered(work: Callable[[Any], Any], number: int, piece: Any, tables: tuple[PersonsTable, ...]) -> tuple[int, Any]:
-    """The tables are held where they arrive, so that `work` finds those that the piece names."""
+    """The tables are held where they arrive: `work` finds those that the piece names."""
     return number, work(piece)
 
 
@@ -359,7 +359,7 @@ LOOK_S = 1.0  # how often a worker looks whether its parent is there
 
 
 def init_worker(home: int, niceness: int) -> None:
-    """In a worker process of `home`: one thread, give way by `niceness`, end with the parent. Done once a process."""
+    """In a worker process of `home`: one thread, give way by `niceness`, end with the parent; done once per process."""
     if os.getpid() != home:
         _settled(home, niceness)
 
@@ -414,8 +414,8 @@ def run_cases(
     labels : case -> the columns that its rows have whatever comes of it
     identity : row -> the key of its case
     named : case -> words, for one that is lost
-    progress : (done, all), called after each and a few times a second
-        What it raises stops the workers, and the table keeps what was finished.
+    progress : (done, all), called after each and a few times per second. If it raises, the workers stop, and the
+        table keeps all finished rows.
     on_row : called with every new row
     before : (cases that are missing, processes), called first; it may refuse them.
     """

@@ -28,7 +28,7 @@ ENOUGH_ESS = 300  # effective draws that find a frame right, whatever its own di
 
 
 class Shift(NamedTuple):
-    """What the weights say of q. Coordinates' worst values."""
+    """The check of q by its weights, with the coordinates' worst values."""
 
     moved: float  # largest |E_p theta_k - E_q theta_k| / sd_p(theta_k)
     narrowest: float  # smallest sd_q(theta_k) / sd_p(theta_k)
@@ -49,8 +49,8 @@ def importance_shift(density: Density, target: Target) -> Shift | str:
 
     E_p and sd_p are weighted means over all of them (deterministic mixture sampling, Owen and Zhou 2000). Without modes
     the weights are p / q. Where 25 or more of the draws are effective and yet too few, or k-hat is too high, four times
-    as many draws are taken. The reason where there is no check, such as "q has no log density".
-    Source: ours.
+    as many draws are taken. Without a check the reason, such as "q has no log density". The rule for the number of
+    draws is ours.
     """
     if "reals" not in target.offers:
         return "the parameters are discrete"
@@ -89,7 +89,7 @@ def _weighed(density: Density, target: Target, n: int) -> Shift | str:
 
 
 def num_draws(target: Target, most: int = DRAWS) -> int:
-    """Of q; 0 for nets with many weights, of which no weights p / q are even."""
+    """Of q; 0 for nets with many weights, whose weights p / q are never even."""
     if target.by_points and target.dim > MOST_OF_NETS:
         return 0
     return int(min(most, MOST_ROWS / (1.5 * target.num_data)))
@@ -204,7 +204,7 @@ def _rhat(frame: Measurable) -> float | None:
 @metric("bulk_ess", "bulk ESS", "draws", 32, is_chain, ranks=False, work=work_of_draws)
 @on_axis("bulk_ess", "Bulk ESS", "bulk effective sample size (draws)", limits=(1.0, 1e5), colour="particles")
 def _bulk_ess(frame: Measurable) -> float | None:
-    """independent draws that those of the chains are worth (Vehtari et al. 2021), the fewest over the coordinates."""
+    """independent draws that the chains' draws are worth (Vehtari et al. 2021), the fewest over the coordinates."""
     return worst(frame, bulk_ess, min)
 
 

@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 
 def once(target: Target, what: str | int, make: Callable[[], Made]) -> Made:
-    """What is the same for every frame on the target, also as an object; others do not wait while it is made."""
+    """The values that every frame on the target shares, also as an object; others do not wait while it is made."""
     key = target.key, what
     found = _kept.get(key)
     if found is None:
@@ -347,7 +347,7 @@ def squared_ksd(x: Array, score: Array, other: Array | None = None) -> tuple[flo
 
 
 def _measured(frame: Measurable) -> tuple[float, float]:
-    """KSD^2 and its noise by 500 draws, in units of the posterior's sds: the reference's, or else those of q.
+    """KSD^2 and its noise by 500 draws, in units of the posterior's sds: the reference's, or else q's.
 
     With more than 2,000 observations the gradients at x_i and x_j come from two independent batches of 1,000, as their
     difference from the gradient at the mean, where all data are used once: the products are unbiased, and near the
@@ -377,7 +377,7 @@ def _applies(target: Target, method: Method) -> bool:
 
 
 def _traced(target: Target, method: Method) -> bool:
-    """It takes the gradient at 500 points: where there is no reference."""
+    """It takes the gradient at 500 points: without a reference."""
     return target.reference() is None and not target.by_points
 
 

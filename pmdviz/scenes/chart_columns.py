@@ -116,11 +116,11 @@ def _lifted(block: Block, room: float) -> Block:
     return Block(block.numbers, [up(slant) for slant in block.slants], up(block.leg))
 
 
-# What stands in the legend of an experiment's picture: words, each beside a sign that looks like what it names.
+# The legend of an experiment's picture: words, each with a sign that looks like the mark it names.
 
 LEGEND_WIDTH, LEGEND_HEIGHT = 28, 12  # px, of a sign
 NUMBER = len(style.ENTRANTS_LIGHT)  # of colours
-MUTED = -1  # in place of a colour's number: that of what is no series
+MUTED = -1  # instead of a colour's number: for marks that are not a series
 SLOPE_DASHES: tuple[tuple[int, ...], ...] = ((), (6, 3), (2, 3), (8, 3, 2, 3))  # () is solid
 
 
@@ -134,7 +134,7 @@ class Entry(NamedTuple):
 
 
 def colour_numbers(names: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
-    """A number for each name of a picture: that which it has in another one, or the next that nobody has."""
+    """A number for each name of a picture: that which it has in another one, or the next unused one."""
     found = {name: known[name] for name in names if name in known}
     for name in names:
         if name not in found:
@@ -188,8 +188,8 @@ SIGNS = {
 }
 
 
-MOST_DECADES = 12  # below the largest value: what is smaller is rounding
-PAD = 0.06  # room round the data, as a share of an axis
+MOST_DECADES = 12  # below the largest value: smaller values are rounding
+PAD = 0.06  # room round the data: a share of an axis
 ALONE = 2.0  # factor of room round a single value
 SERIES_DASHES: tuple[tuple[int, ...], ...] = ((7, 3), (2, 3), (9, 3, 2, 3), (14, 4))  # of series that are dashes
 MANY = 40  # points, beyond which a line is drawn without them
@@ -256,7 +256,7 @@ class ChartColumns(NamedTuple):
 
 
 def chart_columns(chart: Chart) -> ChartColumns:
-    """What is drawn of `chart`. What has no place on a log axis is left out, and drawn in no other way."""
+    """The columns of `chart`. Values without a place on a log axis are left out, and drawn in no other way."""
     kept = [_usable(series, chart) for series in chart.series]
     levels = [(words, y) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log)]
     x = axis((points["x"] for points, _ in kept), chart.x_log)
@@ -278,7 +278,7 @@ def chart_columns(chart: Chart) -> ChartColumns:
 
 
 def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axis:
-    """An axis with room around all values; a linear one may begin at 0 where values are near it."""
+    """An axis with room around all values; a linear axis may begin at 0 where values are near it."""
     values = np.concatenate([np.empty(0), *parts])
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
@@ -294,7 +294,7 @@ def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axi
 
 
 def level_columns(levels: Sequence[tuple[str, float]], y: Axis) -> dict[str, list]:
-    """Horizontal lines and their words; of two that are near one another the lower one's stand below it."""
+    """Horizontal lines and their words; of two that are near one another the lower one's go below it."""
     ordered = sorted(levels, key=lambda each: each[1])
     places = y.share(np.array([height for _, height in ordered])) if ordered else np.empty(0)
     below = [bool(gap < NEAR) for gap in np.diff(places)] + [False] * bool(ordered)
@@ -397,7 +397,7 @@ def bars(picture: Histogram) -> dict[str, np.ndarray]:
 
 
 def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The ends of both axes, with room for marks beside the bars."""
+    """The ends of both axes, with room for marks next to the bars."""
     places = [*np.asarray(picture.edges, float), *(place for _, place in picture.marks)]
     known = np.array([place for place in places if np.isfinite(place)])
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
@@ -422,7 +422,7 @@ def mark_dash(k: int) -> tuple[int, ...]:
 
 
 def histogram_legend(picture: Histogram) -> list[Entry]:
-    """The marks; bars need no words beside the axis."""
+    """The marks; bars need no words next to the axis."""
     return [Entry(words, "mark", k + 1, mark_dash(k)) for k, (words, _) in enumerate(picture.marks)]
 
 
@@ -476,7 +476,7 @@ THIN, THICK = 1.2, 3.0  # px
 
 
 def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
-    """What an experiment shows as a picture; `numbers` of colours are those of its series or groups, by name."""
+    """What an experiment shows as a picture; `numbers` of colours belong to its series or groups, by name."""
     makers: dict[type, Callable[..., Picture]] = {
         Chart: chart_picture, HeatMap: heat_picture, Histogram: histogram_picture, Ellipses: ellipses_picture,
     }  # fmt: skip

@@ -73,8 +73,8 @@ def _title(rows: int, num_data: int) -> str:
 
 def _words(flat: bool, curve: bool) -> str:
     if not flat:
-        return "Large dots: the batch. Small dots: all data."
-    drawn = "Bars: all data. Ticks: the batch."
+        return "Large dots: the batch; small dots: all data."
+    drawn = "Bars: all data; ticks: the batch."
     return f"{drawn} Dashed: the density that the batch alone implies, averaged over the particles." if curve else drawn
 
 
@@ -87,14 +87,14 @@ def _single(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, np.float32)
 
 
-# The formula of a step: what a person reads of each of its terms, with this step's numbers in place of symbols.
+# The formula of a step: what a person reads of each of its terms, with this step's numbers instead of symbols.
 
-SMALLEST = 1e-4  # what is smaller is written with a power of ten
+SMALLEST = 1e-4  # smaller numbers are written with a power of ten
 TWO_NUMBERS = re.compile(r"(?<=[\d}]) (?=\d)")
 
 
 def filled(formula: str, numbers: Mapping[str, float]) -> str:
-    """The formula with numbers in place of their symbols: "+ γ N/B Σ log p" -> "+ 0.12 × 100 Σ log p".
+    """The formula with numbers instead of their symbols: "+ γ N/B Σ log p" -> "+ 0.12 × 100 Σ log p".
 
     A symbol that is part of a longer word, or has something below or above it, stays.
     """
@@ -136,7 +136,7 @@ def sum_words(update: Update) -> dict[str, str]:
 
 
 class Population(NamedTuple):
-    """What is known of all rows of a step, drawn or not."""
+    """The values of all rows of a step, drawn or not."""
 
     noun: str  # in the singular: "particle", "chain"
     size: int
@@ -145,7 +145,7 @@ class Population(NamedTuple):
     total: np.ndarray  # (n, k) sums of the terms
     gain: np.ndarray | None  # (m,) by how much the log-weight grew, nats
     moved: np.ndarray | None  # (n,) whether each is elsewhere after the step; None where it was redrawn
-    fresh: bool  # whether every step draws its points anew
+    fresh: bool  # whether every step draws its points again
 
     @property
     def plural(self) -> str:
@@ -244,7 +244,7 @@ def _signed(value: float) -> str:
     return f"−{number(-value)}" if value < 0 else number(value)
 
 
-LIMIT = 300  # particles of which the terms are told
+LIMIT = 300  # particles whose terms are listed
 POINTS = 600  # of the contours before the step, which are drawn faintly or not for long
 START = "Press Step or Play: then this shows what the step did to each particle."
 NO_TERMS = "A step of this method is not a sum of terms."
@@ -268,8 +268,8 @@ def inside(
 ) -> Inside:
     """The step from the frame `before` to `after`, in the picture that `scene` makes of a pair of coordinates.
 
-    Of more than `limit` particles a part is told, the heaviest among them. `columns` are the scene's of `after`, where
-    they are known. Nothing in the frames changes.
+    Of more than `limit` particles a part is listed, the heaviest among them. `columns` are the scene's of `after`,
+    where they are known. This function does not change the frames.
     """
     update = after.method.update_of(after.info)
     if after.info is None or update is None:
@@ -335,7 +335,7 @@ def _weights(frame: Any, n: int) -> np.ndarray | None:
 
 
 def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
-    """The rows that are told, the heaviest among them, in rising order."""
+    """The listed rows, the heaviest among them, in rising order."""
     if weights is None:
         return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
@@ -370,7 +370,7 @@ class _Step(NamedTuple):
         return self.update.fresh or self.parents is not None or bool(self.after.info.rejuvenated)
 
     def origins(self, rows: np.ndarray, number: int) -> np.ndarray | None:
-        """Which of the `number` points of before those of some rows were; None where that is not known."""
+        """Which of the `number` points some rows were before; None where that is not known."""
         if self.parents is not None:
             return np.asarray(self.parents)[rows]
         return None if self.redrawn or number != len(self.total) else rows

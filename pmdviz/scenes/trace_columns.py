@@ -91,7 +91,7 @@ GROUPS = _groups()
 
 
 def first_group(known: Mapping[str, Group]) -> str:
-    """The key of what is shown at first: the first that says how good the approximation is."""
+    """The key of the first traces: the first that says how good the approximation is."""
     judging = (
         key for key, group in known.items() if any(METRICS[name].ranks for name in group.metrics if name in METRICS)
     )
@@ -148,7 +148,7 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
 
 
 def floor_words(group: Group, known: Mapping[str, float]) -> str:
-    """The lines of independent draws in the legend, with their values: beside the lines the traces would cross them."""
+    """The lines of independent draws in the legend, with their values: at the lines the traces would cross them."""
     if len(group.metrics) == 1:
         return ", ".join(f"{INDEPENDENT_DRAWS}: {number(value)}" for value in known.values())
     said = (f"{group.metrics[group.floors[name]].title} {number(value)}" for name, value in known.items())
@@ -167,7 +167,7 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
 
 
 def usual_clock(method: Method, unit: str) -> str:
-    """What traces of a method are drawn against where nobody chose: what the budget counts, or the method's own."""
+    """What traces of a method are drawn against by default: what the budget counts, or the method's own."""
     return method.clock or CLOCK_OF[unit]
 
 
@@ -184,7 +184,7 @@ def clock_end(clock: str, last: float, budget: int | None, unit: str = "data") -
 
 
 def budget_drawn(frame: Any, budget: int | None) -> int | None:
-    """What the x axis has room for: the budget, or what was spent of it where the method has ended by itself."""
+    """What the x axis has room for: the budget, or the spent part of it where the method has ended by itself."""
     if budget is None or not frame.method.ended(frame.state, frame.knobs, frame.target):
         return budget
     return min(budget, frame.spent)
@@ -220,7 +220,7 @@ def traces_axes(
     unit: str = "data",
     beside: Iterable[np.ndarray] = (),
 ) -> tuple[Axis, Axis]:
-    """The axes that hold a whole history and the floors of its group, and `beside` other values too."""
+    """The axes that hold a whole history and the floors of its group, and the values of `beside` too."""
     values = [*beside, *(column(history, name) for name in group.metrics)]
     span = value_range(group, values, [*known_floors(group, floors).values()])
     last = float(history[clock][-1]) if len(history[clock]) else 0.0
@@ -303,7 +303,7 @@ TRACES_ABOUT = "Curves: how far approximation and posterior are apart, step by s
 
 
 def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[str, Layer]:
-    """The metrics; the pointer is told of all of them at the first one."""
+    """The metrics; the pointer shows all of them at the first one."""
     ceiling = {"ceiling": group.ceiling} if math.isfinite(group.ceiling) else {}
     tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
     made = {}
@@ -371,7 +371,7 @@ def value_of(frame: Any, name: str) -> float:
 
 
 def with_present(history: Mapping[str, np.ndarray], frame: Any) -> Mapping[str, np.ndarray]:
-    """History columns that end with the present frame, so that the traces move with every frame."""
+    """History columns that end with the present frame: the traces move with every frame."""
     if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
         return history
     names = [*CLOCKS, *(name for name in COLUMNS if name in history)]
@@ -387,7 +387,7 @@ class Kind(NamedTuple):
     """How marks of a kind are drawn."""
 
     marker: str  # Bokeh's name
-    height: float  # above the axis, as a share of the picture
+    height: float  # above the axis: a share of the picture
     title: str  # in the legend
 
 
@@ -407,7 +407,7 @@ class Mark(NamedTuple):
     visited: int
     evaluations: int
     seconds: float
-    kind: str  # that of the step's event, or "knob"
+    kind: str  # the step's event, or "knob"
     text: str
 
     @property
@@ -423,7 +423,7 @@ def kinds_of(marks: Iterable[Mark], expected: Iterable[str] = ()) -> list[Kind]:
 
 
 def step_marks(frame: Any) -> list[Mark]:
-    """The marks of the step that led to `frame`: that it drew the particles anew, that it was made shorter."""
+    """The marks of the step that led to `frame`: that it drew the particles again, that it was made shorter."""
     if frame.info is None:
         return []
     at, now = (frame.iteration, frame.visited, frame.evaluations, frame.seconds), f"iteration {frame.iteration:,}"
@@ -461,8 +461,8 @@ WHAT_IF = "What if …"
 def line_end(last: int, spent: int, budget: int | None) -> int:
     """The iteration at the right end of the time line.
 
-    The last one that the budget allows at the mean cost so far; of an endless or a long run a round number that leaves
-    room for what is to come.
+    The last one that the budget allows at the mean cost so far; of an endless or a long run a round number with room
+    for the rest.
     """
     room = int(max(SHORTEST, nice(5.0 * last)))
     if budget is None or spent == 0:
@@ -476,7 +476,7 @@ def place_words(iteration: int, last: int) -> str:
 
 
 def ghost_name(is_branch: bool) -> str:
-    """What the run beside the one that is looked at is called."""
+    """The name of the run compared with the one that is looked at."""
     return BRANCH if is_branch else GHOST
 
 

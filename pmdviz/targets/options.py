@@ -32,7 +32,7 @@ INPUT, OUTCOME, LEAVE_OUT = "input", "outcome", "leave out"  # roles of columns
 OUTCOME_NAMES = frozenset({"y", "outcome", "target", "label", "class", "response"})
 ROW_NAMES = frozenset({"id", "index", "row", "no", "nr", "rownames", "row.names", "unnamed: 0"})
 DIGITS = tuple(map(str, range(10)))
-MOST_KINDS = 200  # different words of a column that are told apart
+MOST_KINDS = 200  # different words of a column that are distinguished
 FAR_MEAN, NARROW, WIDE = 3.0, 0.2, 5.0  # beyond these a prior of sd 1 around 0 is of little use
 SCALED_TO = 5  # decimals of a scaled value: more would only make a link long
 ANY = 100_000  # inputs: a target takes as many as a table has
@@ -52,12 +52,12 @@ class TableForm:
     least: int = 1
     most: int = 1
     outcome: str = ""  # a key of OUTCOMES
-    dim_beyond: int | None = None  # the option of inputs less their number; None: there is no such option
+    dim_beyond: int | None = None  # the option of inputs less their number; None: without such an option
     held_out: int = 0  # so many rows beyond those learnt from must be left at least
     rows_option: str = "num_data"  # of the target: how many rows are learnt from
     inputs_option: str = "dim"
     reduces: bool = False  # whether fewer rows and inputs than the table has are usual
-    as_given: bool = False  # counts, pixels, or what is scaled anyway: a page does not offer to scale it
+    as_given: bool = False  # counts, pixels, or columns that are scaled anyway: a page does not offer to scale them
     picks: str = ""  # the option by which the target makes two classes of several
     series: bool = False  # rows follow one another: none may be missing, and the last column is taken
     layout: int = 0  # a table of so many columns of numbers is taken as it is
@@ -71,7 +71,7 @@ class TableForm:
         return {name: min(value, int((specs[name].bounds or (0, value))[1])) for name, value in wanted.items()}
 
     def usual_options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int) -> dict[str, int]:
-        """The same where nobody says them: all of the table, or the defaults as far as it goes."""
+        """The same by default: all of the table, or the defaults as far as it goes."""
         found = self.options(specs, rows, columns)
         for name in found:
             if self.reduces or (self.held_out and name == self.rows_option):
@@ -93,11 +93,11 @@ class TableForm:
 
 
 class Chosen(NamedTuple):
-    """What is taken of a table."""
+    """The parts of a table that are used."""
 
     columns: tuple[str, ...]
     rows: np.ndarray  # (n, inputs, and 1 with an outcome)
-    said: tuple[str, ...] = ()  # sentences on what was done
+    said: tuple[str, ...] = ()  # sentences on the changes made
 
 
 def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
 
 def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:
     """Whether one of the columns that are numbers is far from mean 0 and sd 1, where that matters."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is far from 1
+    with np.errstate(over="ignore", invalid="ignore"):  # a number that is too large is far from 1
         return not form.as_given and any(
             abs(column.known.mean()) > FAR_MEAN or not NARROW <= column.known.std() <= WIDE
             for column, role in zip(cells.columns, roles, strict=True)
@@ -171,7 +171,7 @@ def names_rows(column: Column) -> bool:
 
 
 def _gives_away(column: Column, outcome: Column) -> bool:
-    """Whether a column is the outcome of two values once more, such as "not yes" beside "yes"."""
+    """Whether a column is the outcome of two values once more, such as "not yes" next to "yes"."""
     if any(len(each.values) != 2 or (each.words is None and each.values != ("0", "1")) for each in (column, outcome)):
         return False
     one, other = (each.cells == (0 if each.words is None else each.values[0]) for each in (column, outcome))
@@ -179,7 +179,7 @@ def _gives_away(column: Column, outcome: Column) -> bool:
 
 
 def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
-    """The last column that can be one, or the last of those with the name of one; ten digits are told by the last."""
+    """The last column that can be one, or the last of those with the name of one; of ten digits the last."""
     last = len(columns) - 1  # what counts the rows there may well be an outcome
     free = [k for k, column in enumerate(columns) if not names_rows(column) or (k == last and column.counts_rows)]
     if form.picks and free and columns[free[-1]].values == DIGITS:
@@ -288,7 +288,7 @@ def _of_cells(source: str, form: TableForm) -> Chosen:
 
 
 def _taken(cells: Cells, form: TableForm, called: str) -> Chosen:
-    """What is taken with the usual roles; an InputWarning says what is left out."""
+    """The parts used with the usual roles; an InputWarning names the others."""
     roles = usual_roles(cells, form)
     found = chosen(cells, roles, form)
     unused = [
@@ -309,7 +309,7 @@ Given: TypeAlias = "str | os.PathLike[str] | Table | pd.DataFrame | ArrayLike"  
 def as_source(data: Given, form: TableForm) -> str:
     """What names data that are given in Python: a path, a table, a data frame or an array. Raises InputError.
 
-    Of a data frame the columns have the roles that those of its CSV file would have; an array is taken as it is.
+    Of a data frame the columns have the same roles as in its CSV file; an array is used unchanged.
     """
     if isinstance(data, str):
         return data
@@ -323,7 +323,7 @@ def as_source(data: Given, form: TableForm) -> str:
         rows = as_array(data)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-            raise InputError(f"data must be a table of numbers (n, k); given: {shown(data)}", "data")
+            raise InputError(f"data must be a table of numbers (n, k); got {shown(data)}", "data")
         columns = tuple(f"x{k}" for k in range(1, rows.shape[1] + 1))
     return Pin(hold("given", columns, rows, ""))
 
@@ -331,7 +331,7 @@ def as_source(data: Given, form: TableForm) -> str:
 def table_of(
     source: str | pd.DataFrame, form: TableForm, inputs: Sequence[str] | None, outcome: str | None, scale: bool
 ) -> Chosen:
-    """What is taken of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
+    """The parts used of a file or a data frame with these columns as inputs and outcome. Raises InputError."""
     cells = cells_of(source) if is_frame(source) else cells_in(source)
     for name in (*(inputs or ()), *([outcome] if outcome else [])):
         if name not in cells.names:
@@ -359,7 +359,7 @@ def divided_table(
         has = f"{columns} column{'s' * (columns != 1)}"
         raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
     if form.dim_beyond is not None and dim is not None and dim != (needed := inputs + form.dim_beyond):
-        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; given: {dim}", "dim")
+        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; got {dim}", "dim")
     check_most("num_data", num_data, len(rows) - form.held_out, source, HELD_OUT * form.held_out)
     order = np.random.default_rng(seed).permutation(len(rows))
     kept, rest = np.sort(order[:num_data]), np.sort(order[num_data:][:MOST_HELD_OUT])
@@ -370,7 +370,7 @@ def check_most(option: str, given: int, most: int, source: str, so_that: str = "
     """Raises InputError where an option is larger than the data of a source allow, `so_that` something holds."""
     if given > most:
         why = f", so that {so_that}" if so_that else ""
-        raise InputError(f"{option} must be at most {most:,} with data {shown(source)}{why}; given: {given:,}", option)
+        raise InputError(f"{option} must be at most {most:,} with data {shown(source)}{why}; got {given:,}", option)
 
 
 def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...]:
@@ -410,7 +410,7 @@ def only_simulated() -> tuple[str, str]:
 
 
 def digit_pair() -> Choice:
-    """Which two digits are told apart, where the data are images of all ten; the first is class 1."""
+    """Which two digits are classified, where the data are images of all ten; the first is class 1."""
     pairs = {f"{one}-{zero}": f"{one} against {zero}" for one in range(9, 0, -1) for zero in range(one - 1, -1, -1)}
     return Choice(
         "8-6",
@@ -423,7 +423,7 @@ def digit_pair() -> Choice:
 
 
 def noise(default: float, doc: str, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:
-    """sigma_x, the sd of a datum."""
+    """sigma_x, the sd of an observation."""
     return Real(default, (least, 100), (max(least, 0.5), 10), label, unit, log=True, doc=doc)
 
 
@@ -473,5 +473,5 @@ def q0_sd(default: float) -> Real:
 
 
 def target_seed(default: int, what: str) -> Whole:
-    """The seed that what is random of the density is drawn from."""
+    """The seed of the density's random parts."""
     return Whole(default, (0, 2**32 - 1), label="Target seed", doc=f"Seed of {what}.")

@@ -43,7 +43,7 @@ def particles() -> Choice:
     return Choice("particles", choices=titles, label="Particles", doc="Which of the theorems it is about.")
 
 
-# How fast the error falls with particles, steps or data, beside the slopes of the theorems.
+# How fast the error falls with particles, steps or data, next to the slopes of the theorems.
 
 
 class ConvergenceKnobs(Knobs):
@@ -55,7 +55,7 @@ class ConvergenceKnobs(Knobs):
     """
 
     target, strategy = posterior(), particles()
-    varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "What is varied")
+    varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "Varied setting")
     error = Choice("bounded", {name: words for name, (words, _) in ERRORS.items()}, "Error")
     seeds = Whole(20, (1, 1000), label="Runs at each value")
 
@@ -70,7 +70,7 @@ class Convergence(Experiment):
     Knobs = ConvergenceKnobs
 
     def columns(self, knobs: ConvergenceKnobs) -> Mapping[str, type]:
-        """What is varied, the seed, what was spent, and every error."""
+        """The varied setting, the seed, the spent budget, and every error."""
         column = {VARIED[knobs.varied].column: int}
         return column | {"seed": int, **COUNTS, **dict.fromkeys(ERRORS, float), "seconds": float}
 
@@ -85,7 +85,7 @@ class Convergence(Experiment):
         return [{**job.values, "seed": job.recipe.seed, **row} for row in measured_run(job, {})]
 
     def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[dict[str, Any]]:
-        """The fitted slope with its standard error, and that of each bound."""
+        """The fitted slope with its standard error, and each bound's."""
         fit = self.fit(rows, knobs)
         if fit is None:
             return []
@@ -100,7 +100,7 @@ class Convergence(Experiment):
             return None
 
     def bounds(self, knobs: ConvergenceKnobs) -> list[Rate]:
-        """What speaks of this error, of what is varied and of this strategy, whole bounds and terms of bounds."""
+        """The bounds on this error for the varied setting and this strategy, whole bounds and terms of bounds."""
         found = [rate for letter in VARIED[knobs.varied].letters for rate in rates_for(letter, knobs.error)]
         return [rate for rate in found if rate.theorem in STRATEGIES[knobs.strategy].theorems]
 
@@ -117,7 +117,7 @@ class Convergence(Experiment):
         return merged(whole, dimension(knobs)) if whole else []
 
     def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
-        """What is varied and the error, (runs,) each."""
+        """The varied setting and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
 
@@ -137,7 +137,7 @@ def dimension(knobs: ConvergenceKnobs) -> int:
     return planned_runs(knobs.target, knobs.strategy, knobs.varied)[0].make_target().dim
 
 
-# Theorem 2 term by term: what a run did at each step beside what the recurrence allows.
+# Theorem 2 term by term: the values of a run at each step next to the bound of the recurrence.
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
@@ -164,11 +164,11 @@ class Terms(NamedTuple):
 def terms(recipe: Recipe, steps: int) -> list[Terms]:
     """The terms of the first steps of a `pmd` recipe on a target with an exact posterior in one or two dimensions.
 
-    The run is that of the recipe, batch for batch. Raises InputError for another method or target.
+    The run follows the recipe, batch for batch. Raises InputError for another method or target.
     """
     target, method, knobs = recipe.make_target(), recipe.make_method(), recipe.start_knobs()
     if recipe.method != "pmd":
-        raise InputError(f"Theorem 2 is about 'pmd'; given: a recipe of {recipe.method!r}")
+        raise InputError(f"Theorem 2 is about 'pmd'; got a recipe of {recipe.method!r}")
     if target.planar is None:
         raise InputError(f"target {target.name!r} has no exact posterior on a grid")
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
@@ -200,7 +200,7 @@ class RecurrenceKnobs(Knobs):
 
 
 class Recurrence(Experiment):
-    """Every term of Theorem 2 at every step, measured on a grid, beside KL(p || q) itself."""
+    """Every term of Theorem 2 at every step, measured on a grid, next to KL(p || q) itself."""
 
     name = "recurrence"
     title = "Theorem 2, term by term"
@@ -233,7 +233,7 @@ class Recurrence(Experiment):
         ]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
-        """KL(p || q) after each step and that of the averaged iterate, and what Theorem 2 allows as proved."""
+        """KL(p || q) after each step and of the averaged iterate, and what Theorem 2 allows as proved."""
         measured = mean_series("measured", rows, "t", "measured")
         proved = mean_series("allowed, as proved", rows, "t", "proved", "dashes")._replace(low=None, high=None)
         steps, average = mean_terms(rows), mean_series("measured", rows, "t", "averaged")
