@@ -312,7 +312,7 @@ class Ladder(SmoothedMethod):
     takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
     update = tempered_update(
-        "As much of the likelihood, where the particle stood before its move, by which the temperature β rises by."
+        "The likelihood, where the particle stood before its move, to the power by which the temperature β rises."
     )
 
     def missing_in(self, target: Target) -> str:

@@ -240,7 +240,7 @@ class Method(Generic[State, Own]):
         return None
 
     def ended(self, state: State, knobs: Own, target: Target) -> str:
-        """Why the run has ended, such as "one pass only"; "" while there is one."""
+        """Why the run has ended, such as "one pass only"; "" before."""
         return ""
 
 

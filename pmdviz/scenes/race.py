@@ -159,7 +159,7 @@ class Tile(NamedTuple):
     row: Mapping[str, Any]  # as in `RaceResult.rows`
     columns: StageColumns
     trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
-    ended: str  # why the run has ended, in words; "" while there is one
+    ended: str  # why the run has ended, in words; "" before
     caveat: str  # how its draws are evaluated, in words
     metric: Metric  # by which the race is ranked
     unit: str = DATA  # of the budget
@@ -258,7 +258,7 @@ class Standing:
 
     @property
     def ended(self) -> str:
-        """Why the run has ended, in words; "" while there is one."""
+        """Why the run has ended, in words; "" before."""
         return self._race.stop_reason(self.k)
 
     def take(

@@ -261,7 +261,7 @@ GLOSSARY = {
         "docs/explanation/gradient-free-and-discrete.md",
     ),
 }
-IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # the sizes of the usual legends
+IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # the terms in the usual legends
 KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
 _FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")
 
