@@ -63,8 +63,7 @@ class SteinISKnobs(SmoothingKnobs):
     determinant: How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a
         follower. First order: the product of its diagonal, off by ε² a step, at d operations.
     stop: From which step the followers are kept: too many steps sweep them into knots next to the leaders. Best ESS of
-    a
-        pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they
+        a pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they
         decide themselves, at a small bias. Last step: unbiased too, however far they were swept.
     num_pilots: Followers that decide when to stop and count for nothing else.
     """

@@ -209,8 +209,7 @@ class GaussianVBKnobs(BatchKnobs):
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
         deviation each, too narrow where the posterior's coordinates depend on each other.
     gradient: Natural: the gradient in the Gaussian's geometry, which follows no scale but q's own. Normalised: that in
-    the mean
-        and the factor of the covariance, each number divided by the root mean square of its last ones; a full
+        the mean and the factor of the covariance, each number divided by the root mean square of its last ones; a full
         covariance in tens of dimensions diverges with it.
     normaliser: What a gradient is divided by: the root mean square of the gradients before it, or of itself and those
         before it. The second shortens large gradients more than small ones, and standard deviations come out too large:
