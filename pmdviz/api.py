@@ -213,7 +213,7 @@ def run(
 
         recipe = find_preset(recipe).recipe
     if not isinstance(recipe, Recipe):
-        raise InputError(f"run takes a Recipe, the name of a preset, or keywords; given: {shown(recipe)}")
+        raise InputError(f"run takes a Recipe, the name of a preset, or keywords; got {shown(recipe)}")
     check_function("progress", progress)
     if recipe.budget is None:
         raise InputError("run needs a budget of observations; this recipe has no end (budget: None)")

@@ -124,7 +124,7 @@ class KnobSpec(Generic[T]):
         """`raw` as a value of this knob. Raises InputError with the knob, the given value and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
-            raise self.refusal(f"must be {self.bounds_words}; given: {shown(raw)}")
+            raise self.refusal(f"must be {self.bounds_words}; got {shown(raw)}")
         return value
 
     def _inside(self, value: float) -> bool:
@@ -188,7 +188,7 @@ def _parse_source(spec: KnobSpec, raw: Raw) -> str:
             return pinned(raw)
         except InputError as error:
             raise InputError(f"{spec.name}: {error}", spec.name, f"{spec.label}: {error}") from None
-    raise spec.refusal(f"must be {spec.bounds_words}; given: {shown(raw)}")
+    raise spec.refusal(f"must be {spec.bounds_words}; got {shown(raw)}")
 
 
 def _parse_formula(spec: KnobSpec, raw: Raw) -> str:

@@ -41,7 +41,7 @@ def course() -> list[Path]:
 def notebooks(options: argparse.Namespace) -> None:
     """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
     if not options.folder:
-        raise InputError("notebooks needs the name of a folder, or . for the present one; given: ''")
+        raise InputError("notebooks needs the name of a folder, or . for the present one; got ''")
     sources, folder = course(), Path(options.folder)
     try:
         there = [source.name for source in sources if (folder / source.name).exists()]

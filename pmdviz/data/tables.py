@@ -170,11 +170,11 @@ def holding(plain: Json) -> Iterator[None]:
 
 def _unpacked(plain: Json) -> list[Table]:
     if not isinstance(plain, Mapping) or len(plain) > MOST_TABLES:
-        raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; given: {shown(plain)}")
+        raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; got {shown(plain)}")
     tables = []
     for pin, text in plain.items():
         if not isinstance(text, str):
-            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; given: {shown(text)}")
+            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; got {shown(text)}")
         cells = read_cells(text)
         rows = np.column_stack([column.numbers for column in cells.columns])
         table = hold(str(pin).partition("#")[0], cells.names, rows)
@@ -213,7 +213,7 @@ def as_array(data: pd.DataFrame | ArrayLike) -> np.ndarray:
             raise
         array = np.empty(0)  # rows of different lengths, or words
     if array.ndim == 0 or len(array) == 0 or array.dtype.kind not in "biufcSUVmM":
-        raise InputError(f"data must be an array with at least one row, rows of equal length; given: {shown(data)}")
+        raise InputError(f"data must be an array with at least one row, rows of equal length; got {shown(data)}")
     return array
 
 

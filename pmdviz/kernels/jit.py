@@ -7,7 +7,7 @@ that loops vectorise. It may assume that no NaN and no infinity occurs: under it
 All are forced inline. Left as calls, a process that compiles them and one that loads them, or what calls them, from the
 cache link different copies, which round differently: a run's first start and its second would differ.
 
-Nor may what they compute depend on what was compiled before them. What numba compiles for its own use (a number to an
+Their results must not depend on earlier compilations either. What numba compiles for its own use (a number to an
 integer power, the sum of an array) it keeps for the rest of the process, with the flags of the first caller, and the
 cache then keeps that. So squares are written as products everywhere, and no sum of an array is asked for under
 `fast_jit`.

@@ -112,7 +112,7 @@ def num_threads() -> int:
 
 
 def set_threads(number: int | None) -> None:
-    """Use this many threads (at least 1) from now on; None goes back to the environment. Results are the same."""
+    """Use this many threads (at least 1) from now on; None: by the environment. Results do not depend on it."""
     global _chosen
     _chosen = None if number is None else _checked(number)
 
@@ -120,7 +120,7 @@ def set_threads(number: int | None) -> None:
 def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: int, cost: float) -> None:
     """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small.
 
-    Raises Cancelled between two blocks where the watch of the calling thread says so.
+    Raises Cancelled between two blocks where the watch of the calling thread returns True.
     """
     if 0 < num_rows <= rows_per_block:  # one block: a chain's step has no microseconds to spare
         work(0, num_rows)
@@ -138,7 +138,7 @@ def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: 
 
 
 def helped_when(allowed: Callable[[], bool]) -> None:
-    """From now on `run_blocks` has helpers in the calling thread only when `allowed()`. Results are the same."""
+    """From now on `run_blocks` has helpers in the calling thread only when `allowed()`; results do not depend on it."""
     _of_thread_pool.allowed = allowed
 
 
@@ -176,7 +176,7 @@ def _cores() -> int:
 
 
 def priority() -> int:
-    """The calling thread's niceness: 0 is usual, 19 gives way to everybody. Linux alone has one for each thread."""
+    """The calling thread's niceness: 0 is usual, 19 gives way to all; only Linux has one for each thread."""
     return os.getpriority(os.PRIO_PROCESS, 0) if sys.platform == "linux" else 0
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from pmdviz.files import static_text
 from pmdviz.scenes.words import GLOSSARY
 
-HIDDEN = "pmdviz-hidden"  # the class of what is not there to be seen; a change of it lays out the page anew
+HIDDEN = "pmdviz-hidden"  # the class of hidden elements; a change of it lays out the page again
 
 _STATIC = Path(__file__).with_name("static")
 
 
 def static(name: str, *parts: str) -> str:
-    """The text of a file in `static/`, or of those of its parts that are named."""
+    """The text of a file in `static/`, or of its named parts."""
     return static_text(_STATIC / name, *parts)
 
 
@@ -37,7 +37,7 @@ DIALOG = MAKE + static("lists.js", "dialog").replace("STYLE", json.dumps(_lab("d
 
 
 def _explain() -> str:
-    """The script that explains knobs and words, with the glossary in it; it goes before one that asks for it."""
+    """The script that explains knobs and words, with the glossary in it; it goes before one that needs it."""
     glossary = {key: term._asdict() for key, term in GLOSSARY.items()}
     style = _lab("explain", "term")
     script = static("page.js", "explain").replace("GLOSSARY", json.dumps(glossary, ensure_ascii=False), 1)

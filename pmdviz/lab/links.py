@@ -45,7 +45,7 @@ PLAIN = Page()
 
 
 class Asked(NamedTuple):
-    """What a link says of an experiment, as it stands there: `lab.controls.sharing` reads it."""
+    """The text of a link about an experiment: `lab.controls.sharing` reads it."""
 
     experiment: str = ""  # its name
     knobs: str = ""  # those that differ from their defaults, folded
@@ -81,7 +81,7 @@ class Link:
     digest : str
         That of the frame shown, "" where the link has none.
     hide : tuple of str
-        Names of controls that the page leaves out. Hiding is no secrecy.
+        Names of controls that the page leaves out. Hidden controls are not secret.
     embed : bool
         Without the page's frame, for an iframe.
     preset : str

@@ -108,14 +108,14 @@ def momentum(step: str = "ε") -> Term:
 
 
 def move_update(*terms: Term, formula: str = "θ′ − θ", unit: str = "units of θ") -> Update:
-    """How far a point moved, as a sum of terms."""
+    """How far a point moved: a sum of terms."""
     return Update("move", formula, "move", unit, terms)
 
 
 def flow_update(
     drive: str, repulsion: str, uphill: str, *more: Term, formula: str = "θ′ − θ", unit: str = "units of θ"
 ) -> Update:
-    """Of a Stein flow: the formulas of its two forces, and in words what is uphill. D is the optimiser's pace."""
+    """Of a Stein flow: the formulas of its two forces, and the uphill direction in words; D is the optimiser's pace."""
     about = f"Uphill on {uphill}, averaged over the neighbours; D is the pace of each coordinate."
     return move_update(
         Term("drive", "uphill", f"ε D {drive}", about),
@@ -133,10 +133,10 @@ def paced(
     unit: Array | float,
     forces: Callable[[], Mapping[str, Array]],
 ) -> ComputedTerms:
-    """The share of each force in a move by step times direction, and that of the memory where there is one.
+    """The share of each force in a move by step times direction, and the share of the memory, if any.
 
-    `memory`: `first` before the step, `second` after it, and t. `forces` gives parts, of which `unit` times the sum
-    was what the optimiser got.
+    `memory`: `first` before the step, `second` after it, and t. `forces` gives parts; `unit` times their sum was
+    what the optimiser got.
     """
 
     def compute() -> dict[str, Array]:
@@ -152,7 +152,7 @@ def clipped(parts: Mapping[str, Array], free: Array, after: Array) -> ComputedTe
     return ComputedTerms(lambda: {**parts} | ({"clip": after - free} if (after != free).any() else {}))
 
 
-# What moves the mean of a fitted Gaussian: the pull of the prior and that of the batch, both averaged over q.
+# What moves the mean of a fitted Gaussian: the pull of the prior and the pull of the batch, both averaged over q.
 
 
 def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: str = "μ′ − μ") -> Update:
@@ -176,7 +176,7 @@ def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: st
 def natural_terms(move: Array, step: float, cholesky: Array, theta: Array, target: Target) -> dict[str, Array]:
     """Of a natural step: S' times the gradient, S' = L L' of the new factor L (d, d), or of its diagonal (d,).
 
-    `move` (d,) is that of the mean, theta (n, d) the draws of q that the gradient is a mean over.
+    `move` (d,) is the step of the mean, theta (n, d) the draws of q that the gradient is a mean over.
     """
     prior = target.grad_log_prior(theta).mean(axis=0)
     spread = cholesky**2 * prior if cholesky.ndim == 1 else cholesky @ (cholesky.T @ prior)

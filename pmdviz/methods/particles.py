@@ -105,7 +105,7 @@ def resized(
 ) -> tuple[OneState, str, Array | None]:
     """`state` with m particles of equal weight: a random subset of the old ones, or all of them and copies.
 
-    Also what was done in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
+    Also the action in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
     name further arrays of the state with a row for each particle. Copies are moved by the noise of their kernel in
     `density()`, unless that takes them out of the prior's support; without a density they are not moved.
     """
@@ -145,7 +145,7 @@ def descended(fewest: float, at: int, particles: Array) -> str:
         return ""
     return (
         f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
-        "too few to have a shape, and the ESS since then does not show what was lost"
+        "too few to estimate a covariance, and the ESS reported since then does not show the loss"
     )
 
 
@@ -275,7 +275,7 @@ def smoothed(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale:
     """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
 
     Every particle was chosen of so many candidates `each`. Beyond 100 coordinates kernels without a covariance, round
-    ones and those of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
+    ones and the kernels of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
     """
     weights = np.exp(log_weights)
     (m, d), round_ = particles.shape, knobs.bandwidth_rule in ("isotropic", "median")
@@ -310,9 +310,9 @@ def _round(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: A
 
 
 def smoothed_along(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:
-    """The same for many coordinates: a kernel without a shape, as wide along each as that coordinate asks for.
+    """The same for many coordinates: a kernel without a shape, with the width that suits each coordinate.
 
-    Round kernels stay what they are. The factor of all others is that of m^(-1/5) sds of each coordinate.
+    Round kernels stay what they are. The factor of all others gives m^(-1/5) sds of each coordinate.
     """
     if knobs.bandwidth_rule in ("isotropic", "median"):
         return replace(_round(particles, log_weights, knobs, scale), few=False)

@@ -395,7 +395,7 @@ def pulls_of(slope: Array, theta: Array, target: Target) -> dict[str, Array]:
 def factor_gradient(in_factor: Array, in_logs: Array, scale: Array) -> Array:
     """The gradient (d, d) in L_ij / scale_i below the diagonal and in log L_ii on it.
 
-    `in_factor` (d, d) is that in L, of which the strict lower triangle counts; `in_logs` (d,) that in log L_ii.
+    `in_factor` (d, d) is that in L; its strict lower triangle counts; `in_logs` (d,) that in log L_ii.
     """
     return np.tril(in_factor, -1) * scale[:, None] + np.diag(in_logs)
 
@@ -425,8 +425,8 @@ class GaussianVBKnobs(BatchKnobs):
 
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
         deviation each, too narrow where the posterior's coordinates depend on each other.
-    gradient: Natural: that of the Gaussian's geometry, which follows no scale but q's own. Normalised: that in the mean
-        and the factor of the covariance, each number divided by the root mean square of its last ones; a full
+    gradient: Natural: the gradient in the Gaussian's geometry, which follows no scale but q's own. Normalised: that in
+        the mean and the factor of the covariance, each number divided by the root mean square of its last ones; a full
         covariance in tens of dimensions diverges with it.
     normaliser: What a gradient is divided by: the root mean square of the gradients before it, or of itself and those
         before it. The second shortens large gradients more than small ones, and standard deviations come out too large:
@@ -475,15 +475,16 @@ class GaussianVB(GaussianFit):
     Ascent of the ELBO E_q log p(theta, X) + H(q) over q = N(mu, L L'), its entropy in closed form.
 
     With theta = mu + L eps and g = grad log p(theta, X) the gradients are E g in mu, and E g eps' + L^-T in L
-    (Titsias, Lazaro-Gredilla 2014). Unlike those of `svi`, which follow the path alone, they have noise at the optimum.
+    (Titsias, Lazaro-Gredilla 2014). Unlike the gradients of `svi`, which follow the path alone, they have noise at the
+    optimum.
 
-    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, as they are) move by gamma_t g / v,
+    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, unscaled) move by gamma_t g / v,
     v^2 the mean of the last squares. With g itself among them the step has a fixed point of its own, E g / sqrt(g^2
     + S) = 0 instead of E g = 0. In log L_ii the noise of g is skewed: with one draw on a Gaussian posterior g = 1 -
     a eps^2, a = (sd / exact sd)^2, and over ten gradients that fixed point is a = 1.19, an sd 8.9 % too large
     (computed here; PyMC's `adagrad_window` is off by as much: its issue 8444, and Andersen, Bersson, Broderick
     2026, arXiv 2608.01403). With n draws the skewness falls like 1 / sqrt n, and the bias like 1 / n: 0.8 % with
-    ten. By the gradients before it alone, of which g is independent given the state, there is none; such a step is
+    ten. With the earlier gradients alone, from which g is independent given the state, there is none; such a step is
     cut at 30 root mean squares.
 
     Natural: mu <- mu + gamma S E g and P <- P + gamma A for precisions, A = -E hess log p - P, by Stein's identity
@@ -593,7 +594,7 @@ def normalised(
 ) -> GaussianVBState:
     """mu and L after each number's gradient, divided by a root mean square of its last ones, times gamma."""
     gradient = coordinates_gradient(state, noise, gradients, scale)
-    with np.errstate(over="ignore"):  # then nothing is finite any more, and it is said
+    with np.errstate(over="ignore"):  # then no number is finite any more, and an error is raised
         squares = np.concatenate([state.squares[1:], gradient[None] ** 2])
     full = state.iteration >= len(squares)  # until then the present gradient counts too: the first alone would not do
     counted = state.squares if knobs.normaliser == "past" and full else squares

@@ -42,7 +42,7 @@ MARGIN = 0.08  # of the range of the data, on each side
 EVEN = 0.5  # probability of a class on the line between two
 
 NO_BARS = dict.fromkeys(("left", "right", "bottom", "top"), np.empty(0))
-ALL, LIT = 0.3, 0.85  # opacity of the data, and of those of this step
+ALL, LIT = 0.3, 0.85  # opacity of the data, and of the data of this step
 DOT_PX, RUG_PX = 7.0, 5.0
 ABOUT = "The data, the batch of this step, and what approximation and exact posterior predict"
 

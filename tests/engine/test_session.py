@@ -77,7 +77,7 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
     s.limit(35)
     assert s.done and 7 in s.history.columns["iteration"]
     assert digest(s) == straight(Recipe(**SMALL, budget=35))
-    with pytest.raises(InputError, match="at least the 35 observations used; given: 34"):
+    with pytest.raises(InputError, match="at least the 35 observations used; got 34"):
         s.limit(34)
     s.limit(None)
     assert s.recipe.budget is None and s.advance().iteration == 8

@@ -23,12 +23,12 @@ def test_short_forms_stand_for_several_options():
 @looped(
     "given, words",
     [
-        ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; given: 'wide'"),
-        ({"size": 960}, "given: 960"),
+        ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; got 'wide'"),
+        ({"size": 960}, "got 960"),
         ({"size": "960x540", "width": 960}, "size already sets width and height; leave out width"),
         ({"layers": "exakt"}, "unknown layer 'exakt'; did you mean 'exact'?"),
         ({"layers": 3}, "layers must be names"),
-        ({"frames": 5, "every": 2}, "give frames or every, not both; given: frames=5, every=2"),
+        ({"frames": 5, "every": 2}, "give frames or every, not both; got frames=5, every=2"),
         ({"frames": 1}, "frames must be at least 2"),
         ({"themes": "dark"}, "unknown export option 'themes'; did you mean 'theme'?"),
     ],

@@ -1,4 +1,4 @@
-"""Pages that compute nothing: the lessons, and the methods; what is chosen there opens in the lab."""
+"""Pages that compute nothing: the lessons, and the methods; a choice there opens in the lab."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PlainPage(Page):
         """The page is to be seen, or no longer."""
 
     def set_theme(self, dark: bool) -> None:
-        """Its colours are those of the page around it."""
+        """Its colours come from the page around it."""
 
     def stop(self) -> None:
         """The page is closed."""
@@ -131,7 +131,7 @@ class Opening(NamedTuple):
     """A method that is to be run on the target that it is usually shown on."""
 
     method: str
-    trace: str = ""  # key of the traces that show what is asked for; "" for the usual ones
+    trace: str = ""  # key of the traces that show the lesson's metric; "" for the usual ones
     inside: bool = False  # whether the card "Inside this step" shows it
 
     def recipe(self) -> Recipe:

@@ -120,7 +120,7 @@ class Busy(Card):
         self.reveal()
 
     def wait(self, words: str) -> None:
-        """Say in `words` what is waited for."""
+        """Give in `words` the reason for the wait."""
         self.text.object = f'<div role="status">{html.escape(words)}</div>'
         self.button.label, self.button.disabled = "Cancel", False
         self.reveal()
@@ -146,7 +146,7 @@ class Notice(Card):
         self.reveal()
 
 
-# What a person sees when a step failed: the sentence beside the stage, with three ways out.
+# What a person sees when a step failed: the sentence next to the stage, with three ways out.
 
 
 class Trouble(Card):

@@ -116,11 +116,11 @@ def test_a_file_of_ones_own(tmp_path, suffix):
 
 def test_what_cannot_be_used_is_said():
     for knobs, words in [
-        ({"lowest": 2000}, "lowest must be at most highest, 1,000; given: 2,000"),
-        ({"model": "ppca", "latent": 3}, "latent must be below the dimension, 3; given: 3"),
-        ({"model": "ppca", "varied": "dim"}, "latent must be below the dimension, 2; given: 2"),
+        ({"lowest": 2000}, "lowest must be at most highest, 1,000; got 2,000"),
+        ({"model": "ppca", "latent": 3}, "latent must be below the dimension, 3; got 3"),
+        ({"model": "ppca", "varied": "dim"}, "latent must be below the dimension, 2; got 2"),
         ({"num_data": 50}, "num_data must be at least 100, so that each of 10 machines has more data than its model"),
-        ({"data": "breast_cancer", "model": "gmm"}, "num_data must be at least 1,980, .* given: 455"),
+        ({"data": "breast_cancer", "model": "gmm"}, "num_data must be at least 1,980, .* got 455"),
         ({"data": "digits", "against": "truth"}, "a table has no true parameters; set against to exact or mle"),
         ({"data": "nowhere.csv"}, "cannot be read"),
         ({"data": "covtype"}, "data must be simulated, digits"),
@@ -148,7 +148,7 @@ def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatc
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
     monkeypatch.setattr("pmdviz.experiments.base.free_megabytes", lambda: 16_000.0)
     for knobs in ({"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"}, {"varied": "N", "highest": 10**10}):
-        with pytest.raises(TooMuch, match="of memory, of which 16 GB are free; make it smaller$"):
+        with pytest.raises(TooMuch, match="of memory, and 16 GB are free; make it smaller$"):
             pmdviz.experiment("aggregation", **knobs, workers=1, insist=True)
     for knobs in ({}, {"model": "gmm"}, {"model": "gmm", "num_data": 1_000_000}, {"model": "ppca"}):
         cases = MADE.cases(MADE.Knobs.checked(knobs))

@@ -42,7 +42,7 @@ def test_what_cannot_be_estimated_is_refused():
     points = np.zeros((11, 2))
     for target, sample, function, degree, words in (
         ("ising", np.ones((50, 25)), lambda x: x, 2, "gradient"),
-        ("gaussian", points, lambda x: x, 2, "6 control variates of degree 2 need at least 12 points; given: 11"),
+        ("gaussian", points, lambda x: x, 2, "6 control variates of degree 2 need at least 12 points; got 11"),
         ("gaussian", points, lambda x: x, 3, "degree must be 1 or 2"),
         ("gaussian", points, lambda x: x[0], 1, "must give"),
         ("gaussian", points, lambda x: x[:, 0] / 0, 1, "must give"),

@@ -116,9 +116,9 @@ def test_what_cannot_be_used_is_said():
         with pytest.raises(InputError, match=words):
             pmdviz.test_fit("correlated_gaussian", sample)
     for knobs, words in [
-        ({"alpha": 0}, "alpha must be a number above 0 and below 1; given: 0"),
+        ({"alpha": 0}, "alpha must be a number above 0 and below 1; got 0"),
         ({"alpha": 0.001}, "draws must be at least 999"),
-        ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; given: 'wide'"),
+        ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; got 'wide'"),
         ({"test": "ksdd"}, "did you mean 'ksd'"),
     ]:
         with pytest.raises(InputError, match=words):

@@ -131,7 +131,7 @@ def label(method, knob):
 
 def test_what_cannot_race_is_one_sentence_that_names_the_entrant():
     for given, words in [
-        ([], "at least 1 and at most 100 methods; given: 0"),
+        ([], "at least 1 and at most 100 methods; got 0"),
         (["pdm"], "unknown method 'pdm'; did you mean 'pmd'"),
         (["pmd:bandwidt=1"], "unknown knob of method 'pmd': 'bandwidt'; did you mean 'bandwidth'"),
         (["pmd:bandwidth"], "after a colon"),

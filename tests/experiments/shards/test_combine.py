@@ -79,7 +79,7 @@ def test_one_machine_is_k_equal_to_1_and_parts_that_hardly_overlap_are_said():
     rng = np.random.default_rng(4)
     parts = [rng.standard_normal((200, 6)) + 14.0 * k for k in range(4)]
     assert "effective points" in kl_weighted(parts, np.ones(6), rng).note
-    with pytest.raises(InputError, match="at most 6; given: 10"):
+    with pytest.raises(InputError, match="at most 6; got 10"):
         pmdviz.experiment("sharded_posterior", num_data=60)
 
 
