@@ -2,7 +2,7 @@
 
 A module of this folder serves one bench of its name, or those of BENCHES. It has a one-line docstring and
 `run(options) -> dict` with its figures; its `OPTIONS`, where it has some, are the numbers that one may give it on the
-command line, with their defaults; `IN_PARTS` says that it takes --methods and --only.
+command line, with their defaults; `IN_PARTS` says that it takes --methods and --only, `BESIDE` that it takes --beside.
 """
 
 from __future__ import annotations
@@ -20,20 +20,17 @@ from pmdviz.files import check_text_path, write_text
 BENCHES = {  # name -> module, where they differ
     **dict.fromkeys(("claims", "claims-logistic", "claims-gp", "claims-topics"), "contests"),
     **dict.fromkeys(("stein", "annealing", "claims-pmfvb"), "rows"),
+    **dict.fromkeys(("ancestors", "beyond-the-plane", "draws", "policies"), "rows"),
     **{name: name.replace("-", "_") for name in (
-        *("beyond-the-plane", "chains", "dimension", "draws", "endless", "engine", "fit-and-aggregation", "fuzz"),
-        *("growth", "jupyter", "lecture", "live", "live-page", "load", "local-scale", "mean-of-runs", "outside"),
-        *("pictures", "policies", "problems", "recording", "search", "siege", "silence", "soak", "start", "weight"),
+        *("dimension", "engine", "fit-and-aggregation", "fuzz", "growth", "live", "live-page", "load"),
+        *("local-scale", "pictures", "siege", "silence", "soak", "start", "weight"),
     )},
 }  # fmt: skip
+WORDS = {"methods": "IN_PARTS", "only": "IN_PARTS", "beside": "BESIDE"}  # option -> what a bench that takes it has
 NUMBERS = {
     "sessions": "how many browser sessions",
-    "servers": "how many fresh servers",
     "seconds": "of each measurement",
-    "minutes": "of endless play",
     "inputs": "how many inputs",
-    "rows": "how many rows of data",
-    "particles": "how many particles",
     "seed": "of what is drawn",
     "seeds": "how many runs",
     "count": "how many problems",
@@ -52,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
     parser.add_argument("--methods", metavar="A,B", help="these methods only; for benches that take it")
+    parser.add_argument("--beside", metavar="FOLDER", help="a clone of chi-feng/mcmc-demo too; for live-page")
     parser.add_argument("--only", metavar="FROM:TO", help="these problems only, from 0; for benches that take it")
     for name, words in NUMBERS.items():
         parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
@@ -64,8 +62,8 @@ def main(options: argparse.Namespace) -> None:
     check_text_path(options.json)
     module = importlib.import_module(f"{__name__}.{BENCHES[options.name]}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
-    for name in ("methods", "only"):
-        if getattr(options, name) is not None and not hasattr(module, "IN_PARTS"):
+    for name, mark in WORDS.items():
+        if getattr(options, name) is not None and not hasattr(module, mark):
             raise InputError(f"bench {options.name} takes no --{name}")
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
@@ -82,7 +80,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _switches(options: argparse.Namespace) -> list[str]:
-    parts = [f"--{name} {getattr(options, name)}" for name in ("methods", "only") if getattr(options, name) is not None]
+    parts = [f"--{name} {getattr(options, name)}" for name in WORDS if getattr(options, name) is not None]
     return ["--quick"] * options.quick + parts
 
 

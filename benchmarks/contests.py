@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,13 @@ from benchmarks.contest_tables import (
     Problem,
     Settings,
 )
-from benchmarks.jittered import Jittered
 from benchmarks.measuring import Row, arrays_of, by_setting, csv_beside, figures, read_rows, write_rows
 from benchmarks.rules import ONE_MODE, pooled
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
-from pmdviz.targets import Target, make_target
+from pmdviz.targets import make_target
 
 FIGURE = Path("assets/logistic.svg")
 BATCHED = ("structured_pmd", "svi_gp")  # their batch is the problem's, where it has one
@@ -142,15 +141,12 @@ def run_of(
     contest: Contest, problem: Problem, entrant: Entrant, knobs: dict[str, Any], data_seed: int, seed: int
 ) -> list[Row]:
     """One run, and where it was at the end of each budget; a run that fails has no figures there."""
-    target, options = target_of(problem, data_seed), {**problem.options, "data_seed": data_seed}
+    options = {**problem.options, "data_seed": data_seed}
     if problem.batch and entrant.method in BATCHED:
         knobs = {"batch_size": problem.batch, **knobs}
-    name = "logistic" if problem.target == "jittered" else problem.target
     asked = {"budget": problem.budgets[0], "budget_unit": problem.unit, "seed": seed}
     with threadpool_limits(1):
-        session = Session(Recipe(name, entrant.method, target_options=options, **asked, **knobs), 10**9)
-        if problem.target == "jittered":  # its images are in no recipe
-            session.target, session.frame = target, session.frame.replaced(target=target)
+        session = Session(Recipe(problem.target, entrant.method, target_options=options, **asked, **knobs), 10**9)
         rows = []
         for budget in problem.budgets:
             row = {"data_seed": data_seed, "seed": seed, "budget": budget}
@@ -198,21 +194,11 @@ def rmse(frame: Frame) -> float:
     return float(np.sqrt(((found - target.outcomes(target.test_data)) ** 2).mean()))
 
 
-@lru_cache(maxsize=2)
-def _made(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
-    return Jittered(**dict(options)) if name == "jittered" else make_target(name, **dict(options))
-
-
-def target_of(problem: Problem, data_seed: int) -> Target:
-    """The target of a problem, made once in a process for the runs that follow one another."""
-    return _made(problem.target, tuple({**problem.options, "data_seed": data_seed}.items()))
-
-
 def _reference(problem: Problem) -> list[Row]:
     """The same figures of the reference's draws, at every budget alike."""
     rows = []
     for data_seed in problem.data:
-        target = target_of(problem, data_seed)
+        target = make_target(problem.target, **problem.options, data_seed=data_seed)
         draws, test = target.reference().sample(np.random.default_rng(0), DRAWS), target.test_data
         hits = (target.row_mean(draws, test).mean(axis=0) > 0.5) == (test[:, -1] > 0.5)
         loss = -np.log(np.exp(target.row_log_likelihood(draws, test)).mean(axis=0)).mean()

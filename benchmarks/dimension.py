@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.charts import dimension_chart
-from benchmarks.helpers.regressions import Regression, linear
 from benchmarks.measuring import figures
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.presets import find_preset
+from pmdviz.targets.exact import GaussianExact
 
 FIGURE = Path("assets/dimension.svg")
 OPTIONS = {"seed": 300}  # of the first data set and the first run; the others follow
@@ -59,13 +59,14 @@ def _of_entrant(entrant: Entrant, options: Namespace) -> dict[str, Any]:
     """Dimension -> its figures."""
     dimensions = (1, 5) if options.quick else SLOW if entrant.slow else DIMENSIONS
     seeds = range(options.seed, options.seed + (1 if entrant.slow else 3))
-    return {str(d): pooled([figures_of(entrant, linear(d, seed), seed) for seed in seeds]) for d in dimensions}
+    return {str(d): pooled([figures_of(entrant, d, seed) for seed in seeds]) for d in dimensions}
 
 
-def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str, Any]:
+def figures_of(entrant: Entrant, d: int, seed: int) -> dict[str, Any]:
     """Of one run: how far q's moments are from the posterior's, and what it cost."""
     start = time.process_time()
-    recipe = Recipe(regression.target, entrant.method, budget=entrant.visited, seed=seed, **entrant.knobs)
+    options = {"dim": d, "num_data": 1000, "correlation": 0.0, "data_seed": seed}
+    recipe = Recipe("linear", entrant.method, options, seed=seed, budget=entrant.visited, **entrant.knobs)
     session = Session(recipe, metrics_every=10**6)
     if entrant.method == "hmc":
         session.advance(int(session.knobs.burn_in) + DRAWS)
@@ -74,7 +75,7 @@ def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str,
     seconds, frame = time.process_time() - start, session.frame
     q = frame.densities.get("gaussian", frame.density)  # of a chain the fit to its draws
     return {
-        **distances(q.mean, q.cov, regression),
+        **distances(q.mean, q.cov, session.target.exact),
         "visited": frame.visited,
         "pairs": frame.density_evaluations + frame.gradient_evaluations,
         "cpu_seconds": seconds,
@@ -82,11 +83,11 @@ def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str,
     }
 
 
-def distances(mean: np.ndarray, covariance: np.ndarray, regression: Regression) -> dict[str, float]:
+def distances(mean: np.ndarray, covariance: np.ndarray, truth: GaussianExact) -> dict[str, float]:
     """Error of the mean in posterior sds (rms over coordinates), sd ratios, and KL(exact || the Gaussian) in nats."""
-    d, exact = len(mean), regression.covariance
+    d, exact = len(mean), truth.cov
     sd = np.sqrt(np.diag(exact))
-    ratios, shift = np.sqrt(np.diag(covariance)) / sd, mean - regression.mean
+    ratios, shift = np.sqrt(np.diag(covariance)) / sd, mean - truth.mean
     spread = np.trace(np.linalg.solve(covariance, exact)) + shift @ np.linalg.solve(covariance, shift) - d
     return {
         "error_of_mean": float(np.sqrt(((shift / sd) ** 2).mean())),

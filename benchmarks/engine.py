@@ -1,47 +1,29 @@
-"""Every kernel and every method's step in CPU time: against loops of bare exponentials and against other libraries."""
+"""Every kernel and every method's step in CPU time, against loops of bare exponentials."""
 
 from __future__ import annotations
 
-import warnings
 from argparse import Namespace
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from benchmarks.helpers import engine_kernels, engine_methods
-from benchmarks.helpers.contest import ROUNDS, Contest, Missing, rows_of
+from benchmarks.helpers.contest import ROUNDS, row_of
 from benchmarks.measuring import MIN_S, version
 from pmdviz.kernels import pool
 
-PEERS = ("scipy", "scikit-learn", "KDEpy", "jax", "jaxlib", "blackjax", "numpyro", "particles", "llvmlite")
-
 
 def run(options: Namespace) -> dict[str, Any]:
-    """One row for each piece of work and peer; CPU milliseconds on one thread."""
+    """One row for each piece of work; CPU milliseconds on one thread."""
     pool.set_threads(1)
-    rounds, missing = (3 if options.quick else ROUNDS), Missing()
-    rows = []
+    rounds = 3 if options.quick else ROUNDS
+    of_methods = (getattr(engine_methods, name)() for name in ("whole_run", "contests", "long_chains", "whole_chain"))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the peers
-            every = chain(engine_kernels.contests(options.quick), *_of_methods())
-            for contest in every:
-                rows += rows_of(contest, rounds, missing)
+        rows = [row_of(contest, rounds) for contest in chain(engine_kernels.contests(options.quick), *of_methods)]
     finally:
         pool.set_threads(None)
     return {
-        "how": f"medians of {rounds} rounds of at least {MIN_S} s, in turn with the peers; CPU time of the process, "
-        "one thread, one BLAS thread, float64 unless said; ratio = peer_ms / ours_ms",
+        "how": f"medians of {rounds} rounds of at least {MIN_S} s, in turn with the ceiling; CPU time of the process, "
+        "one thread, one BLAS thread, float64 unless said",
         "rows": rows,
-        "left_out": sorted(missing.words.values()),
-        "versions": {name: version(name) for name in PEERS},
+        "versions": {"llvmlite": version("llvmlite")},
     }
-
-
-def _of_methods() -> tuple[Iterator[Contest], ...]:
-    return (
-        engine_methods.whole_run(),
-        engine_methods.contests(),
-        engine_methods.long_chains(),
-        engine_methods.whole_chain(),
-    )

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import yaml
 
 from benchmarks.measuring import figures
 from benchmarks.rules import rates, slope_of
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.experiments.aggregation.experiment import AGAINST, VARIED
-from pmdviz.experiments.goodness_of_fit.experiment import Rate, rate_of
-from pmdviz.experiments.goodness_of_fit.testing import tested
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 
 GIVEN = yaml.safe_load((Path(__file__).parent / "tables" / "experiments.yaml").read_text(encoding="utf-8"))
@@ -84,33 +79,3 @@ def bars(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             value = max(rejected) if place == ["highest"] else rejected[place[0]]
         told[name] = {"found": figures(value, 3), "met": bool(low <= value <= high)}
     return told
-
-
-class RecipeRate(NamedTuple):
-    """Of a recipe's runs."""
-
-    rate: Rate
-    num_points: float  # mean over the runs that were tested
-    refused: int  # runs that left too few independent points
-
-
-def rejection_rate(
-    recipe: Recipe, test: str, seeds: Iterable[int], alpha: float = 0.05, draws: int = 200, bandwidth: str = "median"
-) -> RecipeRate:
-    """How often `test` rejects the end of a run of `recipe` as a sample of its own target, over run seeds.
-
-    Raises InputError where every run leaves too few independent points, or its method's points cannot be tested.
-    """
-    found, refusals = [], []
-    for seed in seeds:
-        session = Session(recipe.replaced(seed=int(seed)), metrics_every=10**9)
-        while not session.done:
-            session.advance(10**9)
-        try:
-            found.append(tested(session.target, session, test, int(seed), alpha, draws, bandwidth))
-        except InputError as error:
-            refusals.append(error)
-    if not found:
-        raise refusals[0] if refusals else InputError("a rejection rate needs at least one seed")
-    rate = rate_of(sum(one.rejected for one in found), len(found))
-    return RecipeRate(rate, float(np.mean([one.num_points for one in found])), len(refusals))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import os
 import platform
 import subprocess
@@ -27,11 +26,6 @@ Call = Callable[[], Any]
 def figures(value: float, digits: int = 4) -> float:
     """`value` to so many significant digits."""
     return float(f"{value:.{digits}g}")
-
-
-def needed(*modules: str) -> list[Any]:
-    """The modules, imported. ImportError names the one that is not there."""
-    return [importlib.import_module(name) for name in modules]
 
 
 # Runs

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, gammaln
 
 from benchmarks.helpers.answers import Answer, Unanswered, by_importance, gaussians, on_grid, over_a_line
-from benchmarks.measuring import figures
 from pmdviz.targets.custom import CustomTarget
 
-OPTIONS = {"seed": 1, "count": 60}
 FAR = 300.0  # a log scale beyond it is taken as this one, so that no gradient overflows
 LEAST_MASS = 0.03  # of a mode
 Functions = dict[str, Callable[..., np.ndarray]]
@@ -65,20 +62,6 @@ def problem(seed: int, number: int) -> Problem:
             return Problem(name, kind, *make(rng, name))
         except Unanswered:
             continue
-
-
-def run(options: Namespace) -> dict[str, Any]:
-    """Size and error of each problem."""
-    made = problems(options.seed, 10 if options.quick else options.count)
-    return {
-        one.name: {
-            "d": one.target.dim,
-            "N": one.target.num_data,
-            "prior_to_posterior_sd": figures(float((one.target.scale / one.sd).max()), 2),
-            "error_of_mean": figures(one.answer.error, 2),
-        }
-        for one in made
-    }
 
 
 class Prior(NamedTuple):

@@ -78,6 +78,18 @@ def squared_errors(end: End) -> Numbers:
     }
 
 
+def judged(end: End) -> Numbers:
+    """Those of these metrics that the run has, and 1 where it carries a caveat, else 0."""
+    frame = end.session.frame
+    found = {name: frame.metrics.get(name) for name in ("tv", "kl_forward", "mean_error", "ess", "ancestors")}
+    return {name: float(v) for name, v in found.items() if v is not None} | {"caveat": float(bool(frame.caveat))}
+
+
+def variance(end: End) -> Numbers:
+    """Of q, in its first coordinate."""
+    return {"value": float(end.session.frame.density.cov[0, 0])}
+
+
 def log_z_error(end: End) -> Numbers:
     """Of log Z, in nats."""
     return {"log_z_error": end.log_z_error}

@@ -1,6 +1,6 @@
 """pmdviz: an interactive laboratory for particle inference.
 
-Everything listed in `__all__` is loaded when it is first used, so that `import pmdviz` costs no
+Everything listed in `__all__` is loaded when it is first used: `import pmdviz` costs no
 compiled code, no Panel and no Bokeh. Submodules are there by import (`import pmdviz.targets`).
 """
 

@@ -63,7 +63,7 @@ def list_targets() -> dict[str, dict[str, Any]]:
 def list_methods() -> dict[str, dict[str, Any]]:
     """Every method: name -> title, reference, knobs (name, default, bounds, unit, help, when it acts), default budget.
 
-    `default_budget` are the data that a run visits where nobody says how many, on the mixture or the first target that
+    `default_budget` are the data that a run visits by default, on the mixture or the first target that
     the method fits; `budget_words` what they are enough for ("" where every run has 20,000).
     """
     return {
@@ -147,7 +147,7 @@ def read_table(
     Returns
     -------
     Table
-        `.columns`, `.rows` (n, k): the inputs, then the outcome. Rows with a missing value are left out.
+        `.columns`, `.rows` (n, k): the inputs, then the outcome. Rows with a missing value are omitted from it.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def run(
     elif besides := _besides(
         knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget
     ):
-        raise InputError(f"a recipe already says all of the run; given besides: {', '.join(besides)}")
+        raise InputError(f"a recipe already holds all of the run; leave out {', '.join(besides)}")
     if isinstance(recipe, str):
         from pmdviz.presets import find_preset
 
@@ -260,8 +260,8 @@ def sweep(
     workers : int, optional
         Processes; by default one a core. Inside `joblib.parallel_config` its backend (Dask, Ray, ...) does the work.
     progress : function (runs done, runs in all)
-        Called after every run and a few times a second. What it raises (KeyboardInterrupt too) stops the workers; the
-        table keeps what was finished.
+        Called after every run and a few times per second. If it raises (KeyboardInterrupt too), the workers stop; the
+        table keeps all finished runs.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def experiment(
     workers : int, optional
         Processes; by default one a core.
     progress : function (cases done, cases in all)
-        Called after every case and a few times a second. What it raises stops the workers.
+        Called after every case and a few times per second. If it raises, the workers stop.
     insist : bool
         Begin also what by the forecast takes more than an hour, or more than half of the free memory.
     **knobs
@@ -319,7 +319,8 @@ def experiment(
     Raises
     ------
     InputError
-        An unknown name or knob, a value out of its bounds, a table that is not this experiment's, what is too large.
+        An unknown name or knob, a value out of its bounds, a table that is not this experiment's, a table that is too
+        large.
 
     Examples
     --------
@@ -345,11 +346,11 @@ def test_fit(
     Parameters
     ----------
     target : Target or str
-        p; a name stands for the built-in target at its defaults.
+        p; a name means the built-in target at its defaults.
     sample : array (n, d), Run, Session or Frame
         An array is taken as independent points. Of a run it is the last frame: draws of chains are thinned by their
         correlation time, weighted particles are taken with probability w / max w, fitted densities are drawn from;
-        `note` says so. At most 1,000 points are tested, a random subset.
+        see `note`. At most 1,000 points are tested, a random subset.
     test : str
         One of `list_fit_tests()`.
     seed : int
@@ -360,9 +361,9 @@ def test_fit(
         m, draws of the null distribution: bootstrap, permutations or simulated counts.
     bandwidth : "median", "aggregated" or float
         h of the kernel `exp(-|x - y|^2 / h)`: the squared median distance, several combined at the same level, or a
-        number. Coordinates are in prior sds; latent ones of `gf_ksd` in those of p0. `dksd` and `mmd` on states have
+        number. Coordinates are in prior sds; latent ones of `gf_ksd` in the sds of p0. `dksd` and `mmd` on states have
         exp(-H / (d h)), H the number of coordinates that differ, and instead of the median h = 1;
-        `gf_ksd_rao_blackwell` has h = max(2, d / 4), as no latent points are there to take a median of.
+        `gf_ksd_rao_blackwell` has h = max(2, d / 4), because there are no latent points whose median could be taken.
 
     Returns
     -------

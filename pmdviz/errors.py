@@ -1,4 +1,4 @@
-"""The two errors that pmdviz raises on purpose, and the words that help a person out of them."""
+"""The exceptions of pmdviz, and helpers for messages that say how to go on."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """Something that a person gave cannot be used; one line says what, what was given and what would do.
+    """Something that a person gave cannot be used; one line: what was given, what is expected, and how to fix it.
 
     Attributes
     ----------
     field : str
         Name of the knob, option or part that was given it; "" where it is none of these.
     on_page : str
-        The sentence as a page says it, with the label that stands there in place of the name.
+        The sentence as a page says it, with the label that the page shows instead of the name.
     """
 
     def __init__(self, message: str, field: str = "", on_page: str = "") -> None:
@@ -36,7 +36,7 @@ class TargetError(RuntimeError):
     Attributes
     ----------
     theta : array (d,) or None
-        The parameter at which it happened, where one can be named.
+        The parameter at which it happened, where it is known.
     batch_note : str
         The rows of the data that were being visited, in words.
     """

@@ -49,11 +49,11 @@ BEFORE = re.compile(r"^(?P<goal>.+)\bbefore\s+(?P<clock>\w+)\s+(?P<number>[\d_]+
 
 
 class NotKnown(Exception):
-    """A value that the run does not have, such as TV where there is no exact posterior."""
+    """A value that the run does not have, such as TV without an exact posterior."""
 
 
 class Scope(Protocol):
-    """What the names of an expression stand for."""
+    """The values of the names in an expression."""
 
     def value(self, name: str) -> Known | None:
         """The value now: a number, a text, or None where the run has none. Raises InputError for an unknown name."""
@@ -80,7 +80,7 @@ def _when(values: list[tuple[float, float]]) -> float:
     return found[0]
 
 
-# What is said of a whole run; each is given pairs of iteration and value, one for every row that has a value.
+# Functions of a whole run; each is given pairs of iteration and value, one for every row that has a value.
 OVER_HISTORY: dict[str, Callable[[list[tuple[float, float]]], float]] = {
     "lowest": _lowest,
     "highest": _highest,
@@ -93,7 +93,7 @@ OVER_HISTORY: dict[str, Callable[[list[tuple[float, float]]], float]] = {
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression, parsed. Raises InputError for what is not in the language.
+    """One expression, parsed. Raises InputError for a text that is not in the language.
 
     Parameters
     ----------
@@ -116,11 +116,11 @@ class Expression:
         try:
             return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise InputError(f"this is no expression: {self.text!r} ({error.args[0]})") from None
+            raise InputError(f"invalid expression: {self.text!r} ({error.args[0]})") from None
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names that it asks for."""
+        """The names that it uses."""
         called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
         dotted = [node for node in ast.walk(self._tree) if isinstance(node, ast.Attribute)]
         taken = called | {id(node.value) for node in dotted}
@@ -178,7 +178,7 @@ class Template:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that it asks for."""
+        """The names that it uses."""
         return frozenset().union(*(expression.names for _, _, expression in self._parts if expression))
 
     @property
@@ -199,7 +199,7 @@ class Template:
         try:
             return format(value, spec)
         except ValueError:
-            raise InputError(f"{spec!r} is no format of {shown(value)}, in {self.text!r}") from None
+            raise InputError(f"{spec!r} is not a format for {shown(value)}, in {self.text!r}") from None
 
 
 def _check(node: ast.AST, text: str, inside: bool) -> None:
@@ -297,9 +297,9 @@ def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
 def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     in_row = row is not None and name in row
     value = row[name] if in_row else scope.value(name)
-    if row is not None and not in_row and not scope.constant(name):  # the present one would be told of every frame
+    if row is not None and not in_row and not scope.constant(name):  # the present one would be called for every frame
         raise InputError(
-            f"the history has no {name}: ask for it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
+            f"the history has no {name}: move it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
         )
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise NotKnown

@@ -1,4 +1,4 @@
-"""Files are written aside and moved into place, so that a full disk leaves no half file; devices are written into."""
+"""Files are written aside and moved into place: a full disk leaves no half-written file; devices are written into."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PART = re.compile(r"^/[*/] == (\w+)\b.*\n", re.M)  # how a part of a script or s
 
 
 def static_text(path: Path, *parts: str) -> str:
-    """The text of a script or style sheet; with `parts` those of its parts, in this order."""
+    """The text of a script or style sheet; with `parts` the texts of its parts, in this order."""
     text = path.read_text(encoding="utf-8")
     _, *found = PART.split(text)
     named = dict(zip(found[::2], found[1::2], strict=True))
@@ -92,12 +92,12 @@ def _into_stream(path: Path) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
-    """A name beside `path` that nobody else uses, short enough wherever that of `path` is."""
+    """A new unique name in the folder of `path`, short enough wherever the name of `path` is."""
     return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a device, a FIFO or a socket is at `path`. OSError for what cannot be there at all."""
+    """Whether a device, a FIFO or a socket is at `path`. OSError for a path that cannot exist at all."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def check_writable(given: Given) -> Path:
     inside = shown(str(folder), 200)
     try:
         if not folder.is_dir():
-            raise InputError(f"cannot write {named}: there is no folder {inside}")
+            raise InputError(f"cannot write {named}: no such folder {inside}")
         if path.is_dir():
             raise InputError(f"cannot write {named}: it is a folder")
         if _is_stream(path):
@@ -125,7 +125,7 @@ def check_writable(given: Given) -> Path:
 
 
 def check_text_path(given: str | None) -> None:
-    """Raise InputError where `write_text` would: said before the work. None is no file at all."""
+    """Raise InputError where `write_text` would: before the work is done. None means no file."""
     if given is not None and given != "-":
         check_writable(given)
 

@@ -102,7 +102,7 @@ class Dual(NamedTuple):
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of x, or of x and y, with its gradient. Raises InputError for what is no formula.
+    """A function of x, or of x and y, with its gradient. Raises InputError for any other text.
 
     Parameters
     ----------
@@ -126,13 +126,13 @@ class Formula:
 
     @cached_property
     def tree(self) -> ast.expr:
-        """What was parsed; a page interprets the same tree."""
+        """The parsed tree; a page interprets the same tree."""
         try:
             return ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
-            raise InputError(f"{shown(self.text)} is no formula: {error.msg}{_at(error.offset)}") from None
+            raise InputError(f"{shown(self.text)} is not a formula: {error.msg}{_at(error.offset)}") from None
         except (ValueError, RecursionError, MemoryError):
-            raise InputError(f"{shown(self.text)} is no formula: its brackets are nested too deep") from None
+            raise InputError(f"{shown(self.text)} is not a formula: its brackets are nested too deep") from None
 
     @cached_property
     def dim(self) -> int:
@@ -194,7 +194,7 @@ def _check_numbers(text: str) -> None:
     for found in TOKENS.finditer(text):
         after = text[found.end() : found.end() + 1]
         if found[0][0] in ".0123456789" and (after.isalnum() or after in {"_", "."}):
-            words = f"{shown(found[0] + after)}{_at(found.start() + 1)}, is no number; a product is written 2 * x"
+            words = f"{shown(found[0] + after)}{_at(found.start() + 1)}, is not a number; write a product as 2 * x"
             raise InputError(words)
 
 
@@ -222,9 +222,9 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name not in (*COORDINATES, *CONSTANTS):
             near = difflib.get_close_matches(name, FUNCTIONS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"the functions are {', '.join(FUNCTIONS)}"
-            raise _refused(node.func, text, f"is no function of a formula; {hint}")
+            raise _refused(node.func, text, f"is not a function of a formula; {hint}")
         case ast.Call(keywords=[]):
-            raise _refused(node, text, "is no product: write * between the two")
+            raise _refused(node, text, "is not a product: write * between the two")
     raise _refused(node, text, f"is not allowed: {MADE_OF}")
 
 

@@ -37,7 +37,7 @@ ACTS = {
     "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
-    "copies": "takes effect at the next step, as a random subset or with copies moved a little",
+    "copies": "takes effect at the next step: a random subset or with copies moved a little",
     "resampling": "takes effect at the next step, where it forces a resampling",
     "restart": "takes effect on restart",
 }
@@ -54,7 +54,7 @@ class KnobSpec(Generic[T]):
     inclusive: tuple[bool, bool] = (True, True)
     soft_bounds: tuple[float, float] | None = None  # a slider's range, inside the bounds
     choices: tuple[str, ...] = ()
-    name: str = ""  # that of the attribute
+    name: str = ""  # the attribute's name
     help: str = ""  # a line of the class's docstring
     unit: str = ""
     acts: str = "next step"
@@ -64,7 +64,7 @@ class KnobSpec(Generic[T]):
     default_by: tuple[str, Mapping[Value, T]] | None = None
     words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
     basic: bool = False  # always in sight; a page folds the others away
-    examples: Mapping[str, str] = field(default_factory=dict)  # the formula that each of the choices stands for
+    examples: Mapping[str, str] = field(default_factory=dict)  # the formula of each choice
     more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
     declared: Mapping[str, Declared] = field(default_factory=dict, compare=False, repr=False)
 
@@ -77,14 +77,14 @@ class KnobSpec(Generic[T]):
 
     def at(self, default: T, **changes: Declared) -> KnobSpec[T]:
         """The same knob at another default, with these changes."""
-        return _declared(self.kind, (), **{"doc": self.help} | dict(self.declared) | {"default": default} | changes)
+        return _declared(self.kind, (), **dict(self.declared) | {"doc": self.help, "default": default} | changes)
 
     def said(self, value: Value) -> str:
         """A value as a page shows it: a choice in its words."""
         return self.words.get(value, str(value))
 
     def refusal(self, reason: str, on_page: str = "") -> InputError:
-        """The error "num_particles must be ..."; a page shows the label in place of the name."""
+        """The error "num_particles must be ..."; a page shows the label instead of the name."""
         return InputError(f"{self.name} {reason}", self.name, f"{self.label} {on_page or reason}")
 
     def default_given(self, values: Mapping[str, Value]) -> T:
@@ -95,7 +95,7 @@ class KnobSpec(Generic[T]):
         return table.get(values.get(other), self.default)
 
     def default_beside(self, values: Mapping[str, Value], usual: Mapping[str, Value | None]) -> Value | None:
-        """The same where the knobs that nobody has turned are `usual`, as of a method fitted to a target."""
+        """The same where the unchanged knobs are `usual`, as of a method fitted to a target."""
         if self.default_by is None or values[self.default_by[0]] == usual[self.default_by[0]]:
             return usual[self.name]
         return self.default_given(values)
@@ -121,7 +121,7 @@ class KnobSpec(Generic[T]):
         return f"{noun} {' and '.join(parts)}".strip()
 
     def parse(self, raw: Raw) -> T:
-        """`raw` as a value of this knob. Raises InputError naming the knob, what was given and the bounds."""
+        """`raw` as a value of this knob. Raises InputError with the knob, the given value and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
             raise self.refusal(f"must be {self.bounds_words}; given: {shown(raw)}")
@@ -151,12 +151,7 @@ def real_number(raw: Raw) -> float | None:
         value = float(raw)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value if math.isfinite(value) else None
-
-
-def _parse_real(spec: KnobSpec, raw: Raw) -> float | None:
-    value = real_number(raw)
-    return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
+    return value + 0.0 if math.isfinite(value) else None  # -0.0 becomes 0.0: one canonical form
 
 
 def whole_number(raw: Raw) -> int | None:
@@ -165,10 +160,6 @@ def whole_number(raw: Raw) -> int | None:
         return raw
     value = real_number(raw)
     return int(value) if value is not None and value.is_integer() else None
-
-
-def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
-    return whole_number(raw)
 
 
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
@@ -208,9 +199,9 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS = {
-    "real": _parse_real,
-    "whole": _parse_whole,
+_PARSERS: dict[str, Callable[[KnobSpec, Raw], Value | None]] = {
+    "real": lambda spec, raw: real_number(raw),
+    "whole": lambda spec, raw: whole_number(raw),
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,
@@ -224,8 +215,8 @@ NUMBER, CHOICES = ("default", "bounds", "softbounds", "label", "unit"), ("defaul
 def _declared(kind: str, order: tuple[str, ...], *given: Declared, **named: Declared) -> KnobSpec:
     """A knob in a class of `Knobs`; positional arguments come in this order.
 
-    `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` says what each of them
-    stands for. `inclusive_bounds` says whether the ends are allowed.
+    `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` describes each of
+    them. `inclusive_bounds` says whether the ends are allowed.
     """
     declared = dict(zip(order, given, strict=False)) | named
     return _made(kind, declared, **declared)
@@ -279,7 +270,7 @@ def _conditions(only_if: Condition | None) -> dict[str, tuple] | None:
 
 
 def _among(value: Value, allowed: tuple) -> bool:
-    """Whether a value is one of those, where A_FILE stands for the path of any."""
+    """Whether a value is one of those, where A_FILE means the path of any file."""
     return value in allowed or (A_FILE in allowed and names_file(value))
 
 
@@ -318,7 +309,7 @@ class Knobs:
 
     @classmethod
     def specs(cls) -> dict[str, KnobSpec]:
-        """Every knob in the order of declaration: a class's own first, then those of its bases."""
+        """Every knob in the order of declaration: a class's own first, then its bases' knobs."""
         return cls._specs
 
     @classmethod
@@ -331,12 +322,12 @@ class Knobs:
 
     @classmethod
     def defaults(cls) -> Self:
-        """The knobs that nobody has changed; nothing is checked."""
+        """The knobs at their defaults, unchecked."""
         return cls()
 
     @classmethod
     def checked(cls, values: Mapping[str, Raw]) -> Self:
-        """The defaults with `values`, as they come from outside, in their place. Raises InputError."""
+        """The defaults with `values` from outside in their place. Raises InputError."""
         return cls.defaults().replaced(**values) if values else cls.defaults()
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
 """A picture is a value: axes, marks and words as plain arrays and names, which every renderer draws alike.
 
 Scenes make pictures and know no renderer; a renderer (Bokeh, matplotlib) builds its figure once, and then draws any
-picture of the same shape. Ticks and the numbers beside them are computed here, and only here.
+picture of the same shape. Ticks and their numbers are computed here, and only here.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Mark(NamedTuple):
         "shared" columns are called. Further columns are for `hover` and `ids`. Signs may have a column marker, and a
         column role. A mark without columns is there for the legend alone.
     look : mapping
-        Of a line: dash (a key of `style.DASHES` or lengths in px), width (px), alpha. Of dots: size (px, where there is
-        no such column), drawn (how many there are, for their opacity), marker, hollow. Of signs: marker, size (px),
+        Of a line: dash (a key of `style.DASHES` or lengths in px), width (px), alpha. Of dots: size (px, without such
+        a column), drawn (how many there are, for their opacity), marker, hollow. Of signs: marker, size (px),
         hollow, edge (y is a share of the picture's height). Of areas, bands and bars: alpha. Of words: px, align
         (left, center, right), baseline (top, middle, bottom), right and down (offsets, px), edge (y is a share of the
-        picture's height), bold, beside (up and to the right of its place). Of an image: opaque, low and high (values
+        picture's height), bold, offset (up and to the right of its place). Of an image: opaque, low and high (values
         of both ends). Of what has `hover`: across (asked for by x alone), ceiling (larger numbers are "> ceiling").
     hover : mapping
-        What the pointer is told at each point: words -> a format of its columns: "{x:.3f}", "{visited:,}", "{y:.3g}".
+        The text at the pointer for each point: words -> a format of its columns: "{x:.3f}", "{visited:,}", "{y:.3g}".
     ids : str
         The column that identifies each point, for picking and for motion between pictures; "" where nothing is picked.
     drags : str
@@ -142,7 +142,7 @@ def ticks(low: float, high: float, log: bool = False) -> list[float]:
 
 
 def tick_words(value: float) -> str:
-    """A number beside a tick: "1,500", "−0.05", "10⁻⁵"."""
+    """A number at a tick: "1,500", "−0.05", "10⁻⁵"."""
     value = float(f"{round(value, 12):.3e}")  # four digits
     if value == 0 or 1e-4 <= abs(value) < 1e7:
         return _short(value)

@@ -31,7 +31,7 @@ class Question(questions.Question):
     text : str
         Markdown, with formulas between dollars.
     unit : str
-        Of the number that is asked for, where there are no choices.
+        Of the number that is asked for, of a question without choices.
     **choices : str
         At least two, by the letter that an answer gives: a="...", b="..."; none for a number.
 
@@ -42,7 +42,7 @@ class Question(questions.Question):
     stored : str, float or None
         The answer: the letter of a choice, or a number; None before.
     confidence : str
-        "a guess", "rather sure" or "sure", where it was said.
+        "a guess", "rather sure" or "sure", if it was given.
     judgement : Judgement or None
         What `verdict` was given.
 
@@ -100,7 +100,7 @@ def _by_hand(question: Question) -> str:
 
 
 class AnswerButtons:
-    """A button for each choice, or a field for a number; how sure one is; and what is stored, in words."""
+    """A button for each choice, or a field for a number; confidence; and the stored answer, in words."""
 
     def __init__(self, question: Question) -> None:
         import ipywidgets as widgets
@@ -131,7 +131,7 @@ class AnswerButtons:
         self._say(f"{self._question.stored_as} {MORE}")
 
     def close(self) -> None:
-        """Put what was said in place of the buttons: a saved notebook keeps it."""
+        """Put the answer instead of the buttons: a saved notebook keeps it."""
         from IPython.display import Markdown
 
         self._place.update(Markdown(self._question.stored_words))

@@ -76,7 +76,7 @@ def test_what_cannot_be_run_is_refused():
             pmdviz.run(**parts)
         assert words in str(error.value)
     for besides in ({"eta": 1}, {"seed": 5}, {"target": "bimodal1d"}, {"budget": 7}, {"method": "x"}):
-        with pytest.raises(pmdviz.InputError, match="already says all of the run; given besides: "):
+        with pytest.raises(pmdviz.InputError, match="already holds all of the run; leave out "):
             pmdviz.run(pmdviz.Recipe(**SMALL), **besides)
 
 

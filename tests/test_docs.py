@@ -34,13 +34,6 @@ def test_every_setting_of_everything_is_on_a_page(capsys):
             assert not [row["name"] for row in entry[part] if f"`{row['name']}`" not in section], name
 
 
-def test_links_lead_somewhere():
-    for page in PAGES:
-        links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
-        gone = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-        assert not gone, page
-
-
 # The Python of the pages.
 
 

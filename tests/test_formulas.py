@@ -2,7 +2,6 @@
 
 import builtins
 import math
-import pickle
 import re
 
 import numpy as np
@@ -72,14 +71,6 @@ def test_a_part_that_does_not_change_adds_nothing_to_the_gradient():
     np.testing.assert_array_equal(gradient[:, 0], 1.0)
     gradient = Formula("1.0 ** (x ** x)").gradient(np.array([[-0.5, 0.0], [2.0, 1.0]]))
     np.testing.assert_array_equal(gradient[:, 0], 0.0)  # 1 to the power of what is no number is 1
-
-
-def test_value_and_gradient_come_from_one_walk():
-    formula = Formula("logaddexp(-(x - 2)**2, -x * y)")
-    value, gradient = formula.value_and_gradient(POINTS)
-    assert np.array_equal(value, formula.value(POINTS)) and np.array_equal(gradient, formula.gradient(POINTS))
-    again = pickle.loads(pickle.dumps(formula))
-    assert again == formula and np.array_equal(again.value(POINTS), value)
 
 
 def test_slopes_at_special_points():
@@ -182,13 +173,13 @@ def test_powers_and_products_are_read_as_people_write_them():
 def test_the_sentence_names_the_place():
     for text, words in [
         ("x + foo", "'foo', at character 5, is not known: a formula is made of x, y, numbers, pi, e,"),
-        ("x + cosine(x)", "'cosine', at character 5, is no function of a formula"),
+        ("x + cosine(x)", "'cosine', at character 5, is not a function of a formula"),
         ("x²", r"'²', at character 2, is not allowed; write a square \*\*2"),
-        ("3 + 1_0", r"'1_', at character 5, is no number; a product is written 2 \* x"),
+        ("3 + 1_0", r"'1_', at character 5, is not a number; write a product as 2 \* x"),
         ("3 + 1/2x", r"'2x', at character 7, may be below the line or not: use brackets"),
         ("exp(x, y)", r"'exp\(x, y\)', at character 1, must have 1 value in its brackets, and has 2"),
         ("1 - hypot", r"'hypot', at character 5, is a function: write hypot\(x, y\)"),
-        ("x + (y", "no formula: '\\(' was never closed, at character 5"),
+        ("x + (y", "is not a formula: '\\(' was never closed, at character 5"),
         ("exp(" * 61 + "x" + ")" * 61, "at character 245, is more than 60 operations deep inside others"),
     ]:
         with pytest.raises(InputError, match=words):

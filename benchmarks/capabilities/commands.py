@@ -7,21 +7,14 @@ import functools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-import imageio_ffmpeg
 import nbformat
 import numpy as np
-import pyarrow.parquet
-from PIL import Image, ImageSequence
 
 import pmdviz
 from pmdviz import Recipe, Session
@@ -51,12 +44,6 @@ dose = pmdviz.custom_target(
     log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
     sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
     data=np.random.default_rng(0).normal(1.0, 1.0, (60, 1)), dim=2, name="dose")
-"""
-DIGEST = """
-import hashlib, numpy as np, pmdviz
-run = pmdviz.run(pmdviz.Recipe.from_json(open("recipe.json").read()), floor=False)
-parts = [run.particles, run.weights, *(run.history[k] for k in sorted(run.history) if k != "seconds")]
-print("digest", hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest())
 """
 LESSON = """---
 title: How few particles?
@@ -281,53 +268,6 @@ def sweeps(desk: Desk) -> None:
     assert here.fit("num_particles", "tv").num_points == 4
 
 
-@tries("Python and command line")
-def sweep_on_dask(desk: Desk) -> None:
-    """Sweep on Dask."""
-    import joblib
-
-    here = pmdviz.sweep(ONE_DIM, {"num_particles": [20, 30]}, seeds=1, workers=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the cluster's own start and end
-        from distributed import Client, LocalCluster
-
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=desk.folder
-        ) as cluster:
-            with Client(cluster) as client, joblib.parallel_config(backend="dask"):
-                there = pmdviz.sweep(ONE_DIM, {"num_particles": [20, 30]}, seeds=1, error=process_id)
-                ids = set(there.rows[process_id.__name__].astype(int)), set(client.run(os.getpid).values())
-                assert ids[0] <= ids[1], ids
-    assert np.array_equal(here.rows["tv"], there.rows["tv"])
-
-
-def process_id(frame: Any) -> float:
-    """The process that measures a frame."""
-    return float(os.getpid())
-
-
-@tries("Python and command line")
-def sweep_after_a_crash(desk: Desk) -> str:
-    """Sweep resumed after a crash."""
-    desk.write("one.json", ONE_DIM.replaced(budget=20_000).to_json())
-    table = desk.folder / "crash.csv"
-    what = ["--over", "num_particles=20,30", "--seeds", "30", "--workers", "1"]
-    call = ["sweep", "one.json", *what, "--out", str(table)]
-    command = [sys.executable, "-m", "pmdviz", *call]
-    process = subprocess.Popen(command, cwd=desk.folder, env=desk.environment(), stdout=subprocess.DEVNULL)
-    late = time.monotonic() + 300
-    while not table.exists() or len(data_rows(table)) < 2:
-        assert time.monotonic() < late and process.poll() is None, "no row came before the sweep was killed"
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    kept = data_rows(table)
-    desk.pmdviz(*call)
-    rows = data_rows(table)
-    assert len(kept) < len(rows) == 60 and set(kept) <= set(rows), (kept, rows)
-    return f"{len(kept)} of {len(rows)} rows were kept"
-
-
 def data_rows(table: Path) -> list[str]:
     """Lines of a CSV file without comments and heading."""
     return [line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("#")][1:]
@@ -432,47 +372,11 @@ def run_command(desk: Desk) -> None:
 
 
 @tries("Python and command line")
-def race_command(desk: Desk) -> None:
-    """pmdviz race."""
-    methods = "pmd:num_particles=60,smc:num_particles=60"
-    call = ["race", "--methods", methods, "--budget", "600", "--seeds", "2", "--export", "race.json", "--json", "-"]
-    assert len(json.loads(desk.pmdviz(*call))["rows"]) == 4
-    assert len(pmdviz.RaceRecipe.from_json((desk.folder / "race.json").read_text(encoding="utf-8")).entrants) == 2
-
-
-@tries("Python and command line")
-def sweep_command(desk: Desk) -> None:
-    """pmdviz sweep."""
-    desk.write("one.json", ONE_DIM.to_json())
-    out = str(desk.folder / "swept.parquet")
-    call = ["sweep", "one.json", "--over", "num_particles=20,30", "--seeds", "2", "--out", out, "--json", "-"]
-    assert len(json.loads(desk.pmdviz(*call))["rows"]) == 4
-    assert pyarrow.parquet.read_table(out).num_rows == 4
-
-
-@tries("Python and command line")
 def experiment_command(desk: Desk) -> None:
     """pmdviz experiment."""
     knobs = ["--knob", "runs=2", "--knob", "steps=3"]
     found = json.loads(desk.pmdviz("experiment", "recurrence", *knobs, "--workers", "1", "--json", "-"))
     assert len(found["rows"]) == 6 and found["summary"] and found["knobs"]["steps"] == 3
-
-
-@tries("Python and command line")
-def lesson_commands(desk: Desk) -> None:
-    """pmdviz lessons."""
-    assert "one_step" in desk.pmdviz("lessons", "list")
-    (desk.folder / "lessons").mkdir(exist_ok=True)
-    good = desk.write("lessons/few_particles.md", LESSON)
-    assert "nothing is wrong" in desk.pmdviz("lessons", "check", str(good))
-    bad = desk.write("bad.md", LESSON.replace("num_particles", "num_particle"))
-    done = subprocess.run(
-        [sys.executable, "-m", "pmdviz", "lessons", "check", str(bad)],
-        env=desk.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1 and "num_particle" in done.stdout, done.stdout
 
 
 @tries("Notebooks")
@@ -529,111 +433,47 @@ def bench_command(desk: Desk) -> None:
     assert found["bench"] == "local-scale" and found["figures"]
 
 
-@tries("Python and command line")
-def refusals(desk: Desk) -> None:
-    """Wrong input: one line, status 2."""
-    for arguments, words in (
-        (["run", "--target", "mixtur"], "mixture"),
-        (["run", "--knob", "num_particles=0"], "at least 1"),
-        (["run", "--bugdet", "5"], "--budget"),
-        (["rnu"], "run"),
-    ):
-        said = desk.pmdviz(*arguments, status=2)
-        assert words in said and said.count("\n") == 1, said
+# What tests try is not tried twice: the file of tests is the check.
+TESTED = (
+    ("Python and command line", "Sweep on Dask; sweep resumed after a crash.", "experiments/sweep/test_sweep.py"),
+    ("Python and command line", "pmdviz race, sweep, export, lessons, notebooks.", "cli/test_commands.py"),
+    ("Python and command line", "Wrong input: one line, status 2.", "cli/test_refusals.py"),
+    ("Promises", "Same bits: process, threads, compile cache.", "engine/test_replay.py"),
+    ("Serve", "Reconnect after a restart.", "browser/test_faults.py"),
+    ("Lab", "Time line, branch with ghost, keep, swap, drop.", "browser/test_timeline.py"),
+    ("Lab", "Inside this step.", "browser/test_inside.py"),
+    ("Lab", "Drag modes; data by a click; own table: file or paste.", "browser/test_own_data.py"),
+    ("Lab", "Formula.", "browser/test_formula.py"),
+    ("Lab", "Budget, end, continue.", "browser/test_page.py"),
+    ("Lab", "Layers on and off.", "browser/test_stage.py"),
+    ("Pages", "Theory: experiments, progress, cancel, link, CSV.", "browser/test_theory.py"),
+    ("Pages", "Geometry: mirror against gradient steps.", "browser/test_addresses.py"),
+    ("Pages", "Methods: cells run. Lessons: their list.", "browser/test_methods_and_lessons.py"),
+    ("Pages", "Lessons: question, run, verdict.", "browser/test_lessons.py"),
+    ("Pages", "Essay.", "browser/test_essay.py"),
+    ("Share and export", "A run and a race in ten kinds of file, from Python.", "export"),
+    ("Share and export", "HTML player with inside view.", "browser/test_player.py"),
+    ("Notebooks", "JupyterLab, saved picture, offline.", "browser/test_jupyter.py"),
+    ("Notebooks", "marimo, offline.", "browser/test_marimo.py"),
+)
 
 
-# Share and export
+def by_tests(words: str, name: str) -> Callable[[Desk], str]:
+    """A check that runs a file of tests, all tiers of it; a test that is skipped fails."""
+
+    def check(desk: Desk) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider"]
+        done = subprocess.run(
+            [*command, f"tests/{name}"],
+            cwd=ROOT, env={**os.environ, "CI": "1"}, capture_output=True, text=True, timeout=1800,
+        )  # fmt: skip
+        last = done.stdout.strip().splitlines()[-1]
+        assert done.returncode == 0, last
+        return last
+
+    check.__doc__ = words
+    return check
 
 
-@tries("Share and export")
-def run_files(desk: Desk) -> str:
-    """A run in ten kinds of file, from Python."""
-    return exported(desk, pmdviz.run(target="mixture", seed=1, num_particles=100, budget=1_000))
-
-
-@tries("Share and export")
-def race_files(desk: Desk) -> str:
-    """A race in ten kinds of file, from Python."""
-    methods = ["pmd:num_particles=60", "smc:num_particles=60,batch_size=100"]
-    return exported(desk, pmdviz.race(methods, budget=600))
-
-
-def exported(desk: Desk, subject: Any) -> str:
-    """Write it in every kind of file and look at each."""
-    for suffix in SUFFIXES:
-        film = {"frames": 3} if suffix in ("gif", "mp4") else {}
-        check_file(subject.export(desk.folder / f"{type(subject).__name__}.{suffix}", **film), subject, 3)
-    return ", ".join(SUFFIXES)
-
-
-@tries("Share and export")
-def export_command(desk: Desk) -> str:
-    """pmdviz export."""
-    run = pmdviz.run(target="mixture", seed=1, num_particles=100, budget=1_000)
-    desk.write("recipe.json", run.recipe.to_json())
-    kinds = SUFFIXES if desk.long else ("gif", "csv")
-    for suffix in kinds:
-        frames = ["--frames", "4"] if suffix in ("gif", "mp4") else []
-        desk.pmdviz("export", "recipe.json", f"by-command.{suffix}", *frames)
-        check_file(desk.folder / f"by-command.{suffix}", run, 4)
-    return ", ".join(kinds)
-
-
-def check_file(path: Path, subject: Any, frames: int) -> None:
-    """A file opens as what its suffix says, and holds the run or the race."""
-    of_run, data = isinstance(subject, pmdviz.Run), path.read_bytes()
-    rows = len(subject.history["tv"]) if of_run else len(subject.rows)
-    text = data.decode("utf-8", "replace")
-    names: dict[str, Any] = {}
-    match path.suffix:
-        case ".gif":
-            with Image.open(path) as film:
-                pictures = [np.asarray(film.convert("L")) for film in ImageSequence.Iterator(film)]
-            assert len(pictures) == frames and (pictures[0] != pictures[-1]).any()
-        case ".mp4":
-            assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == frames
-        case ".png":
-            assert len(np.unique(np.asarray(Image.open(path).convert("L")))) > 20
-        case ".html":
-            assert 'id="play"' in text and "pmdviz-status" in text and not loaded(text)
-        case ".svg":
-            assert sum(each.tag.endswith("path") for each in ElementTree.fromstring(data).iter()) > 20
-        case ".pdf":
-            assert data.startswith(b"%PDF-") and data.rstrip().endswith(b"%%EOF") and b"/Type /Page" in data
-        case ".csv":
-            assert len(data_rows(path)) == rows
-        case ".parquet":
-            table = pyarrow.parquet.read_table(path)
-            assert "tv" in table.column_names and table.num_rows == rows
-        case ".json" if of_run:
-            assert same(pmdviz.run(Recipe.from_json(text)), subject)
-        case ".json":
-            assert len(pmdviz.RaceRecipe.from_json(text).entrants) == len(subject.recipe.entrants)
-        case ".py":
-            exec(text, names)
-            again = next(each for each in names.values() if isinstance(each, type(subject)))
-            assert same(again, subject) if of_run else tvs(again) == tvs(subject)
-
-
-def tvs(race: pmdviz.RaceResult) -> list[float]:
-    """The results of a race."""
-    return [row["tv"] for row in race.rows]
-
-
-# Promises
-
-
-@tries("Promises")
-def replays(desk: Desk) -> str:
-    """Same bits: process, threads, compile cache."""
-    session = Session(Recipe("mixture", seed=2, num_particles=200, budget=3_000))
-    session.advance(3)
-    session.set(bandwidth=0.7)
-    session.advance(3)
-    desk.write("recipe.json", session.recipe.to_json())
-    empty = {"NUMBA_CACHE_DIR": str(desk.folder / "empty-cache")}
-    settings = [{"PMDVIZ_THREADS": "1"}, {"PMDVIZ_THREADS": "3"}, {"PMDVIZ_THREADS": "2", **empty}]
-    digests = [desk.python(DIGEST, **each).split("digest ")[1].strip() for each in settings]
-    assert len(set(digests)) == 1 and len(digests[0]) == 64, digests
-    assert any((desk.folder / "empty-cache").rglob("*.nbi")), "nothing was compiled"
-    return digests[0][:12]
+for area, words, name in TESTED:
+    tries(area)(by_tests(words, name))

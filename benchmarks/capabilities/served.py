@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -39,7 +38,7 @@ from tests.support.browser import (
     server,
     set_speed,
 )
-from tests.support.jupyter_page import LAB, NOTEBOOK, jupyter
+from tests.support.jupyter_page import NOTEBOOK, jupyter
 
 TABLE: list[tuple[str, Callable[[Any], str | None]]] = []
 tries = partial(commands.tries, table=TABLE)
@@ -53,8 +52,7 @@ PRESET, TARGET, METHOD, BUDGET, SPEED = "Preset", "Target", "Method", "Run lengt
 PICTURE, METRIC, CLOCK, OPTIONS = "Picture", "Traces", "Against", "Data and options of the target"
 KNOB = "#knob-{}"
 FAST, ENDLESS = "as fast as it goes", "endless"
-HANDLE = re.compile("^first mode")
-INSIDE, EXPORTED, DIAGNOSED, FIT = ".inside", ".pmdviz-export-status", ".pmdviz-diagnosed", ".pmdviz-fit-said"
+EXPORTED, DIAGNOSED, FIT = ".pmdviz-export-status", ".pmdviz-diagnosed", ".pmdviz-fit-said"
 RACE_JS = """(() => { const a = pmdviz.model("race-acknowledge")?.words
   return a ? JSON.parse(a)["pmdviz-status"] : "" })()"""
 RACE_AT = f"Number(({RACE_JS}.match(/iteration ([\\d,]+)/) ?? [0, '-1'])[1].replaceAll(',', ''))"
@@ -65,7 +63,6 @@ CHOSEN_JS = """(label) => {
   const all = (root) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? all(e.shadowRoot) : [])])
   const menu = all(document).find((e) => e.matches("select") && e.labels?.[0]?.textContent.trim() === label)
   return menu?.selectedOptions[0]?.textContent }"""
-LAYER_JS = "(pmdviz.model('stage').renderers.find((r) => r.name === '{}')?.data_source.data.x ?? []).length"
 NGINX = """pid {folder}/pid; error_log {folder}/error.log; events {{}}
 http {{ access_log off; {more} server {{ listen 127.0.0.1:{front}; location /stats/lab/ {{
   proxy_pass http://127.0.0.1:{back}/; proxy_http_version 1.1; proxy_buffering off; proxy_set_header Host $http_host;
@@ -437,35 +434,6 @@ def a_class(stand: Stand) -> str:
     return f"{number} sessions, {min(rates):.1f} to {max(rates):.1f} frames a second"
 
 
-@tries("Serve")
-def reconnects(stand: Stand) -> None:
-    """Reconnect after a restart."""
-    port = free_port()
-    command = lab_command(port)
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    again = None
-    try:
-        await_answer(process, f"http://127.0.0.1:{port}/liveness", PATIENCE)
-        page = Page(stand.usual, f"http://127.0.0.1:{port}/")
-        page.played(5)
-        page.type("bandwidth", "0.3")
-        page.wait("new URL(location).searchParams.has('run') && pmdviz.model('acknowledge').shown.includes('0.3')")
-        stood, words = page.rest(), page.words()
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        page.said(re.compile("connection to the server is lost"))
-        again = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        page.press("Open again")
-        page.wait(f"window.pmdviz && pmdviz.iteration() === {stood}")
-        assert page.words() == words, (page.words(), words)
-        page.page.close()
-    finally:
-        for each in (process, again):
-            if each is not None:
-                each.kill()
-                each.wait()
-
-
 # Lab
 
 
@@ -502,25 +470,6 @@ def transport(stand: Stand) -> None:
         seed = page.page.locator(KNOB.format("seed")).input_value()
         page.press("New seed")
         page.wait(f"pmdviz.find('{KNOB.format('seed')}').value !== '{seed}' && pmdviz.iteration() === 0")
-
-
-@tries("Lab")
-def seed_and_budget(stand: Stand) -> None:
-    """Seed, budget, end, continue."""
-    with stand.lab() as page:
-        before = page.pixels()
-        page.type("seed", "7")
-        page.wait("location.search.includes('run=')")
-        page.wait("pmdviz.iteration() === 0")
-        page.becomes(before)
-        page.choose(BUDGET, "2,000")
-        page.wait("pmdviz.words().includes('of 2,000')")
-        page.choose(SPEED, FAST)
-        page.press("Play")
-        page.wait("pmdviz.words().includes('2,000 of 2,000')")
-        page.said(re.compile(r"^Done: 2,000 .*TV 0\.\d"))
-        page.press("Continue")
-        page.wait("pmdviz.words().includes('4,000 of 4,000')")
 
 
 @tries("Lab")
@@ -588,41 +537,6 @@ def method_menu(stand: Stand) -> str:
 
 
 @tries("Lab")
-def time_line(stand: Stand) -> None:
-    """Time line, branch with ghost, keep, swap, drop."""
-    recipe = Recipe("mixture", num_particles=200, batch_size=100, budget=20_000)
-    with stand.page(f"?run={recipe.to_link()}&at=30") as page:
-        page.reach(30)
-        line, end = page.page.get_by_role("slider", name="Iteration", exact=True), page.pixels()
-        line.press("Home")
-        page.wait("pmdviz.iteration() === 0")
-        page.becomes(end)
-        line.press("End")
-        page.wait("pmdviz.iteration() === 30")
-        line.blur()  # the ring around it lies on the picture
-        page.becomes(end, alike=True)
-        box = line.bounding_box()
-        page.page.mouse.click(box["x"] + 4 + (box["width"] - 8) * 10 / int(line.get_attribute("max")), box["y"] + 10)
-        page.wait("Math.abs(pmdviz.iteration() - 10) <= 2")
-        at, old = page.rest(), page.words()
-        page.type("bandwidth", "0.3")
-        page.wait(f"{LAYER_JS.format('ghost')} > 100")
-        page.step(at + 1)
-        branch = page.words()
-        page.press("Swap A/B")
-        page.wait(f"!pmdviz.words().startsWith({json.dumps(branch)})")
-        page.press("Swap A/B")
-        page.wait(f"pmdviz.words().startsWith({json.dumps(branch)})")
-        page.press("Drop")
-        page.wait("pmdviz.iteration() === 30")
-        page.press("Undo")
-        page.wait(f"pmdviz.words().startsWith({json.dumps(branch)})")
-        page.press("Keep")
-        page.wait(f"{LAYER_JS.format('ghost')} === 0")
-        assert page.words() == branch != old
-
-
-@tries("Lab")
 def trace_menus(stand: Stand) -> str:
     """Traces of every metric against four clocks."""
     with stand.lab() as page:
@@ -672,125 +586,6 @@ def pictures(stand: Stand) -> str:
                 page.choose("Horizontal", "w₁")
                 page.wait("pmdviz.model('stage').below[0].axis_label === 'w₁'")
     return f"{seen} pictures"
-
-
-@tries("Lab")
-def layers(stand: Stand) -> None:
-    """Layers on and off."""
-    with stand.lab() as page:
-        whole = page.pixels()
-        for name in ("particles", "approximation", "exact posterior", "prior"):
-            box = in_sight(page.page, lambda: page.page.get_by_role("checkbox", name=name, exact=True))  # noqa: B023
-            box.click()
-            page.becomes(whole, share=0.0002)
-            box.click()
-            page.becomes(whole, alike=True)
-
-
-def number(text: str) -> float:
-    """A number as the page writes it."""
-    return float(text.replace("−", "-").replace("+", "").replace("=", "").replace(" ", "").replace(",", ""))
-
-
-@tries("Lab")
-def inside(stand: Stand) -> None:
-    """Inside this step."""
-    with stand.lab() as page:
-        page.page.keyboard.press("i")
-        page.page.locator(INSIDE).wait_for()
-        page.step(2)
-        page.page.locator(f"{INSIDE} .title", has_text="Iteration 2:").wait_for()
-        shown = [number(text) for text in page.page.locator(f"{INSIDE} .part .number").all_inner_texts()]
-        assert len(shown) >= 3 and abs(sum(shown[1:]) - shown[0]) <= 0.06 * len(shown), shown
-        box = page.page.locator("#inside-particle")
-        one = box.input_value()
-        box.focus()
-        page.page.keyboard.press("ArrowDown")
-        page.wait(f"pmdviz.find('#inside-particle').value !== '{one}'")
-        assert page.page.locator(f"{INSIDE} .term").count() >= 3
-        page.press("Freeze and play this step")
-        seen = set()
-        for k in range(1, 5):
-            page.button(f"Picture {k}").click()
-            page.page.wait_for_timeout(300)
-            seen.add(page.page.evaluate(f"pmdviz.find('{INSIDE} .large').toDataURL()"))
-        assert len(seen) >= 3, "the slow pictures are alike"
-        page.page.keyboard.press("i")
-        page.page.locator(INSIDE).wait_for(state="hidden")
-
-
-@tries("Lab")
-def drags(stand: Stand) -> None:
-    """Drag modes; data by a click."""
-    with stand.lab() as page:
-        handle, before = page.page.get_by_role("slider", name=HANDLE), page.pixels()
-        place = handle.get_attribute("aria-valuetext")
-        box = handle.bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.page.mouse.move(x, y)
-        page.page.mouse.down()
-        page.page.mouse.move(x + 30, y, steps=4)
-        page.page.mouse.move(x + 60, y, steps=4)
-        page.page.mouse.up()
-        page.button("Undo").wait_for()
-        page.rest("pmdviz.iteration()")
-        moved = handle.get_attribute("aria-valuetext")
-        page.becomes(before)
-        assert moved != place
-        address = page.page.evaluate("location.search")
-        handle.press("ArrowUp")
-        page.wait(f"{HANDLE_JS} !== {json.dumps(moved)} && location.search !== {json.dumps(address)}")
-        page.press("Undo")
-        page.wait(f"{HANDLE_JS} === {json.dumps(moved)}")
-        page.choose(METRIC, "Data and predictions")
-        page.page.get_by_label("Edit data").check()
-        page.page.get_by_text("1,000 data", exact=True).wait_for()
-        picture = page.page.locator(TRACES)
-        picture.evaluate("(one) => one.scrollIntoView({block: 'center'})")
-        page.wait("pmdviz.model('rug')?.data_source.data.x.length === 1000")
-        page.rest(f"pmdviz.find('{TRACES}').getBoundingClientRect().top")
-        box = picture.bounding_box()
-        page.page.mouse.click(box["x"] + 0.85 * box["width"], box["y"] + 0.4 * box["height"])
-        page.page.get_by_text("1,001 data", exact=True).wait_for()
-
-
-HANDLE_JS = "pmdviz.find('.layer .handle').getAttribute('aria-valuetext')"
-
-
-@tries("Lab")
-def own_data(stand: Stand) -> None:
-    """Own table: file or paste."""
-    heights = "id,height\n" + "\n".join(f"{k},{150 + 37 * k % 31}" for k in range(1, 31))
-    with stand.lab() as page:
-        for by_file in (True, False):
-            page.press("Your own data …")
-            if by_file:
-                content = {"name": "heights.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n3\n"}
-                page.page.get_by_label("A file (CSV)").set_input_files(content)
-                page.page.get_by_role("alert").locator("visible=true").first.wait_for()
-                page.page.get_by_label("A file (CSV)").set_input_files(content | {"buffer": heights.encode()})
-            else:
-                page.page.get_by_label("or paste rows").fill("\n".join(str(k % 7 + 0.5) for k in range(41)))
-            rows = 30 if by_file else 41
-            page.said(re.compile(rf"^{rows} rows"))
-            page.press("Use these data")
-            page.said(re.compile(rf"\b{rows} observations"))
-            page.step(1)
-
-
-@tries("Lab")
-def formulas(stand: Stand) -> None:
-    """Formula."""
-    link = Recipe("formula", target_options={"density": "squiggle"}, budget=150_000, num_particles=200).to_link()
-    with stand.page(f"?run={link}") as page:
-        before = page.pixels()
-        page.menu_text(OPTIONS).click()
-        page.type("density", "-hypot(x, z)")
-        page.said(re.compile("is not known: a formula is made of"))
-        page.type("density", "-4 * square(hypot(x, y) - 2)")
-        page.wait(f"pmdviz.find('{KNOB.format('density')}').getAttribute('aria-invalid') === 'false'")
-        page.becomes(before)
-        page.step(1)
 
 
 @tries("Lab")
@@ -935,74 +730,6 @@ def race(stand: Stand) -> None:
 
 
 @tries("Pages")
-def theory(stand: Stand) -> str:
-    """Theory: experiments, progress, cancel, link, CSV."""
-    with stand.page("?page=theory&experiment=recurrence", ready="pmdviz.find('.pmdviz-theory-status')") as page:
-        page.button("Run the experiment").wait_for()
-        titles = page.options("Experiment")
-        assert len(titles) >= len(pmdviz.list_experiments()), titles
-        page.type("runs", "2")
-        page.type("steps", "3")
-        page.press("Run the experiment")
-        page.said(re.compile("6 rows measured"))
-        path = page.downloaded(stand.folder, page.page.get_by_text("Download CSV").locator("visible=true").last.click)
-        assert len(path.read_text(encoding="utf-8").splitlines()) == 7
-        page.choose("Experiment", "Error against particles, steps or data")
-        page.wait("location.search.includes('experiment=convergence')")
-        page.press("Run the experiment")
-        page.page.get_by_role("button", name="Cancel", exact=True).locator("visible=true").first.click()
-        page.said(re.compile("^Cancelled"))
-    return f"{len(titles)} experiments"
-
-
-@tries("Pages")
-def geometry(stand: Stand) -> None:
-    """Geometry: mirror against gradient steps."""
-    with stand.page("?page=geometry", ready="pmdviz.model('geometry-triangle')?.inner_width > 200") as page:
-        page.said(re.compile("After 5 steps of γ = 0.3"))
-        figure = page.page.get_by_role("img", name=re.compile("^Triangle"))
-        figure.wait_for()
-        page.page.get_by_role("slider", name="Step size γ", exact=True).press("ArrowRight")
-        page.said(re.compile("After 5 steps of γ = 0.307"))
-        page.press("Play")
-        page.said(re.compile("After 7 steps"))
-
-
-@tries("Pages")
-def grammar(stand: Stand) -> None:
-    """Methods: cells run."""
-    with stand.page("?page=methods", ready="pmdviz.find('.pmdviz-methods')") as page:
-        page.page.get_by_role("button", name=re.compile("^One-pass sequential Monte Carlo, Resample: ")).click()
-        page.page.get_by_role("tab", name="Lab", selected=True).wait_for()
-        page.reach(1)
-        page.wait(f"{chosen_js(METHOD)} === 'One-pass sequential Monte Carlo'")
-
-
-@tries("Pages")
-def lessons(stand: Stand) -> str:
-    """Lessons: question, run, verdict."""
-    with stand.page("?page=lessons", ready="pmdviz.find('.pmdviz-lessons')", locale="en") as page:
-        page.button("Begin: One step, opened up").wait_for()
-        titles = page.page.get_by_role("button", name=re.compile("^Begin: ")).all_inner_texts()
-        page.button("Begin: One step, opened up").click()
-        page.wait(f"{LESSON_JS}.lesson")
-        page.wait("pmdviz.words().includes('of 20 ')")
-        page.page.keyboard.press("Space")
-        page.wait(f"{LESSON_JS}.said.includes('Store your answer first')")
-        assert page.page.evaluate("pmdviz.iteration()") == 0
-        page.page.keyboard.type("b")
-        page.page.keyboard.press("Enter")
-        page.wait(f"{LESSON_JS}.asks.question.stored !== null")
-        page.press("Reveal")
-        page.wait(f"{LESSON_JS}.asks.question.verdict !== null")
-        page.wait("pmdviz.iteration() === 1")
-        page.press("Leave the lesson")
-        page.wait(f"!{LESSON_JS}.lesson")
-    assert len(titles) >= 15, titles
-    return f"{len(titles)} lessons"
-
-
-@tries("Pages")
 def challenge(stand: Stand) -> None:
     """Challenge: a score that replays."""
     with stand.page("?lesson=five_passes", locale="en") as page:
@@ -1016,24 +743,6 @@ def challenge(stand: Stand) -> None:
     with stand.page(f"?{urlsplit(link).query}") as page:
         page.wait(f"({LESSON_JS}.score ?? '').includes('replayed from the link')")
         assert page.page.evaluate(f"{LESSON_JS}.score").startswith(score)
-
-
-@tries("Pages")
-def essay(stand: Stand) -> str:
-    """Essay."""
-    context = stand.browser.new_context()
-    page = context.new_page()
-    page.goto(f"{stand.url}/essay")
-    sliders = page.locator("input[type=range]")
-    assert sliders.count() >= 8
-    for k in range(sliders.count()):
-        before = page.locator("main").inner_html()
-        slider = sliders.nth(k)
-        slider.press("ArrowLeft" if slider.input_value() != slider.get_attribute("min") else "ArrowRight")
-        assert page.locator("main").inner_html() != before, f"slider {k} moves nothing"
-    number_of = sliders.count()
-    context.close()
-    return f"{number_of} sliders"
 
 
 # Share and export
@@ -1121,30 +830,6 @@ def export_cancelled(stand: Stand) -> None:
 
 
 @tries("Share and export")
-def player(stand: Stand) -> None:
-    """HTML player with inside view."""
-    for subject, name in (
-        (pmdviz.run(num_particles=100, budget=800), "run"),
-        (pmdviz.race(["pmd:num_particles=60", "smc:num_particles=60,batch_size=100"], budget=600), "race"),
-    ):
-        path = subject.export(stand.folder / f"player-{name}.html", fps=10)
-        page = Page(
-            stand.usual, path.as_uri(), ready="document.getElementById('shown')?.textContent.startsWith('1 of')"
-        )
-        before = page.page.screenshot()
-        page.press("Play")
-        page.wait("(([a, b]) => a === b)(document.getElementById('shown').textContent.split(' of '))")
-        assert page.page.screenshot() != before
-        words = page.page.locator(".pmdviz-status").inner_text()
-        assert ("iteration 8," if name == "run" else "600 of 600") in words, words
-        if name == "run":
-            page.page.keyboard.press("i")
-            page.page.locator("#inside canvas").locator("visible=true").first.wait_for()
-        assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
-        page.close()
-
-
-@tries("Share and export")
 def race_files(stand: Stand) -> None:
     """Files of a race from the page."""
     race = pmdviz.RaceRecipe.checked("pmd:num_particles=100,smc:num_particles=80", "mixture", budget=1_000)
@@ -1173,21 +858,12 @@ def race_files(stand: Stand) -> None:
 
 CELLS = ("import pmdviz\nlab = pmdviz.Lab(num_particles=200, budget=None)\nlab",
          "race = pmdviz.Race(['pmd:num_particles=50', 'smc:num_particles=50'], budget=1_000)\nrace")  # fmt: skip
-MARIMO = """import marimo
-app = marimo.App()
-@app.cell
-def _():
-    import marimo as mo
-    import pmdviz
-    lab = pmdviz.Lab(num_particles=200, budget=None)
-    mo.ui.anywidget(lab.widget)
-    return
-"""
 
 
-def in_notebook(stand: Stand, flavour: tuple[str, str]) -> None:
-    """A lab and a race appear, play, are set from Python; no request goes elsewhere; the saved file has the picture."""
-    with jupyter(stand.folder / flavour[0], CELLS, flavour) as served:
+@tries("Notebooks")
+def notebook_7(stand: Stand) -> None:
+    """Notebook 7, offline."""
+    with jupyter(stand.folder / NOTEBOOK[0], CELLS, NOTEBOOK) as served:
         page = served.open(stand.browser)
         page.page.set_default_timeout(PATIENCE * 1000)
         for _ in range(
@@ -1204,49 +880,8 @@ def in_notebook(stand: Stand, flavour: tuple[str, str]) -> None:
         assert page.ask("[lab.widget.bandwidth, lab.recipe.method, len(lab.run.particles)]") == [0.5, "pmd", 200]
         page.run(1)
         page.until("race.widget.iteration >= 0", PATIENCE)
-        if flavour is LAB:
-            page.page.wait_for_timeout(3_000)
-            page.command("docmanager:save")
-            page.page.wait_for_timeout(2_000)
-            saved = json.loads((served.folder / "lab.ipynb").read_text(encoding="utf-8"))
-            outputs = saved["cells"][0]["outputs"]
-            assert any("image/png" in output.get("data", {}) for output in outputs), "no picture was saved"
         assert page.foreign == [], page.foreign
         page.close()
-
-
-@tries("Notebooks")
-def jupyter_lab(stand: Stand) -> None:
-    """JupyterLab, saved picture, offline."""
-    in_notebook(stand, LAB)
-
-
-@tries("Notebooks")
-def notebook_7(stand: Stand) -> None:
-    """Notebook 7, offline."""
-    in_notebook(stand, NOTEBOOK)
-
-
-@tries("Notebooks")
-def marimo(stand: Stand) -> None:
-    """marimo, offline."""
-    notebook, port = stand.desk.write("marimo_lab.py", MARIMO), free_port()
-    command = [sys.executable, "-m", "marimo", "run", str(notebook), "--headless", "--no-token", "--port", str(port)]
-    folders = {f"XDG_{name}_HOME": str(stand.folder / name) for name in ("CONFIG", "CACHE", "STATE", "DATA")}
-    process = subprocess.Popen(
-        command, env=stand.desk.environment(**folders), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        await_answer(process, f"http://127.0.0.1:{port}/health", PATIENCE)
-        page = Page(stand.usual, f"http://127.0.0.1:{port}")
-        page.press("Play")
-        page.reach(3)
-        own = f"http://127.0.0.1:{port}"
-        assert [url for url in page.requests if not url.startswith((own, "blob:", "data:"))] == []
-        page.close()
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 # Promises

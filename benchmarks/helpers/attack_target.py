@@ -40,10 +40,6 @@ class Target(Served):
         """Whether its process is there and answers within 5 s."""
         return self.popen.poll() is None and ask(self.port, "/liveness", timeout=5).status == 200
 
-    def log_bytes(self) -> int:
-        """Length of its log so far."""
-        return os.path.getsize(self._log.name)
-
     def another(self, *flags: str, files: int = 0) -> Any:
         """A server of the same checkout with other flags, as a context; `files` is its limit of open files."""
         return target(self.checkout, *flags, files=files)

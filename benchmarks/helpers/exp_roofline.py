@@ -5,8 +5,6 @@ import numpy as np
 from pmdviz.kernels.exponential import exp2, exp64
 from pmdviz.kernels.jit import fast_jit, jit
 
-BASES = ("2", "e")
-
 
 def exponentials(exponents: np.ndarray, times: int, base: str = "2") -> float:
     """`times` times the sum of base^x over the exponents x (m,) <= 0; float32 exponents are taken in float32."""

@@ -67,7 +67,7 @@ async def _measured(address: str, file: Path, frames: str, seconds: float) -> di
     await value(READY.format("/iteration 0/"))
     await value("() => document.getElementById('play').click()")
     await value(READY.format("/iteration [1-9]/"))
-    fps = await value(f"() => ({frames})({seconds})")
+    fps = await value(f"async () => (await ({frames})({seconds}))[0]")
     status = await value("() => document.getElementById('status').textContent")
     socket.close()
     return {"version": session["capabilities"]["browserVersion"], "fps": round(fps, 1), "status": status}

@@ -67,16 +67,16 @@ def _given_race(options: argparse.Namespace) -> Any:
     if options.recipe is not None and preset(options.recipe) is None:
         if given or options.target_option:
             flags = ", ".join(f"--{name}" for name in ("target", "target-option", *names[1:]))
-            raise InputError(f"a race's file says all of it; leave {flags} out")
+            raise InputError(f"a race's file holds all of the race; leave {flags} out")
         plain = read_plain(options.recipe)
         race = race_in(plain)
         if race is None and isinstance(plain, dict) and not {"pmdviz_recipe", "recipe"}.isdisjoint(plain):
-            return RaceRecipe.of_run(Recipe.from_dict(plain))
+            return RaceRecipe.of_runs([Recipe.from_dict(plain)])
         return RaceRecipe.from_dict(plain if race is None else race)
     usual = {"points": 0, "methods": METHODS}
     if base := preset(options.recipe):
         if options.target or options.target_option:
-            raise InputError("a preset says the target; leave --target and --target-option out")
+            raise InputError("the preset sets the target; leave --target and --target-option out")
         usual |= {"target": base.make_target(), "methods": [base], "budget": base.budget, "clock": base.budget_unit}
     else:
         usual |= {"target": "mixture", "target_options": pairs("--target-option", options.target_option)}
@@ -161,15 +161,15 @@ def _word(value: Any) -> str:
 
 
 def sweep_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `pmdviz sweep`: a recipe, what is varied, how often, and where the rows go."""
+    """The command line of `pmdviz sweep`: a recipe, the settings to vary, how often, and where the rows go."""
     add_recipe_arguments(parser)
-    parser.add_argument("--over", action="append", default=[], metavar="NAME=V1,V2,...", help="what is varied")
+    parser.add_argument("--over", action="append", default=[], metavar="NAME=V1,V2,...", help="settings to vary")
     parser.add_argument("--together", action="store_true", help="go through the lists of several --over side by side")
     parser.add_argument(
         "--seeds", default="20", metavar="N", help="so many, or the seeds themselves: 3,5,8 (default 20)"
     )
-    parser.add_argument("--error", default="tv", metavar="NAME", help="what is fitted: tv, kl_forward, bounded, ...")
-    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; what is in it is not computed again")
+    parser.add_argument("--error", default="tv", metavar="NAME", help="metric to fit: tv, kl_forward, bounded, ...")
+    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
     parser.add_argument("--workers", metavar="N", help="processes (default: one a core)")
     parser.add_argument("--json", metavar="FILE", help="write rows, means and fit as JSON; - for standard output")
 
@@ -209,7 +209,7 @@ def _measured(options: argparse.Namespace, act: Callable[..., Any], what: str, w
         found = act(path=options.out, workers=workers, progress=counted_bar(what))
     except KeyboardInterrupt:
         if options.out:
-            words = f"stopped; what was finished is in {options.out}, the same command goes on"
+            words = f"stopped; finished rows are in {options.out}; run the same command to resume"
             print(f"\npmdviz: {words}", file=sys.stderr)
         raise
     end_bar()
@@ -224,7 +224,7 @@ def described(found: Any) -> dict[str, Any]:
     rows = zip(*(found.rows[name].tolist() for name in names), strict=True)
     try:
         fit = dict(zip(("x", "y"), (found.over[0], found.error), strict=True)) | found.fit()._asdict()
-    except InputError:  # one point, words on the axis: then there is no slope
+    except InputError:  # one point, words on the axis: then no slope is fitted
         fit = None
     return {
         "rows": [{name: finite(value) for name, value in zip(names, row, strict=True)} for row in rows],
@@ -274,7 +274,7 @@ def experiment_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--knob", action="append", default=[], metavar="NAME=VALUE", help="one of its knobs; repeatable"
     )
-    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; what is in it is not computed again")
+    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
     parser.add_argument("--workers", metavar="N", help="processes (default: one a core)")
     parser.add_argument("--insist", action="store_true", help="begin also what will take hours, or most of the memory")
     parser.add_argument("--json", metavar="FILE", help="write knobs, summary and rows as JSON; - for standard output")

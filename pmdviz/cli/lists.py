@@ -69,12 +69,12 @@ def experiment_presets() -> dict[str, Any]:
 
 
 def budget_words(entry: dict[str, Any]) -> str:
-    """What a run of a method visits where nobody says how much."""
+    """The default budget of a run of a method."""
     number, enough_for = f"{entry['default_budget']:,} data", entry["budget_words"]
     return f"{enough_for}, at least 20,000 data; on the mixture {number}" if enough_for else number
 
 
-# `pmdviz list --markdown`: the settings of every target, method and experiment, as the site of the docs has them.
+# `pmdviz list --markdown`: the settings of every target, method and experiment, as on the site of the docs.
 
 SHARED = 2  # as many that have a setting with the same help share it: it is explained once
 
@@ -136,7 +136,7 @@ def _list_of(settings: Iterable[Sequence[Any]]) -> str:
 def grammar_markdown() -> str:
     """A table for each family, and the meaning of the terms."""
     from pmdviz.methods import by_family
-    from pmdviz.methods.grammar import COLUMNS
+    from pmdviz.methods.step import COLUMNS
 
     lines = []
     for title, methods in by_family().items():
@@ -232,7 +232,7 @@ def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
 
 
 def _faults(read: Callable[[], Any], player: Any) -> list[str]:
-    """What is wrong with a lesson; one that cannot be read has one sentence."""
+    """The errors of a lesson; one that cannot be read has one sentence."""
     from pmdviz.lessons.playing import check_lesson
 
     try:

@@ -110,13 +110,13 @@ def _words(error: OSError) -> str:
 
 
 def _flush() -> None:
-    """Write what is held back, so that a failure has its sentence and not one of Python's as it ends."""
-    if sys.stdout is not None:  # closed by whoever called
+    """Flush standard output: a failure then has its sentence, and not one of Python's as it ends."""
+    if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
 
 
 def _give_up_output() -> None:
-    """Send what standard output does not take to nowhere, so that closing it says nothing."""
+    """Discard what standard output does not take: closing it then prints nothing."""
     try:
         _flush()
     except OSError:
@@ -150,7 +150,7 @@ def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
 
 
 def parser_of(chosen: list[str]) -> _Parser:
-    """The parser; of the commands only the chosen one is told its options, for which its module is loaded."""
+    """The parser; of the commands only the chosen one gets its options, for which its module is loaded."""
     parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
     parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")

@@ -65,7 +65,7 @@ def preset(name: str | None) -> Any:
 
 
 def race_in(plain: Any) -> Any:
-    """The race of a plain value: itself, or what `race --json` wrote beside the rows; None where it is none."""
+    """The race of a plain value: itself, or the one in the output of `race --json`; None for any other value."""
     if not isinstance(plain, dict):
         return None
     return plain if "pmdviz_race" in plain else plain.get("race")
@@ -90,10 +90,10 @@ def _parts(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def given_recipe_alone(options: argparse.Namespace) -> None:
-    """Raise InputError where something is given besides a file that says all."""
+    """Raise InputError where options are given in addition to a recipe file."""
     if _parts(options) or options.knob or options.target_option:
         raise InputError(
-            "a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
+            "a recipe file holds all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
         )
 
 
@@ -128,7 +128,7 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 
 
 def run_bar() -> Callable[[Any], None] | None:
-    """What shows the progress of a run; None where there is no terminal."""
+    """What shows the progress of a run; None without a terminal."""
     from pmdviz.scenes.words import observations_used
 
     def show(session: Any) -> None:
@@ -138,12 +138,12 @@ def run_bar() -> Callable[[Any], None] | None:
 
 
 def race_bar() -> Callable[[float, str], None] | None:
-    """What shows the progress of a race; None where there is no terminal."""
+    """What shows the progress of a race; None without a terminal."""
     return (lambda share, words: draw_bar(share, f"{words:<60}", last=share >= 1)) if sys.stderr.isatty() else None
 
 
 def counted_bar(what: str) -> Callable[[int, int], None] | None:
-    """What shows how many of something are done; None where there is no terminal."""
+    """What shows how many of something are done; None without a terminal."""
 
     def show(done: int, total: int) -> None:
         draw_bar(done / total, f"{done:,} of {total:,} {what}      ", last=done == total)
@@ -158,7 +158,7 @@ def end_bar() -> None:
 
 
 def draw_bar(share: float, words: str, last: bool = False) -> None:
-    """A bar on the terminal's standard error, at most ten times a second; the last one always."""
+    """A bar on the terminal's standard error, at most ten times per second; the last one always."""
     now = time.monotonic()
     if now - getattr(draw_bar, "drawn", 0.0) < 0.1 and not last:
         return

@@ -51,7 +51,7 @@ def essay(options: argparse.Namespace) -> None:
 BUILDERS = {"html": "the site", "linkcheck": "no site: ask every address of another server whether it answers"}
 NEEDED = ("sphinx", "myst_parser", "furo")
 MARKER = ".pmdviz-docs"  # is in a folder that a build has made, and may write over
-FEW = ("two_modes", "particles_die", "one_gaussian")  # what a build plays where nobody names any: seconds
+FEW = ("two_modes", "particles_die", "one_gaussian")  # the presets that a build plays by default, in seconds
 ALL, NONE = "all", "none"
 FRAMES = 40  # of a player: enough to see a run, and each one weighs
 
@@ -120,15 +120,16 @@ def make_room(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     there = [*folder.iterdir()]
     if there and folder / MARKER not in there:
-        raise InputError(f"{shown(str(folder), 200)} holds files that are no build of the docs; name another folder")
+        raise InputError(f"{shown(str(folder), 200)} holds files that `pmdviz docs` did not write; name another folder")
     for each in there:
         shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
     (folder / MARKER).touch()
 
 
 def _write_players(names: Sequence[str], folder: Path) -> None:
-    """Run each preset and write its player and its pictures, with a bar on a terminal."""
+    """Run each preset and write its pictures and its page, which is live where it can be, with a bar on a terminal."""
     from pmdviz.api import run
+    from pmdviz.cli.site import runs_live
     from pmdviz.presets import PRESETS
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,8 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
         if sys.stderr.isatty():
             draw_bar(k / len(names), f"{preset.title:<60}", last=True)
         played: Any = run(preset.recipe)
-        played.export(folder / f"{preset.name}.html", frames=FRAMES)
+        kind: dict[str, Any] = {"live": True} if runs_live(preset.recipe) else {"frames": FRAMES}
+        played.export(folder / f"{preset.name}.html", **kind)
         for theme in ("light", "dark"):
             played.export(folder / f"{preset.name}-{theme}.png", theme=theme, width=768, height=432)
     if names:
@@ -165,13 +167,13 @@ def compile_kernels(options: argparse.Namespace) -> None:
 
 
 def _benchmarks() -> ModuleType:
-    """The folder beside the package, or in a checkout that is the current folder, as a module.
+    """The folder next to the package, or in a checkout that is the current folder, as the name of a module.
 
     An installed package then measures itself with the checkout's benches. Raises InputError where there is neither.
     """
     for root in (CHECKOUT, Path.cwd()):
         if (root / "benchmarks" / "__init__.py").is_file() and (root / "pmdviz" / "cli").is_dir():
-            # Its own before those of another checkout that is installed; an installed package stays what is measured.
+            # Its own come before another checkout's that is installed; an installed package is still the one measured.
             place = 0 if root == CHECKOUT else len(sys.path)
             if str(root) not in sys.path[: place + 1]:
                 sys.path.insert(place, str(root))

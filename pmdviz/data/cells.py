@@ -1,6 +1,6 @@
-"""One reader of tables in text form, for the page, Python and the command line. Nothing that comes in is executed.
+"""One reader of tables in text form, for the page, Python and the command line. No input is ever executed.
 
-Pandas divides the text and reads the numbers. What is done before and after: encodings, comment lines, the delimiter,
+Pandas divides the text and reads the numbers. Done here, before and after: encodings, comment lines, the delimiter,
 decimal commas, and a sentence with line and column for what cannot be read.
 """
 
@@ -129,7 +129,7 @@ def cut(text: str) -> str:
 
 
 class Limits(NamedTuple):
-    """How large a table may be; of an endless one a sentence is said in time."""
+    """How large a table may be: an endless one is refused in time."""
 
     bytes: int
     rows: int = MOST_ROWS
@@ -142,14 +142,14 @@ def read_cells(source: bytes | str | IO[bytes], limits: Limits | None = None, uc
     Cells are divided by commas, semicolons, tabs, bars or spaces. The first row names the columns if no cell of it is a
     number; a header that is one cell short leaves out the names of the rows. Comment lines (#), blank lines, a byte
     order mark and spaces around a cell are left out. Of the files of UCI's repository (`uci`) so are lines that begin
-    with a bar and the full stop that ends a line. Raises InputError with one sentence for what is no table.
+    with a bar and the full stop that ends a line. Raises InputError with one sentence if it is not a table.
     """
     limits = limits or Limits(MOST_BYTES)
     if isinstance(source, str):
         source = source.encode("utf-8", "replace")
     if isinstance(source, bytes):
         if len(source) > limits.bytes:
-            raise InputError(f"a table may have {limits.bytes:,} bytes here; this one has {len(source):,}")
+            raise InputError(f"a table may have at most {limits.bytes:,} bytes here; this one has {len(source):,}")
         source = io.BytesIO(source)
     lines = _Lines(source, limits, uci)
     names, first = lines.begin()
@@ -180,7 +180,7 @@ class _Lines:
         sample = sample[1:] if given else sample
         if not sample:
             raise InputError(
-                "there is no data in it: give rows of numbers, such as 'height,weight' and '170,65' below it"
+                "the table is empty; expected rows of numbers, such as 'height,weight' and '170,65' below it"
             )
         texts = [text for _, text in sample]
         self.delimiter = given[1] if given else _delimiter(texts)
@@ -189,7 +189,7 @@ class _Lines:
         if not _is_header(head, rows):
             rows, names, taken = [head, *rows], [], 0
         elif not rows:
-            raise InputError("there are names of columns and no rows below them")
+            raise InputError("the table has names of columns and no rows; give at least one row of numbers")
         elif len(rows[0]) == len(head) + 1 and self.delimiter != ",":
             names = ["", *names]  # as R writes the names of rows
         if not names and self._comment:  # as NumPy writes them
@@ -199,7 +199,7 @@ class _Lines:
             names[0] = "row"
         self._width = len(names or rows[0])
         if self._width > self.limits.columns:
-            raise InputError(f"a table may have {self.limits.columns:,} columns; this one has {self._width:,}")
+            raise InputError(f"a table may have at most {self.limits.columns:,} columns; this one has {self._width:,}")
         self._kept = itertools.chain(sample[taken:], self._kept)
         self._rows = self._checked()
         return names, rows[:8]
@@ -229,7 +229,9 @@ class _Lines:
                     raise too_long()
                 count, inside = self._count(line)
                 if not inside and count != self._width:
-                    raise InputError(f"line {number:,} has {count} cells, and the first has {self._width}")
+                    raise InputError(
+                        f"line {number:,} has {count} cells, and the first has {self._width}; make them equal"
+                    )
             yield line
 
     def _count(self, line: str) -> tuple[int, bool]:
@@ -256,7 +258,9 @@ class _Lines:
                 try:
                     line = text.readline(LONGEST_LINE)
                 except UnicodeDecodeError:
-                    raise InputError("this is no text: it begins like UTF-16 and goes on otherwise") from None
+                    raise InputError(
+                        "this is not text: it begins like UTF-16, and the rest is not UTF-16; save it as UTF-8"
+                    ) from None
                 if not line:
                     return
                 size += len(line)
@@ -265,7 +269,7 @@ class _Lines:
                 line = line.replace("\u2212", "-").removeprefix("\ufeff").rstrip("\x1a\n")  # Ctrl-Z ended a file once
                 if odd := CONTROL.search(line):
                     words = f"it holds the control character {odd[0]!r}; save the table as CSV first"
-                    raise InputError(f"this is no text: {words}")
+                    raise InputError(f"this is not text: {words}")
                 if COMMENT.match(line):
                     self._comment = self._comment if began else line
                 elif line.strip() and not (self.uci and line.startswith("|")):
@@ -304,7 +308,7 @@ def _delimiter(lines: Sequence[str]) -> str:
     spaced = len(words) > len(lines[1:] or lines) and 2 * numbers >= len(words)  # words have spaces too
     for delimiter in (*";\t|,", *([" "] if spaced else [])):  # commas may be decimal commas: the others go first
         rows = [row for row, _ in _split(lines, delimiter)]
-        rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last one may go on
+        rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last one may continue
         widths = {len(row) for row in rows[1:]} or {len(rows[0])}
         short = len(rows[0]) + 1 in widths and delimiter != "," and not any(map(_is_number, rows[0]))
         if len(widths) == 1 and widths != {1} and (short or {len(rows[0])} == widths):
@@ -326,7 +330,9 @@ def _frame(lines: _Lines) -> pd.DataFrame:
         )  # fmt: skip
     except pd.errors.ParserError as error:
         if "EOF inside string" in str(error):
-            raise InputError(f"the quote that opens in line {lines.numbers[-1]:,} does not close") from None
+            raise InputError(
+                f"the quote that opens in line {lines.numbers[-1]:,} does not close; add the closing quote"
+            ) from None
         raise InputError(f"it cannot be read as a table: {' '.join(str(error).split())[:120]}") from None
 
 
@@ -420,7 +426,7 @@ def _is_number(cell: str) -> bool:
 
 def too_long() -> InputError:
     """The refusal of a table with more than MOST_ROWS rows."""
-    return InputError(f"a table may have {MOST_ROWS:,} rows; this one has more: take a part of them")
+    return InputError(f"a table may have at most {MOST_ROWS:,} rows, and this one has more: take a part of them")
 
 
 def safe_names(cells: Sequence[str]) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ The formats of files of data: each is read into one table of numbers, the class 
 `.ldac` alone is word counts, a list of documents.
 
 Tables in text form are read by `cells`, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`,
-`.bz2`). A batch of CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of what it asks
-for is run.
+`.bz2`). A batch of CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of the code that
+it names is run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pmdviz.data.tables import DIGITS, Table, held, hold
 from pmdviz.errors import InputError, shown
 from pmdviz.files import Json
 
-# A Python batch of CIFAR-10: a pickle, in which four names alone are known, and those stand for code of this file.
+# A Python batch of CIFAR-10: a pickle, in which four names alone are known, and those mean code of this file.
 
 
 class _Array:
@@ -60,7 +60,7 @@ def _text(value: str | bytes) -> str:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Gives a new function for a name that batches have, so that no pickle changes what another one finds."""
+    """Gives a new function for a name that batches have: no pickle can change what another one finds."""
 
     def find_class(self, module: str, name: str) -> Callable[..., _Array | _Type | bytes | None]:
         """Raises ValueError for any other name."""
@@ -73,20 +73,20 @@ class _Unpickler(pickle.Unpickler):
         }
         if (called := f"{module}.{name}") not in found:
             words = "which no batch of images needs; nothing in it was run"
-            raise ValueError(f"it is a pickle that asks for {called}, {words}")
+            raise ValueError(f"it is a pickle that loads {called}, {words}")
         return found[called]
 
 
 def read_batch(file: IO[bytes]) -> np.ndarray:
     """The images of a batch and their classes, one a row (n, pixels + 1), all bytes.
 
-    Raises ValueError for a pickle that is no such batch, before anything in it could be run.
+    Raises ValueError for any other pickle, before anything in it could be run.
     """
     try:
         found = _Unpickler(file, encoding="bytes").load()
     except (ValueError, MemoryError):
         raise
-    except Exception as error:  # of many kinds, as the pickle is broken
+    except Exception as error:  # of many kinds, because the pickle is broken
         raise ValueError(f"the pickle is broken ({error})") from None
     if not isinstance(found, dict):
         raise ValueError("the pickle holds no dictionary of data and labels")
@@ -124,7 +124,7 @@ def suffix_of(path: str) -> str | None:
 def parsed(path: Path) -> np.ndarray | Documents | Cells:
     """The table (n, k) of a file in one of the FORMATS, of whatever numbers it holds; a table in text form as cells.
 
-    Raises ValueError, OSError or EOFError for what is no table, and InputError where it is too large.
+    Raises ValueError, OSError or EOFError for a file that is not a table, and InputError where it is too large.
     """
     return FORMATS.get(suffix_of(path.name) or "", _text_formats)(path)
 
@@ -186,7 +186,7 @@ def _libsvm(path: Path) -> np.ndarray:
 
 
 def _idx(path: Path) -> np.ndarray:
-    """Images (n, pixels) and, from the file of labels beside them, their classes, all bytes."""
+    """Images (n, pixels) and, from the file of labels next to them, their classes, all bytes."""
     images, labels = _bytes_of(path, IMAGES), _bytes_of(labels_beside(path), LABELS)
     if len(images) != len(labels):
         raise ValueError(f"{len(images):,} images, but {len(labels):,} labels in {labels_beside(path).name}")
@@ -204,7 +204,7 @@ def _bytes_of(path: Path, wanted: int) -> np.ndarray:
     with _opened(path) as file:
         header = np.frombuffer(file.read(4 * (1 + dims)), ">u4")
         if len(header) != 1 + dims or header[0] != wanted:
-            raise ValueError(f"{path.name} is no IDX file of bytes in {dims} dimension{'s' * (dims > 1)}")
+            raise ValueError(f"{path.name} is not an IDX file of bytes in {dims} dimension{'s' * (dims > 1)}")
         shape = tuple(int(size) for size in header[1:])
         size = int(np.prod(shape, dtype=object))
         if size > MOST_BYTES:
@@ -247,7 +247,7 @@ def parse_ldac(path: Path) -> Documents:
 
 
 def tokens_beside(path: Path) -> tuple[str, ...]:
-    """The words of FILE.ldac, by the lines of FILE.tokens; () where there is no such file."""
+    """The words of FILE.ldac, by the lines of FILE.tokens; () without such a file."""
     tokens = path.with_name(path.name[: path.name.lower().index(".ldac")] + ".tokens")
     return tuple(tokens.read_text(encoding="utf-8", errors="replace").split()) if tokens.exists() else ()
 
@@ -312,7 +312,7 @@ def pinned(text: str) -> str:
             )
         if _forbidden:
             raise InputError(
-                f"a served page reads no files; use pmdviz.run, pmdviz.Lab or the command line; given: {shown(text)}"
+                f"a served page cannot read files; use pmdviz.run, pmdviz.Lab or the command line; given: {shown(text)}"
             )
         return _pin(*_split(text))
 
@@ -328,10 +328,10 @@ def content_of(text: str) -> Content:
 def cells_in(path: str | os.PathLike[str]) -> Cells:
     """A file as a table in text form, whatever its name ends with. Raises InputError."""
     if _forbidden:
-        raise InputError("a served page reads no files")
+        raise InputError("a served page cannot read files")
     found = _parsed(os.fspath(path))
     if not isinstance(found, Cells):
-        raise InputError(f"file {shown(os.fspath(path))} holds no table in text form")
+        raise InputError(f"file {shown(os.fspath(path))} is not a table in text form; give a .csv file")
     return found
 
 
@@ -373,7 +373,7 @@ def _as_brought(path: str) -> Table | None:
 
 
 def _digest(path: str) -> str:
-    """The first digits of the SHA-256 of a file, and of the labels beside its images."""
+    """The first digits of the SHA-256 of a file, and of the labels next to its images."""
     try:
         found = hashlib.sha256()
         for file in _files(path):
@@ -399,7 +399,9 @@ def _parsed(path: str) -> np.ndarray | Documents | Cells:
     except InputError:
         raise
     except MemoryError:
-        raise InputError(f"file {shown(path)} does not fit into the memory of this machine") from None
+        raise InputError(
+            f"file {shown(path)} does not fit into the memory of this machine; take a part of it"
+        ) from None
     except (ValueError, OSError, EOFError) as error:
         words = (str(error).splitlines() or ["it is cut off"])[0]
         raise InputError(f"file {shown(path)} holds no table of numbers: {words}") from None

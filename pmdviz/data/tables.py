@@ -1,7 +1,7 @@
 """A person's tables: held by name, as parts of recipes, and made of arrays.
 
-A recipe names such a table "NAME.csv#DIGITS", as it names a file that was read: DIGITS are the first of the SHA-256 of
-the table's own text, which is names of columns and numbers in their shortest form.
+A recipe names such a table "NAME.csv#DIGITS", in the same way as a file that was read: DIGITS are the first of the
+SHA-256 of the table's own text, which is names of columns and numbers in their shortest form.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Table:
     name: str  # NAME.csv
     columns: tuple[str, ...]
     rows: np.ndarray = field(repr=False)
-    origin: str | None = field(default=None, repr=False)  # the Python that makes it; "": there is no file of it
+    origin: str | None = field(default=None, repr=False)  # the Python that makes it; "" without a file
 
     @cached_property
     def text(self) -> str:
@@ -76,7 +76,9 @@ def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None
     made = Table(file_name(name), safe_names(columns), rows, origin)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(f"row {row + 1:,} of column {shown(made.columns[column], 40)} holds no finite number")
+        raise InputError(
+            f"row {row + 1:,} of column {shown(made.columns[column], 40)} is not a finite number; correct it"
+        )
     rows.flags.writeable = False
     if len(rows) > MOST_ROWS:
         raise too_long()
@@ -122,7 +124,7 @@ MOST_TABLES = 4  # of a recipe
 
 
 def tables_in(values: Iterable[Json]) -> tuple[Table, ...]:
-    """The held tables among the values of options; whoever keeps them keeps them held."""
+    """The held tables among the values of options; the caller keeps them held by keeping them."""
     found = {value: held(value) for value in values if isinstance(value, str) and "#" in value}
     return tuple(table for table in found.values() if table is not None)
 
@@ -146,13 +148,13 @@ def texts_in(value: Json | partial, depth: int = 8) -> Iterator[str]:
 
 
 def packed(tables: Iterable[Table]) -> dict[str, str]:
-    """pin -> text, as a recipe's JSON form carries tables."""
+    """pin -> text, in the way that a recipe's JSON form carries tables."""
     return {table.pin: table.text for table in tables}
 
 
 @contextmanager
 def holding(plain: Json) -> Iterator[None]:
-    """Hold the tables of `packed`'s form meanwhile; whoever uses one keeps it. Raises InputError for what is none."""
+    """Hold the tables of `packed`'s form meanwhile; a user of one keeps it. Raises InputError for an invalid form."""
     kept = _unpacked(plain)
     yield
     kept.clear()
@@ -169,7 +171,9 @@ def _unpacked(plain: Json) -> list[Table]:
         rows = np.column_stack([column.numbers for column in cells.columns])
         table = hold(str(pin).partition("#")[0], cells.names, rows)
         if table.pin != pin:
-            raise InputError(f"the data {shown(pin)} of the recipe were changed on the way: their digits do not fit")
+            raise InputError(
+                f"the data {shown(pin)} of the recipe were changed: their digits do not fit; open the original file"
+            )
         tables.append(table)
     return tables
 
@@ -192,7 +196,7 @@ def as_array(data: pd.DataFrame | ArrayLike) -> np.ndarray:
         row = 1 + int(np.ma.getmaskarray(data).reshape(len(data), -1).any(axis=1).argmax())
         raise InputError(f"data are masked in row {row:,}: leave masked rows out, or fill them in")
     try:
-        # A copy, as the person's own array may change later; a memory map may be larger than memory.
+        # A copy, because the person's own array may change later; a memory map may be larger than memory.
         array = data.view(np.ndarray) if isinstance(data, np.memmap) else np.array(data)
         if array.dtype == object:
             array = _numbers(data) if is_frame(data) else array.astype(float)

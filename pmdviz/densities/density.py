@@ -13,7 +13,8 @@ import numpy as np
 from pmdviz.cached import cached_property
 from pmdviz.densities.grid import Grid
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.factors import inverse
+from pmdviz.kernels.clusters import moments
+from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
@@ -194,85 +195,119 @@ class KernelDensity(Weighted):
 
     def widened(self, smallest: float, unit: Array) -> KernelDensity:
         """Same density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
-        values, vectors = np.linalg.eigh(_gram(self.cholesky / unit[:, None]))
+        scaled = self.cholesky / unit[:, None]
+        values, vectors = np.linalg.eigh(scaled @ scaled.T)
         wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
         return replace(self, cholesky=np.linalg.cholesky(wide) * unit[:, None])
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture(Weighted):
-    """q(theta) = sum_k w_k N(theta | mu_k, L_k L_k'), every component with a covariance of its own.
+class ShapedDensity(Weighted):
+    """q(theta) = sum_i w_i N(theta | centre_i, L_c L_c') with the kernel L_c of the particle's cluster c.
 
     Attributes
     ----------
-    particles : array (K, d), the means mu_k
-    log_weights : array (K,), logsumexp 0
-    choleskys : array (K, d, d), lower triangular, in the units of theta
+    particles : array (m, d)
+    log_weights : array (m,), logsumexp 0
+    labels : array (m,), the clusters
+    centres : array (m, d), where the kernels lie: nearer to the cluster's mean than the particles
+    factors : array (K, d, d), lower triangular, in the units of theta
+    few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernels'
     """
 
     particles: Array
     log_weights: Array
-    choleskys: Array
-    few: ClassVar[bool] = False
+    labels: Array
+    centres: Array
+    factors: Array
+    few: bool = False
 
-    centres = AT_PARTICLES
+    @cached_property
+    def parts(self) -> list[KernelDensity]:
+        """The clusters that have any weight, each with its share of it."""
+        alive = [(self.labels == c) & (self.log_weights > -np.inf) for c in range(len(self.factors))]
+        pairs = zip(alive, self.factors, strict=True)
+        return [KernelDensity(self.centres[s], self.log_weights[s], L) for s, L in pairs if s.any()]
+
+    def log_density(self, points: Array, single: bool = False) -> Array:
+        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
+        return mixed(part.log_density(points, single) for part in self.parts)
+
+    def on_grid(self, grid: Grid) -> Array:
+        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
+        first, *others = self.parts
+        total = first.on_grid(grid)
+        for part in others:
+            total += part.on_grid(grid)
+        return total
+
+    def displaced(self, parents: Array, noise: Array) -> Array:
+        """The parents' kernels at standard noise (n, d)."""
+        points, of = self.centres[parents], self.labels[parents]
+        for c in np.unique(of):
+            points[of == c] += np.einsum("ij,kj->ik", noise[of == c], self.factors[c])  # not BLAS: see weighted_sum
+        return points
+
+    def in_kernels(self, parents: Array, noise: Array) -> Array:
+        """The same in coordinates in which the kernels are round on average."""
+        within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
+        return np.einsum("ij,kj->ik", self.displaced(parents, noise), inverse(cholesky(within)))
+
+    @property
+    def _shares(self) -> Array:
+        return np.bincount(self.labels, self.weights, len(self.factors))
+
+    @property
+    def cov(self) -> Array:
+        """Cov_q theta, (d, d): that of the weighted particles."""
+        if self.few:
+            return moments(self.particles, self.weights)[1]
+        within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
+        return moments(self.centres, self.weights)[1] + within
+
+    @property
+    def choleskys(self) -> Array:
+        """The kernel's Cholesky factor for every particle, (m, d, d)."""
+        return self.factors[self.labels]
 
     @property
     def kernel_sds(self) -> Array:
-        """The sd of each component along each coordinate, (K, d)."""
-        return along(self.choleskys)
-
-    @cached_property
-    def _components(self) -> list[KernelDensity]:
-        means = self.particles[:, None]
-        return [KernelDensity(mu, np.zeros(1), L) for mu, L in zip(means, self.choleskys, strict=True)]
-
-    def log_density(self, points: Array, single: bool = False) -> Array:
-        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5."""
-        pairs = zip(self.log_weights, self._components, strict=True)
-        return mixed(log_weight + component.log_density(points, single) for log_weight, component in pairs)
-
-    def on_grid(self, grid: Grid) -> Array:
-        """q at the cell centres, shape `grid.shape`; each component is cut at 8.5 sd (below 1e-15 of its peak)."""
-        parts = zip(self.weights, self._components, strict=True)
-        return sum((w * component.on_grid(grid) for w, component in parts), np.zeros(grid.shape))
-
-    def sample(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d): components by systematic resampling, plus noise of each one's shape."""
-        chosen = systematic(self.weights, n, rng.random())
-        noise = rng.standard_normal((n, self.particles.shape[1]))
-        draws = self.particles[chosen]
-        for k in np.unique(chosen):  # not all factors at once: they are (n, d, d)
-            draws[chosen == k] += np.einsum("ij,nj->ni", self.choleskys[k], noise[chosen == k])
-        return draws
-
-    @cached_property
-    def cov(self) -> Array:
-        """Cov_q theta, (d, d): that of the means plus the mean of the components'."""
-        centred = self.particles - self.mean
-        within = (self.weights[:, None, None] * (self.choleskys @ self.choleskys.transpose(0, 2, 1))).sum(axis=0)
-        return (centred * self.weights[:, None]).T @ centred + within
+        """The sd of the kernel along each coordinate for every particle, (m, d)."""
+        return along(self.factors)[self.labels]
 
     @property
     def kernel_peak(self) -> float:
-        """Density of the narrowest component at its mean."""
-        return max(component.kernel_peak for component in self._components)
+        """Density of the narrowest kernel at its centre."""
+        return max(part.kernel_peak for part in self.parts)
 
     def narrowest(self, unit: Array) -> float:
-        """The smallest sd of a component in any direction, coordinates divided by `unit` (d,)."""
-        return min(component.narrowest(unit) for component in self._components)
+        """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
+        return min(part.narrowest(unit) for part in self.parts)
+
+    def widened(self, smallest: float, unit: Array) -> ShapedDensity:
+        """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
+        return replace(self, factors=self._widened_factors(smallest, unit))
+
+    def _widened_factors(self, smallest: float, unit: Array) -> Array:
+        kernels = (KernelDensity(self.centres, self.log_weights, factor) for factor in self.factors)
+        return np.array([kernel.widened(smallest, unit).cholesky for kernel in kernels])
+
+
+class GaussianMixture(ShapedDensity):
+    """q(theta) = sum_k w_k N(theta | mu_k, L_k L_k'), every component with a covariance of its own.
+
+    Each of the means mu_k (K, d) is a cluster by itself; the factors L_k are (K, d, d), in the units of theta.
+    """
+
+    def __init__(self, means: Array, log_weights: Array, choleskys: Array) -> None:
+        super().__init__(means, log_weights, np.arange(len(means)), means, choleskys)
 
     def widened(self, smallest: float, unit: Array) -> GaussianMixture:
         """Same density with components of at least `smallest` sd (coordinates divided by `unit`)."""
-        wide = [component.widened(smallest, unit).cholesky for component in self._components]
-        return GaussianMixture(self.particles, self.log_weights, np.array(wide))
+        return GaussianMixture(self.particles, self.log_weights, self._widened_factors(smallest, unit))
 
 
-def _gram(factor: Array) -> Array:
-    return factor @ factor.T
-
-
-# Weighted points as an approximation: of discrete states, where there is no density to speak of.
+# Weighted points as an approximation: of discrete states, which have no density.
 
 
 @dataclass(frozen=True, eq=False)

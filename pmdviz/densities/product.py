@@ -22,13 +22,14 @@ from pmdviz.densities.density import (
     Density,
     GaussianMixture,
     KernelDensity,
+    ShapedDensity,
     Weighted,
     mixed,
     variances,
     weighted_sum,
 )
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import WIDEST, ShapedDensity
+from pmdviz.densities.shaped import WIDEST
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
@@ -278,7 +279,7 @@ class ProductDensity:
         )
 
     def marginals(self, coordinates: Sequence[int]) -> list[tuple[list[int], Density, list[int]]]:
-        """What a marginal of these coordinates is the product of: places among them, a block's density, its own."""
+        """The factors of a marginal of these coordinates: places among them, a block's density, its coordinates."""
         found = []
         for columns, part in zip(self.blocks, self.parts, strict=True):
             places = [place for place, k in enumerate(coordinates) if k in columns]
@@ -371,20 +372,10 @@ def marginal_on_grid(density: Density, coordinates: Sequence[int], grid: Grid) -
     if isinstance(density, DiagonalDensity):
         return density.marginal(chosen).on_grid(grid)
     total = np.zeros(grid.shape)
-    for part in _parts(density):
+    for part in density.parts if isinstance(density, ShapedDensity) else [density]:
+        assert isinstance(part, KernelDensity)
         rows = part.cholesky[chosen]
         factor = np.linalg.cholesky(rows @ rows.T)
         points = np.ascontiguousarray(part.particles[:, chosen])
         total += KernelDensity(points, part.log_weights, factor).on_grid(grid)
     return total
-
-
-def _parts(density: Density) -> list[KernelDensity]:
-    """The approximation as kernel densities of one shape each, with their shares."""
-    if isinstance(density, ShapedDensity):
-        return density.parts
-    if isinstance(density, GaussianMixture):
-        triples = zip(density.particles, density.log_weights, density.choleskys, strict=True)
-        return [KernelDensity(mean[None], weight[None], factor) for mean, weight, factor in triples]
-    assert isinstance(density, KernelDensity)
-    return [density]

@@ -8,20 +8,17 @@ Liu and West 2001): h near 1 is a mixture of Gaussians, a small h an ordinary ke
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import own_scale
-from pmdviz.densities.density import KernelDensity, Weighted, along, mixed, weighted_sum
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import ShapedDensity, weighted_sum
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import clustered, moments
-from pmdviz.kernels.factors import cholesky, inverse
+from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.kde import SCALE, Kernels, kernels_of, leave_one_out, only, whiten
 from pmdviz.kernels.resampling import systematic
 
@@ -190,96 +187,6 @@ def _sum(parts: list[Whitened], log_density: Callable[[Whitened], Array]) -> Arr
 
 WIDEST = 0.95  # of h: beyond it the particles' own places would no longer be seen
 THIN, FLAT = 1e-9, 1e-4  # smallest sd of a cluster, in prior sd; of one without a shape, as a share of its spread
-
-
-@dataclass(frozen=True, eq=False)
-class ShapedDensity(Weighted):
-    """q(theta) = sum_i w_i N(theta | centre_i, L_c L_c') with the kernel L_c of the particle's cluster c.
-
-    Attributes
-    ----------
-    particles : array (m, d)
-    log_weights : array (m,), logsumexp 0
-    labels : array (m,), the clusters
-    centres : array (m, d), where the kernels lie: nearer to the cluster's mean than the particles
-    factors : array (K, d, d), lower triangular, in the units of theta
-    few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernels'
-    """
-
-    particles: Array
-    log_weights: Array
-    labels: Array
-    centres: Array
-    factors: Array
-    few: bool = False
-
-    @cached_property
-    def parts(self) -> list[KernelDensity]:
-        """The clusters that have any weight, each with its share of it."""
-        alive = [(self.labels == c) & (self.log_weights > -np.inf) for c in range(len(self.factors))]
-        pairs = zip(alive, self.factors, strict=True)
-        return [KernelDensity(self.centres[s], self.log_weights[s], L) for s, L in pairs if s.any()]
-
-    def log_density(self, points: Array, single: bool = False) -> Array:
-        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
-        return mixed(part.log_density(points, single) for part in self.parts)
-
-    def on_grid(self, grid: Grid) -> Array:
-        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
-        first, *others = self.parts
-        total = first.on_grid(grid)
-        for part in others:
-            total += part.on_grid(grid)
-        return total
-
-    def displaced(self, parents: Array, noise: Array) -> Array:
-        """The parents' kernels at standard noise (n, d)."""
-        points, of = self.centres[parents], self.labels[parents]
-        for c, factor in enumerate(self.factors):
-            points[of == c] += np.einsum("ij,kj->ik", noise[of == c], factor)  # not BLAS: see weighted_sum
-        return points
-
-    def in_kernels(self, parents: Array, noise: Array) -> Array:
-        """The same in coordinates in which the kernels are round on average."""
-        within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
-        return np.einsum("ij,kj->ik", self.displaced(parents, noise), inverse(cholesky(within)))
-
-    @property
-    def _shares(self) -> Array:
-        return np.bincount(self.labels, self.weights, len(self.factors))
-
-    @property
-    def cov(self) -> Array:
-        """Cov_q theta, (d, d): that of the weighted particles."""
-        if self.few:
-            return moments(self.particles, self.weights)[1]
-        within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
-        return moments(self.centres, self.weights)[1] + within
-
-    @property
-    def choleskys(self) -> Array:
-        """The kernel's Cholesky factor for every particle, (m, d, d)."""
-        return self.factors[self.labels]
-
-    @property
-    def kernel_sds(self) -> Array:
-        """The sd of the kernel along each coordinate for every particle, (m, d)."""
-        return along(self.factors)[self.labels]
-
-    @property
-    def kernel_peak(self) -> float:
-        """Density of the narrowest kernel at its centre."""
-        return max(part.kernel_peak for part in self.parts)
-
-    def narrowest(self, unit: Array) -> float:
-        """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
-        return min(part.narrowest(unit) for part in self.parts)
-
-    def widened(self, smallest: float, unit: Array) -> ShapedDensity:
-        """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
-        kernels = (KernelDensity(self.centres, self.log_weights, factor) for factor in self.factors)
-        wide = np.array([kernel.widened(smallest, unit).cholesky for kernel in kernels])
-        return replace(self, factors=wide)
 
 
 def shaped_density(particles: Array, log_weights: Array, shape: Shape, factor: float, scale: Array) -> ShapedDensity:

@@ -47,11 +47,11 @@ class Measured(dict[str, float | None]):
         self._frame = frame
 
     def get(self, name: str, default: float | None = None) -> float | None:  # type: ignore[override]
-        """As `metrics[name]`; the default for a name that is no metric."""
+        """As `metrics[name]`; the default for a name that METRICS lacks."""
         return self[name] if name in self or name in METRICS else default
 
     def __missing__(self, name: str) -> float | None:
-        METRICS[name]  # what is no metric is a KeyError
+        METRICS[name]  # raises KeyError for an unknown name
         self[name] = self._frame.metric(name)
         return self[name]
 
@@ -82,7 +82,7 @@ class Frame:
     batch_rows : array, slice or None
         Which rows of the data the last step was given; None at iteration 0.
     ancestry : Ancestry or None
-        Which particles of iteration 0 those of now descend from; None of methods that do not resample.
+        From which particles of iteration 0 the present ones descend; None of methods that do not resample.
     measured : Frame or None
         The last frame before this one that was measured in full, whose check holds until the next; None where this
         one is.
@@ -123,7 +123,7 @@ class Frame:
 
     @cached_property
     def densities(self) -> Mapping[str, Density]:
-        """What the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
+        """The densities that the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
         return self.method.densities(self.state, self.knobs, self.target)
 
     @cached_property
@@ -147,12 +147,12 @@ class Frame:
 
     @cached_property
     def checked(self) -> Frame:
-        """The moment with a check of its own, instead of that of the last measured frame."""
+        """The moment with a check of its own, instead of the check of the last measured frame."""
         return self if self.measured is None else self.replaced(measured=None)
 
     @cached_property
     def shift(self) -> Shift | str:
-        """How far importance weights move q; where there is no such check, the reason."""
+        """How far importance weights move q; without such a check, the reason."""
         return importance_shift(self.density, self.target)
 
     @cached_property
@@ -165,13 +165,13 @@ class Frame:
 
     @cached_property
     def unchecked(self) -> str:
-        """Why no check could tell whether q is right, where there was none and there is no caveat; else ""."""
+        """Why no check could tell whether q is right, where there was none and no caveat either; else ""."""
         checked = self.measured or self
         return "" if checked.iteration == 0 or self.caveat else checked.finding.unchecked
 
     @cached_property
     def finding(self) -> Finding:
-        """What the check of this very frame has found."""
+        """The result of the check of this very frame."""
         return find(self)
 
     @cached_property
@@ -193,7 +193,7 @@ class Frame:
 
     @cached_property
     def _weighted(self) -> Density | Points:
-        """What has the particles and their weights: a density only where it costs nothing more."""
+        """Holder of the particles and their weights: a density only where it costs nothing more."""
         return self.method.weighted(self.state, self.knobs) or self._primary_density
 
     @property
@@ -225,16 +225,16 @@ class Frame:
 
     @property
     def tv(self) -> float | None:
-        """Total variation between p and q; None where there is no grid to compare on."""
+        """Total variation between p and q; None without a grid to compare on."""
         return self._tvs[self.judged_by]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled or copied: all but the comparisons with the reference, which are made again when asked."""
+        """The state for pickling and copying: without comparisons with the reference, which are computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
 
     @cached_property
     def _known(self) -> dict[str, Divergences]:
-        """What has been compared so far, by density."""
+        """The comparisons made so far, by density."""
         return {}
 
     def _compared(self, name: str) -> Mapping[str, float | None]:
@@ -247,12 +247,12 @@ class Frame:
 
     @property
     def divergences(self) -> Mapping[str, float | None]:
-        """TV, both KLs, cross entropy and mass outside; None each where there is no grid to compare on."""
+        """TV, both KLs, cross entropy and mass outside; None each without a grid to compare on."""
         return self._compared(self.judged_by)
 
     @property
     def reference(self) -> Reference | None:
-        """What the run is judged by."""
+        """The reference that the run is judged by."""
         return self.target.reference()
 
     @cached_property
@@ -268,7 +268,7 @@ class Frame:
 
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        """The metrics that somebody has asked for."""
+        """The metrics that were computed so far."""
         return {}
 
     def metric(self, name: str) -> float | None:
@@ -314,7 +314,7 @@ class Frame:
 
     @property
     def drawn_as(self) -> Drawn:
-        """How the independent draws beside this frame are drawn and judged: options of `perfect_draws.floor`."""
+        """How the independent draws shown with this frame are drawn and judged: options of `perfect_draws.floor`."""
         rule = "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
         return {"rule": rule, "each": getattr(self.state, "each", 1)}
 
@@ -331,12 +331,7 @@ class Frame:
     def floors(self) -> dict[str, float | None]:
         """What as many independent draws get, with standard errors; None each until it has been computed."""
         floor = known_floor(self.target, self.num_draws, **self.drawn_as) if self.num_draws else None
-        return {
-            "floor_tv": floor.tv if floor else None,
-            "floor_tv_se": floor.tv_se if floor else None,
-            "floor_kl": floor.kl if floor else None,
-            "floor_kl_se": floor.kl_se if floor else None,
-        }
+        return {f"floor_{name}": getattr(floor, name) if floor else None for name in ("tv", "tv_se", "kl", "kl_se")}
 
     @property
     def metric_names(self) -> list[str]:
@@ -344,7 +339,7 @@ class Frame:
         return [metric.name for metric in applicable(self.target, self.method)]
 
     def replaced(self, **parts: Any) -> Frame:
-        """The moment under other knobs or another budget; what was computed of it is kept unless a knob redraws it."""
+        """The moment under other knobs or another budget; its computed values are kept unless a knob redraws it."""
         other = replace(self, **parts)
         redraw = other.knobs is not self.knobs and any(
             spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
@@ -431,18 +426,18 @@ MIXED, FEWEST_DRAWS = 1.05, 50  # R-hat and bulk ESS of chains that agree with o
 
 
 class Finding(NamedTuple):
-    """What a check of a frame has found."""
+    """The result of a check of a frame."""
 
-    words: str = ""  # what is wrong, a sentence with a few words up to its first colon; "" where nothing was found
+    words: str = ""  # the warning, a sentence with a few words up to its first colon; "" where nothing was found
     agrees: bool = False  # whether it found the frame right
-    unchecked: str = ""  # why there was no check that could tell, in words
+    unchecked: str = ""  # why no check could tell, in words
 
 
 def caveat_of(frame: Frame) -> str:
     """Why the frame is not to be trusted; "" where nothing speaks against it.
 
     First what the method says of itself, then what the check has found. A check that finds the frame right overrules
-    the method's diagnostics, which judge q by less. What a method says of something else, as of log Z, comes last.
+    the method's diagnostics, which judge q by less. Caveats of the method about other results, as log Z, come last.
     """
     own = frame.method.caveat(frame.state, frame.knobs) or frame.method.unfinished(frame.state, frame.knobs)
     checked = frame.measured or frame
@@ -492,13 +487,13 @@ def _by_weights(frame: Frame) -> Finding:
 
 
 def wrong_words(moved: float | None, narrowest: float, widest: float, how: str = "") -> str:
-    """What is wrong with a mean so many posterior sds off and with such ratios of sds; "" where nothing is."""
+    """The error of a mean `moved` posterior sds off and of such ratios of sds, in words; "" where both are right."""
     if moved is not None and not moved <= FURTHEST:
         return f"mean {_number(moved)} posterior sds off: the largest error of a coordinate{how}"
     if not narrowest >= NARROW:
-        return f"sds off: the narrowest is {_number(narrowest)} times that of the posterior{how}"
+        return f"sds off: the narrowest is {_number(narrowest)} times the posterior's{how}"
     if not widest <= WIDE:
-        return f"sds off: the widest is {_number(widest)} times that of the posterior{how}"
+        return f"sds off: the widest is {_number(widest)} times the posterior's{how}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The history of a run: rows of measured frames, and which first particles those of now descend from."""
+"""The history of a run: rows of measured frames, and from which first particles the present ones descend."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import StepInfo
 
-# Ancestry: which particles of iteration 0 those of now descend from, resampling after resampling.
+# Ancestry: from which particles of iteration 0 the present ones descend, resampling after resampling.
 
 
 class Ancestry(NamedTuple):
     """The first particles, and for each of now the row of the one among them that it descends from.
 
     A particle that stays or moves stays its own descendant; one that was redrawn descends from what its parent did.
-    Where resampling leaves few ancestors, the ESS, which counts equal weights, does not show what was lost (Del Moral,
+    Where resampling leaves few ancestors, the ESS, which counts equal weights, does not show the loss (Del Moral,
     Doucet, Jasra 2006, call it path degeneracy).
     """
 
@@ -55,7 +55,7 @@ def is_due(iteration: int, metrics_every: int | None, stride: int = 1) -> bool:
     """Whether the frame of this iteration is measured: every `metrics_every`, or (None) as follows.
 
     0, 1, 2, 5, 10, then one in each block of ten, at a place in it that locks to no period: were it every tenth, a run
-    with ten steps a pass through the data would be seen at ends of passes alone, where its batches' noise cancels.
+    with ten steps per pass through the data would be seen at ends of passes alone, where its batches' noise cancels.
     With a `stride`, a power of 2, whether its row stays in a history thinned by that.
     """
     if metrics_every is not None:
@@ -104,7 +104,7 @@ class History:
 
     Columns: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy (nats), ess (in [1, m]), mass_outside,
     seconds (of computing), num_particles, step_size, rejuvenations and limited_steps (so far),
-    density_evaluations, gradient_evaluations, evaluations (of both together). An unavailable value is NaN.
+    density_evaluations, gradient_evaluations, evaluations (of both together). NaN marks a value that is unavailable.
     """
 
     def __init__(self, metrics_every: int | None = None) -> None:

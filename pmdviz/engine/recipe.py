@@ -1,4 +1,4 @@
-"""A recipe: everything needed to reproduce a run, as a small frozen value with one canonical JSON form."""
+"""A recipe: a small frozen value with everything needed to reproduce a run, with one canonical JSON form."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from pmdviz.knobs import Knobs, Raw, Value
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget
+from pmdviz.version import __version__
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
@@ -192,7 +193,7 @@ class Recipe(Portable):
         return other
 
     def make_target(self) -> Target:
-        """The target; built-in ones are shared between recipes, as they never change."""
+        """The target; built-in ones are shared between recipes, because they never change."""
         return self.custom or shared_target(self.target, self._options)
 
     @property
@@ -277,12 +278,12 @@ class Recipe(Portable):
         rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
         target = named_target(plain.get("target", USUAL_TARGET), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
-        made_with = checked_versions(plain.get("made_with", {})) or None
+        made_with = (checked_versions(plain["made_with"]) or None) if "made_with" in plain else None
         with holding(plain.get("data", {})):
             return cls(target, target_options=options, made_with=made_with, **rest)
 
     def to_link(self) -> str:
-        """The recipe as a short text for the query of a link, which leaves out what has its default.
+        """The recipe as a short text for the query of a link, which leaves out settings at their defaults.
 
         Raises InputError for a custom target.
         """
@@ -290,7 +291,7 @@ class Recipe(Portable):
         return pack({**self.to_dict(), **given}, "recipe", self.custom)
 
     def to_python(self) -> str:
-        """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
+        """A few lines of Python that run the whole recipe and bind `run`; settings at their defaults are left out.
 
         A recipe without an end is run to its last change, or for 100 iterations.
         """
@@ -310,7 +311,8 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
     if unit not in UNITS:
         raise InputError(f"{name} must be one of {', '.join(UNITS)}; given: {shown(unit)}", "budget_unit")
     if target.data is None and unit == "data":
-        raise InputError(f"target {target.name!r} has no data: its budget counts evaluations", "budget_unit")
+        words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
+        raise InputError(words, "budget_unit")
     return unit
 
 
@@ -354,15 +356,11 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     The run goes to the end of its budget, or for so many iterations.
     A log of changes that does not fit comes as the text of a link, a still longer one from the JSON form in a file.
     """
-    parts = [f"target={recipe.target if recipe.custom else repr(recipe.target)}"]
-    if options := given_options(recipe.make_target()):
-        parts += [f"target_options={options!r}"]
-    parts += [f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
+    target = recipe.make_target()
+    parts = [*target_parts(target), f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
     parts += [f"budget_unit={recipe.budget_unit!r}"] if recipe.budget_unit != "data" else []
     parts += [f"{name}={value!r}" for name, value in recipe.given_knobs.items()]
-    note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
-    note += data_note(recipe.tables)
-    lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]
+    lines = ["import pmdviz", "", *target_note(target), *_changes(recipe), "recipe = pmdviz.Recipe("]
     lines += [f"    {line}," for line in joined(parts + (["changes=changes"] if recipe.changes else []))]
     lines += [")"]
     end = ["run = pmdviz.run(recipe)"]
@@ -374,21 +372,30 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
         *([_from_link(recipe)] if alone else []),
         lines,
         *([_from_link(recipe)] if by_link else []),
-        _from_file(recipe),
+        _from_file(recipe, target),
     )
     return "\n".join([*next(way for way in ways if len(way) + len(end) <= MAX_LINES), *end]) + "\n"
 
 
-def data_note(tables: Sequence[Table]) -> list[str]:
-    """Lines before those that name a person's tables: how each is made of its file, or where it must lie.
+def target_parts(target: Target) -> list[str]:
+    """The arguments that name a target in Python, with the options that are not the usual ones."""
+    options = given_options(target)
+    name = target.name if isinstance(target, CustomTarget) else repr(target.name)
+    return [f"target={name}", *([f"target_options={options!r}"] if options else [])]
+
+
+def target_note(target: Target) -> list[str]:
+    """Lines before those that name a person's own target or tables: how each table is made, or where its file must be.
 
     Its digits are checked where they run.
     """
-    return [
-        f"data = {table.origin}  # the file lies beside this one"
+    own = isinstance(target, CustomTarget)
+    note = [f"# `{target.name}` is your own target, made with pmdviz.custom_target"] if own else []
+    return note + [
+        f"data = {table.origin}  # the file lies next to this one"
         if table.origin
-        else f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it"
-        for table in tables
+        else f"# {table.name}, with the same numbers, lies next to this file; the recipe as JSON has it"
+        for table in target.tables
     ]
 
 
@@ -404,23 +411,23 @@ def _from_link(recipe: Recipe) -> list[str]:
     return [
         "import pmdviz",
         "",
-        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes on the way",
+        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes during the run",
         *(f'    "{piece}",' for piece in pieces),
         ")",
         'recipe = pmdviz.Recipe.from_link("".join(link))',
     ]
 
 
-def _from_file(recipe: Recipe) -> list[str]:
-    targets = f", targets={{{recipe.target!r}: {recipe.target}}}" if recipe.custom else ""
-    return [
-        "import pathlib",
-        "import pmdviz",
-        "",
-        f"# {len(recipe.changes):,} changes on the way are too many for a few lines: save the recipe beside this file",
-        'text = pathlib.Path("recipe.json").read_text(encoding="utf-8")',
-        f"recipe = pmdviz.Recipe.from_json(text{targets})",
-    ]
+def _from_file(recipe: Recipe, target: Target) -> list[str]:
+    many = f"# {len(recipe.changes):,} changes during it are too many for a few lines: save the recipe with this file"
+    return from_file("recipe.json", target, [many], "recipe = pmdviz.Recipe.from_json({})")
+
+
+def from_file(name: str, target: Target, note: Sequence[str], line: str) -> list[str]:
+    """Lines that read the JSON form of a recipe or a race on a target; `line` binds it, with {} for the text."""
+    targets = f", targets={{{target.name!r}: {target.name}}}" if isinstance(target, CustomTarget) else ""
+    text = f'text = pathlib.Path("{name}").read_text(encoding="utf-8")'
+    return ["import pathlib", "import pmdviz", "", *note, text, line.format(f"text{targets}")]
 
 
 def joined(parts: list[str]) -> list[str]:
@@ -434,7 +441,7 @@ def joined(parts: list[str]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
-    return {name: _version(name) for name in ("pmdviz", "numpy", "numba")} | machine()
+    return {"pmdviz": __version__} | {name: _version(name) for name in ("numpy", "numba")} | machine()
 
 
 @lru_cache

@@ -1,4 +1,4 @@
-"""What a recipe is made of, as it comes from outside: checked, with a sentence for everything that cannot be used.
+"""The parts of a recipe from outside: checked, with a sentence for everything that cannot be used.
 
 The text of links too: a format's number and folded JSON, with no module named and no code in it.
 """
@@ -11,6 +11,7 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Self
 
 from pmdviz.errors import InputError, shown, unknown
@@ -20,10 +21,10 @@ from pmdviz.methods import Method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
 
-FORMAT = 4  # of recipes, races and links; what changes a run without being asked for, such as a default, needs another
+FORMAT = 4  # of recipes, races and links; a change of runs that nobody asked for, such as a new default, needs another
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
-SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
+SPOKEN_SEEDS = 1_000  # a new seed is below it: short enough to say aloud in class
 MAX_CHANGES = 10_000
 MOST_DATA = 2_000  # bytes of a person's own tables in a link
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
@@ -100,7 +101,7 @@ def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
 
 
 def named_target(given: Json, targets: Mapping[str, Target]) -> str | Target:
-    """The target that a recipe names; a custom one must be in `targets` and be the same. Raises InputError."""
+    """The target that a recipe names; a custom target must be in `targets` and be the same. Raises InputError."""
     if not isinstance(given, Mapping):
         if not isinstance(given, str):
             raise InputError(f"target must be a name; given: {shown(given)}")
@@ -137,6 +138,8 @@ def checked_changes(
     changes: Iterable[tuple[int, Mapping[str, Raw]]], start: Knobs, way: Method, target: Target
 ) -> tuple[Change, ...]:
     """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
+    if isinstance(changes, tuple) and not changes:
+        return ()
     try:
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
@@ -197,7 +200,7 @@ def written(text: str) -> str:
 
 def mapping(what: str, value: Raw | Mapping[str, Raw]) -> Mapping[str, Any]:
     """`value` if it is an object of names and values. Raises InputError."""
-    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+    if not isinstance(value, Mapping) or not all(map(isinstance, value, repeat(str))):
         raise InputError(f"{what} must be an object of names and values; given: {shown(value)}")
     return value
 
@@ -218,7 +221,7 @@ def json_value(text: str | bytes) -> Json:
         raise InputError(f"a recipe is valid JSON, which has no {name}")
 
     try:
-        if isinstance(text, bytes):  # `json` would guess where there is no byte order mark
+        if isinstance(text, bytes):  # `json` would guess without a byte order mark
             text = text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
         text = text.removeprefix("\ufeff") if isinstance(text, str) else text
         return json.loads(text, parse_constant=no_constant, object_pairs_hook=_object)
@@ -233,7 +236,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:
-            raise InputError(f"a recipe gives each key once; twice in one object: {shown(key)}")
+            raise InputError(f"a recipe must give each key once; remove one of the two {shown(key)}")
         found[key] = value
     return found
 
@@ -247,7 +250,7 @@ def other_format(what: str, given: Json) -> InputError:
 def pack(plain: Mapping[str, Json], what: str, target: Target | None) -> str:
     """The text of a link to a recipe or race of these plain values, `target` its own one if it has one.
 
-    Versions and large tables are left out, of which names and digits stay. Raises InputError for a target of one's own
+    Versions and large tables are left out; their names and digits stay. Raises InputError for a target of one's own
     that no server offers, and for too much.
     """
     if isinstance(target, CustomTarget) and choice_of(target) is target:
@@ -283,10 +286,10 @@ def unfold(text: str) -> Json:
         raise InputError(f"a link has at most {LARGEST:,} characters; this one has {len(text):,}")
     number, dot, body = text.partition(".")
     if not dot or not number.isascii() or not number.isdecimal():
-        raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")
+        raise InputError("this link is incomplete or is not a link of pmdviz; copy it again from its source")
     if number != str(FORMAT):
         raise other_format("link", int(number[:18]))
-    broken = "the link was cut short or changed on the way; open it again from where you got it"
+    broken = "the link was cut short or changed in transit; copy it again from its source"
     try:
         squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
         unfolder = zlib.decompressobj(-15)

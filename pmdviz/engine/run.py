@@ -79,7 +79,9 @@ class Run:
         Raises InputError for points that are not finite numbers, and where q is points without a density.
         """
         if isinstance(self.final.density, Points):
-            raise InputError(f"the approximation of target {self.target.name!r} is points: it has no density")
+            raise InputError(
+                f"a density needs a target of real coordinates; {self.target.name!r} is approximated by points"
+            )
         points = self.target._points(points)  # noqa: SLF001, the check of every method of a target
         if not np.isfinite(points).all():
             bad = points[~np.isfinite(points).all(axis=1)][0]
@@ -119,7 +121,7 @@ class Run:
             return self.recipe.until(self.final.iteration, self.recipe.budget)
         if not self._moved:
             raise InputError(
-                "no budget says where this run stands, as its last step visited no data: go a step on or back, or take "
+                "no budget ends where this run is, because its last step visited no data: go a step on or back, or use "
                 "its Python lines or the whole recipe"
             )
         return self.recipe.until(self.final.iteration, self.final.spent)
@@ -146,7 +148,7 @@ class Run:
     def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the run to a file whose suffix says its kind: a film, a picture, a table, the recipe.
 
-        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; the options are those of `pmdviz export --help`, and
+        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; see `pmdviz export --help` for the options, and
         `progress`, a function of (frames done, frames in all). Returns the path. Raises InputError.
 
         Examples

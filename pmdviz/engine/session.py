@@ -129,7 +129,7 @@ class Checkpoints:
         return [checkpoint.frame for checkpoint in self._kept.values()]
 
     def keep(self, checkpoint: Checkpoint) -> None:
-        """Keep it as the last one, in place of one of the same iteration."""
+        """Keep it as the last one; it replaces one of the same iteration."""
         last = checkpoint.frame.iteration
         self.forget(last)
         self._kept[last] = checkpoint
@@ -138,7 +138,7 @@ class Checkpoints:
             self._halve()
 
     def shrink(self, memory_cap: int) -> None:
-        """Let go what is more than `memory_cap` bytes, but for a few; what is kept later may be more again."""
+        """Drop frames beyond `memory_cap` bytes, but for a few; frames kept later may exceed it again."""
         while self.num_bytes > memory_cap and len(self._kept) > FEWEST:
             self._halve()
 
@@ -190,7 +190,7 @@ class Session:
         self._start(recipe)
 
     def _start(self, recipe: Recipe) -> None:
-        """Iteration 0 of `recipe`. What can fail comes first, so that a failure leaves the old run whole."""
+        """Iteration 0 of `recipe`. Steps that can fail come first: a failure leaves the old run whole."""
         method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
         for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
         rng = np.random.default_rng(for_method)
@@ -211,7 +211,7 @@ class Session:
     target: Target
 
     def copy(self) -> Session:
-        """Another session that stands here with the same past; what one does from now on the other does not see."""
+        """An independent session at the same iteration and with the same past."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._rng, twin._batches = copied(self._rng), self._batches.copy()
@@ -230,7 +230,7 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Whether there is no next step: the budget is used up, or the method has ended."""
+        """Whether the run is over: the budget is used up, or the method has ended."""
         used_up = self.recipe.budget is not None and self.frame.spent >= self.recipe.budget
         return used_up or bool(self.ended)
 
@@ -248,7 +248,7 @@ class Session:
     @property
     def frames(self) -> list[Frame]:
         """The kept frames, iteration 0 first and the present one last."""
-        kept = self._kept.frames  # of these the present one would lack the paths of its step
+        kept = self._kept.frames  # of these the present frame would lack the paths of its step
         return [*(frame for frame in kept if frame.iteration < self.frame.iteration), self.frame]
 
     @property
@@ -262,9 +262,9 @@ class Session:
         return {k: ACTS[acts] for k, acts in waiting.items()}
 
     def advance(self, n: int = 1) -> Frame:
-        """Do n iterations, or as many as the budget allows. Returns the frame reached.
+        """Do n iterations, or as many as the budget allows. Returns the frame that it reached.
 
-        Raises TargetError from a target that fails; the session then still stands at the last good frame, and the same
+        Raises TargetError from a target that fails; the session then stays at the last good frame, and the same
         step can be tried again.
         """
         last = self.frame.iteration + checked_whole("n", n, 0, MAX_BUDGET)
@@ -273,9 +273,9 @@ class Session:
         return self.frame
 
     def _step(self, last: int) -> None:
-        """One iteration, or in one block those up to `last` that nobody would look at between.
+        """One iteration, or one block of iterations up to `last` whose frames are not measured.
 
-        Whatever stops it, a target's error or a Cancel, the session stands where it stood.
+        If a target's error or a Cancel stops it, the session is as it was before.
         """
         before, random, mark = self.frame, self._rng.bit_generator.state, self._batches.mark()
         try:
@@ -350,10 +350,10 @@ class Session:
         return self.recipe.change_at(self.frame.iteration)
 
     def _settle(self) -> None:
-        """Measure and keep the present frame where that is due: by its iteration, as the last one, or redrawn.
+        """Measure and keep the present frame where that is due: by its iteration, if last, or if redrawn.
 
-        Where it is not (a change was taken back, the budget grew), forget that it was: the history is that of the
-        recipe, not of the way here.
+        Where it is not (a change was taken back, the budget grew), forget that it was: the history belongs to the
+        recipe, not to the path here.
         """
         specs = self.knobs.specs()
         redrawn = any(specs[name].acts == "at once" for name in self._changed_here())
@@ -366,7 +366,7 @@ class Session:
     def _left_out(self) -> frozenset[str]:
         """The metrics that the present row lacks: dear ones, until the steps since have taken as long by counts.
 
-        The last row has all, and so has every row where somebody asked for measuring every so many iterations.
+        The last row has all, and so has every row of a session with `metrics_every`.
         """
         names, cost = self.frame.dear if self._metrics_every is None and not self.done else (frozenset(), 0.0)
         before = self.history.before(self.frame.iteration)
@@ -381,7 +381,7 @@ class Session:
         self.keep()
 
     def keep(self) -> None:
-        """Keep the present moment, measured or not, as a place that `seek` goes back to without a step."""
+        """Keep the present moment, measured or not: a place that `seek` goes back to without a step."""
         self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
 
     def set(self, /, **knobs: Raw) -> Frame:
@@ -429,12 +429,12 @@ class Session:
     def extend(self, more: int) -> Frame:
         """Let the run spend `more` than its budget, or than it has. Raises InputError without a budget."""
         if self.recipe.budget is None:
-            raise InputError("a run without a budget cannot be extended")
+            raise InputError("a run without a budget never ends, so it cannot be extended; use seek or advance")
         more = checked_whole("more", more, 1, MAX_BUDGET)
         return self.limit(extended(self.recipe.budget, more, self.frame.spent))
 
     def limit(self, budget: int | None) -> Frame:
-        """Give the run another budget (None: no end), at least what has been spent. Raises InputError."""
+        """Give the run another budget (None: no end), at least the part already spent. Raises InputError."""
         if budget is not None:
             budget = checked_whole("budget", budget, 1, MAX_BUDGET)
             if budget < self.frame.spent:
@@ -447,9 +447,9 @@ class Session:
         return self.frame
 
     def seek(self, iteration: int) -> Frame:
-        """Go to `iteration`, backwards from the nearest kept frame, forwards by advancing. Returns the frame.
+        """Go to `iteration`, backwards from the nearest kept frame, forwards by advancing. Returns the frame there.
 
-        The history after it is dropped and comes again, the same, on the way forward.
+        The history after it is dropped and comes again, the same, during the replay.
         """
         iteration = checked_whole("iteration", iteration, 0, MAX_BUDGET)
         if iteration < self.frame.iteration:
@@ -461,7 +461,7 @@ class Session:
         return self._kept.at(iteration)
 
     def shrink(self, memory_cap: int) -> None:
-        """Let go of places to come back to, until what is kept takes so many bytes; what stays is as exact as ever."""
+        """Drop places to come back to, until the others take so many bytes; those are as exact as before."""
         self._kept.shrink(memory_cap)
 
     def _restore(self, checkpoint: Checkpoint) -> None:

@@ -81,7 +81,7 @@ SPECIAL = re.compile(r"\$\$(?P<block>[^$]+)\$\$|\$(?P<inline>[^$]+)\$|\[\[(?P<pi
 KEPT = re.compile(r"<output[^>]*>[^<]*</output>(?:[.,;:]| %[.,;]?)")  # what no line may break
 MARK = "\ue000{}\ue001"  # letters for private use: Markdown leaves them alone
 WIDTHS = {".": 6, ",": 6, "−": 13}  # in tenths of a digit's, at most: fonts differ
-RUN_HERE = "On this page most pictures run: press Play. The numbers below them are those of their first setting."
+RUN_HERE = "On this page most pictures run: press Play. The numbers below them belong to their first setting."
 LAB_OF_SITE = '<a href="index.html">Open the lab</a>'
 PLAY, TURN = "Play it here", "Turn it yourself"
 
@@ -122,7 +122,7 @@ class Prose:
 
     def __init__(self, served: bool, framed: frozenset[str] = frozenset()) -> None:
         self.served, self.framed = served, framed
-        self.parts: list[str] = []  # what stands for each mark
+        self.parts: list[str] = []  # the icon of each mark
         self.numbers: dict[str, list[tuple[str, ...]]] = {name: [] for name in PICTURES}
         self.widths: set[int] = set()  # in tenths of a digit, for which the style sheet has a class
         self.drawn: dict[str, list[dict[str, Any]]] = {}

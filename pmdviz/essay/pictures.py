@@ -68,7 +68,7 @@ class Picture(NamedTuple):
     values: Sequence[float]
     shown: str  # the format of a value, such as "g"
     start: int  # place of the value that is seen first
-    said: str  # what a screen reader is told of a value, in the form of the prose
+    said: str  # what a screen reader reads for a value, in the form of the prose
     recipe: Callable[[], Recipe]  # what "Turn it yourself" opens
     compute: Callable[[], Found]
 
@@ -90,7 +90,7 @@ def found(panels: Sequence[Panel], rows: Mapping[str, Sequence[float]], **fixed:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers as they are kept: so many digits, None for what is not finite."""
+    """Numbers as they are kept: so many digits, None for a number that is not finite."""
     if isinstance(value, Mapping):
         return {name: rounded(each) for name, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -102,11 +102,12 @@ def rounded(value: Any) -> Any:
     return float(f"{float(value):.{DIGITS}g}") if np.isfinite(value) else None
 
 
-# The first three pictures: Bayes' rule as a minimum, one step, many steps. Densities are exact, on a grid.
+# The first three pictures: Bayes' rule as a minimum, one step, many steps. All densities are exact and are computed on
+# a grid.
 
 GRID = np.linspace(-6.0, 6.0, 1201)  # theta, in prior sds: integrals are sums over it
 CELL = GRID[1] - GRID[0]
-SEEN = slice(300, 901, 4)  # of the grid, what is drawn: -3 to 3
+SEEN = slice(300, 901, 4)  # the drawn part of the grid: -3 to 3
 MEANS = [round(-1.0 + 0.1 * k, 1) for k in range(36)]
 STEP_SIZES = [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 BATCHES = [1, 4, 10, 20, 50, 100, 200, 400]
@@ -189,7 +190,7 @@ def terms(costs: dict[str, Sequence[float]]) -> Panel:
 
 
 def one_step() -> Found:
-    """q_1 = q_0^(1-gamma) p^gamma / Z from the prior, and KL(p‖q_1) beside its bound (1-gamma) KL(p‖q_0)."""
+    """q_1 = q_0^(1-gamma) p^gamma / Z from the prior, and KL(p‖q_1) next to its bound (1-gamma) KL(p‖q_0)."""
     prior, posterior = prior_and_posterior(make_target("bimodal1d"))
     reached = [normalised((1 - gamma) * prior + gamma * posterior) for gamma in STEP_SIZES]
     left, start, top = [kl(posterior, q) for q in reached], kl(posterior, prior), 1.8
@@ -220,7 +221,7 @@ class Way(NamedTuple):
 def way(target: Target, batch: int, gammas: Sequence[float]) -> Way:
     """Mirror descent on the conjugate Gaussian, each step exactly, with batches drawn with replacement.
 
-    In natural parameters (h, P) a step is (h, P) <- (1-gamma) (h, P) + gamma (h, P)', where ' are those of the batch
+    In natural parameters (h, P) a step is (h, P) <- (1-gamma) (h, P) + gamma (h, P)', where ' belongs to the batch
     counted N/B times.
     """
     o, rng = target.options, np.random.default_rng(1)
@@ -304,14 +305,15 @@ OF_DESCENT = (
 )  # fmt: skip
 
 
-# The next three: weights, the bandwidth, and bandwidth against step size. Numbers are those of runs.
+# The next three: weights, the bandwidth, and bandwidth against step size. Their numbers come from runs with recipes of
+# pmdviz.
 
 LOOKS = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200]  # steps
 WIDTHS = [0.003, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0]
 GAMMAS = [0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0]
 SEEN_GAMMA = GAMMAS.index(0.1)
 BANDWIDTH, PASS = 0.2, 20  # of the picture of its price: h, and N, which is also B
-SELDOM = 0.9  # ESS as a share of m below which the run beside it redraws
+SELDOM = 0.9  # ESS as a share of m below which the other run redraws
 FIRST, MOST_DOTS = 0.7, 400
 THETA = np.linspace(-3.0, 3.0, 241)
 
@@ -354,7 +356,7 @@ def regions(frame: Frame) -> dict[str, np.ndarray]:
 
 
 def dots(frame: Frame, most: int = MOST_DOTS) -> dict[str, np.ndarray]:
-    """Every k-th particle, so that few stand for all, and how many times the mean weight each has."""
+    """Every k-th particle: a sample of all, and how many times the mean weight each has."""
     chosen = slice(None, None, -(-len(frame.particles) // most))
     x, y = frame.particles[chosen].T
     return {"x": x, "y": y, "size": relative_weights(frame)[chosen]}
@@ -602,7 +604,7 @@ OF_TROUBLE = (
 )  # fmt: skip
 
 
-# All of them, as they are kept.
+# All of them, in their stored form.
 
 FILE = Path(__file__).with_name("pictures.json.gz")
 PICTURES = {picture.name: picture for picture in (*OF_DESCENT, *OF_PARTICLES, *OF_TROUBLE)}
@@ -620,7 +622,7 @@ def kept() -> dict[str, dict[str, Any]]:
 
 
 def write(names: Sequence[str] = ()) -> None:
-    """Compute pictures anew, all or those named, and keep them. Nothing is written where one fails."""
+    """Compute pictures again, all or those named, and store them. If one fails, raises and writes none of them."""
     before = kept() if FILE.exists() else {}
     found = {name: computed(name) if name in (names or PICTURES) else before[name] for name in PICTURES}
     text = json.dumps(found, separators=(",", ":"), allow_nan=False, ensure_ascii=False)

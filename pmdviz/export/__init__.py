@@ -40,7 +40,7 @@ def check(
 ) -> tuple[Writer, Look, Path]:
     """Everything that can be said before there is a run: the writer, its options and the file's place.
 
-    `looks` declares the options: `Look` those of a run, `RaceLook` those of a race.
+    `looks` declares the options: `Look` for a run, `RaceLook` for a race.
 
     Raises InputError: an unknown suffix or option, one out of bounds or without effect on this kind of file, a library
     that is missing, a folder that is not there or may not be written to, a disk that is too full.
@@ -50,7 +50,7 @@ def check(
     look = looks.checked(plain)
     if useless := [name for name in plain if name not in writer.options]:
         valid = ", ".join(writer.options) or "none"
-        raise InputError(f"{useless[0]} means nothing to a {writer.suffix} file; its options: {valid}")
+        raise InputError(f"option {useless[0]} is not supported for a {writer.suffix} file; supported: {valid}")
     writer.check_installed()
     writer.check(look)
     _check_room(final, writer.forecast(look, look.frames or USUAL_FRAMES, USUAL_DOTS))
@@ -80,7 +80,7 @@ def export(
     ------
     InputError
         Before any work: an unknown suffix or option, a missing library, a folder that is not there, too small a disk.
-        During it: a disk that is full, an encoder that fails. No half file is left.
+        During it: a disk that is full, an encoder that fails. No half-written file is left behind.
     """
     check_function("progress", progress)
     race = isinstance(what, RaceResult)

@@ -38,7 +38,7 @@ TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
 LINE = 1.5  # a line of the title, in its own size
 ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), (0.95, 0.85)  # sizes of a legend's letters, as shares of the usual one
 BELOW = (0.75, 0.65)  # further ones
-WIDE = 1.5  # width over height from which the traces stand beside the stage
+WIDE = 1.5  # width over height from which the traces are next to the stage
 DOT_IN_LEGEND = 5.5  # px
 
 
@@ -75,7 +75,7 @@ class FigureLayout:
         return Box(0.0, 0.0, self.width, below)
 
     def layout(self, title_lines: int) -> tuple[Box, Box | None]:
-        """The outer boxes of the stage (a square) and of the traces beside it."""
+        """The outer boxes of the stage (a square) and of the traces next to it."""
         below = self.room(title_lines).height
         side = min(below, self.width)
         left = 0.0 if self.with_traces else (self.width - side) / 2
@@ -166,7 +166,7 @@ def dashes(pattern: Sequence[float], width: float) -> Any:
 
 
 def line(axes: Axes, name: Any, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:
-    """An empty line with a dash, or with that of a layer."""
+    """An empty line with a dash, or with the layer's dash."""
     (made,) = axes.plot(
         [], [], color=colour, linewidth=width, linestyle=dash(name, width), dash_capstyle="butt",
         solid_capstyle="butt", solid_joinstyle="bevel", dash_joinstyle="bevel", **more,
@@ -199,13 +199,13 @@ def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colour
 
 LETTER = 0.56  # mean width of a letter of the title, in its size
 AREA_ALPHA = 0.16  # of areas that do not say it
-MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among what is drawn
+MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among the drawn marks
 
 
 class PicturePanel:
     """The pictures of scenes on one pair of axes: artists made once, whose data follow the marks.
 
-    `make` makes the picture of a scene; its axes are those of the first. Bare axes fill the box, with the legend below.
+    `make` makes the picture of a scene; its axes come from the first. Bare axes fill the box, with the legend below.
     """
 
     def __init__(
@@ -249,12 +249,12 @@ class PicturePanel:
 
     @property
     def moving(self) -> list[Any]:
-        """What is drawn with every frame, from the lowest up."""
+        """The artists drawn with every frame, from the lowest up."""
         drawn = [part for each in self.artists.values() for part in _parts(each)]
         return [*sorted(drawn, key=lambda artist: artist.get_zorder()), self.middle, self.corner, self.note]
 
     def show(self, scene: Any) -> bool:
-        """Draw a scene; returns whether there is something new, or another legend: all is then drawn anew."""
+        """Draw a scene; returns whether there is something new, or another legend: all is then drawn again."""
         picture = self.make(scene)
         new = [key for key, mark in picture.marks.items() if mark.columns and key not in self.artists]
         for place, (key, mark) in enumerate(picture.marks.items()):
@@ -297,7 +297,7 @@ class PicturePanel:
                 return []  # a text for each place or a patch for each level, made as they are needed
 
     def _words(self, mark: Mark) -> Any:
-        """A text at a place, or beside it."""
+        """A text at a place, or next to it."""
         said = mark.look
         look: dict[str, Any] = {"fontsize": said.get("px", WORDS_PX), "ha": said.get("align", "center")}
         look |= {"va": said.get("baseline", "center"), "xytext": (said.get("right", 0), -said.get("down", 0))}
@@ -360,7 +360,7 @@ class PicturePanel:
             patch.set_path(paths[k] if k < len(paths) else NOTHING)
 
     def _draw_legend(self, picture: Picture) -> None:
-        """All entries, less those of the last signs that have no room: large type has none for all."""
+        """All entries, without the last signs that have no room: large type has none for all."""
         keys = [key for key in picture.legend if key in picture.marks]
         signs = sum(picture.marks[key].kind == "signs" for key in keys)
         for dropped in range(signs + 1) if keys else ():
@@ -372,7 +372,7 @@ class PicturePanel:
                 return
 
     def _handle(self, mark: Mark) -> Line2D:
-        """What stands for a mark in the legend."""
+        """The legend's handle of a mark."""
         colour, width = self.inks[mark.role], mark.look.get("width", style.LINE_WIDTH)
         if mark.kind == "dots":
             look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.paper.colours.dots}
@@ -432,7 +432,7 @@ class Drawing:
         font = {"fontsize": paper.title_px, "fontfamily": FONT, "color": paper.colours.text, "linespacing": 1.2}
         top = 1 - 0.35 * paper.title_px / paper.height
         self.title = self.figure.text(0.5, top, "", ha="center", va="top", **font)
-        self.panels: list[Any] = []  # each shows a scene and says whether all is to be drawn anew
+        self.panels: list[Any] = []  # each shows a scene and says whether all is to be drawn again
         self._ground: Any = None
 
     @property

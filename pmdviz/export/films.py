@@ -55,7 +55,7 @@ def particle_columns(run: Run) -> dict[str, np.ndarray]:
 
 
 def race_columns_of(result: RaceResult, table: str) -> Mapping[str, np.ndarray]:
-    """The columns of a race's `table`: "rows", how each run ended, or "histories", what was measured on the way."""
+    """The columns of a race's `table`: "rows", how each run ended, or "histories", the values measured during it."""
     return _rows(result) if table == "rows" else _histories(result)
 
 
@@ -176,7 +176,7 @@ class Film(Shown):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """There are no lines but those of the layers and the traces."""
+        """Only the layers and the traces have lines."""
         return ()
 
     @property
@@ -214,7 +214,7 @@ class Film(Shown):
             yield made._replace(step=(before, session.frame))
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
-        """The last moment of the run, without a replay; what happened stands at the measured frame after it."""
+        """The last moment of the run, without a replay; an event belongs to the measured frame after it."""
         history, marks = self.run.history, []
         for kind, column in (("rejuvenated", "rejuvenations"), ("limited", "limited_steps")):
             rows = np.flatnonzero(np.diff(history[column], prepend=0) > 0)
@@ -248,7 +248,7 @@ class Film(Shown):
 
 
 def with_rows(history: Mapping[str, np.ndarray], rows: Mapping[int, Mapping[str, float]]) -> Mapping[str, np.ndarray]:
-    """A measured history with the rows of the frames shown before, so that the traces are as fine as the film."""
+    """A measured history with the rows of the frames shown before: the traces are then as fine as the film."""
     measured = set(history["iteration"].tolist())
     extra = [row for at, row in rows.items() if at not in measured]
     if not extra:

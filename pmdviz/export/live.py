@@ -72,8 +72,8 @@ def page(shown: Mapping[str, Shown], **more: Any) -> str:
     """
     given = script_json({**lab(shown), **more})
     css = css_variables() + (FOLDER / "live.css").read_text("utf-8")
-    script = canvas_script() + values.script("run", "page", "lessons")
-    driver = values.script(*values.SCRIPTS, "pictures", "worker")
+    script = canvas_script() + values.script("page", "lessons")
+    driver = values.script(*values.SCRIPTS, "worker")
     template = Template((FOLDER / "live.html").read_text("utf-8"))
     return template.substitute(policy=policy(script, css), css=css, page=script, driver=driver, lab=given)
 

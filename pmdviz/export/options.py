@@ -76,7 +76,7 @@ class Look(Knobs):
     traces = _choice(
         "", choices={"": USUAL, NO_TRACES: "none"} | {name: each.title for name, each in GROUPS.items()},
         label="Traces",
-        doc="What is drawn beside the stage (by default the first that target and method have), where the picture is "
+        doc="The traces next to the stage (by default the first that target and method have), where the picture is "
         "at least one and a half times as wide as high.",
     )  # fmt: skip
     clock = _choice(
@@ -130,7 +130,7 @@ class RaceLook(Look):
 
     frames = _whole(
         0, bounds=(0, 2_000), label="Frames",
-        doc=f"Frames of the film, spread evenly over what is spent; 0: {USUAL_FRAMES}, or all of a shorter race.",
+        doc=f"Frames of the film, spread evenly over the budget; 0: {USUAL_FRAMES}, or all of a shorter race.",
     )  # fmt: skip
     every = _whole(
         0, bounds=(0, MAX_BUDGET), unit="data points", label="One frame every", only_if=("frames", 0),
@@ -140,8 +140,8 @@ class RaceLook(Look):
     traces = _choice(
         "", choices={"": USUAL, NO_TRACES: "none", **{name: each.title for name, each in METRICS.items() if each.axis}},
         label="Traces",
-        doc="The metric that is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more; "
-        "nothing said: the one by which they are ranked.",
+        doc="The metric of all entrants next to the tiles, where the picture is 1.5 times as wide as high or more; "
+        "by default the one by which they are ranked.",
     )  # fmt: skip
     clock = _choice(
         "", choices={"": USUAL, **race_columns.CLOCKS}, label="Traces against",
@@ -184,14 +184,14 @@ PICTURE_OPTIONS = ("width", "height", *STAGE_OPTIONS)
 
 
 def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given` with its short forms (`size`, `layers`) written as the options that they stand for."""
+    """`given` with its short forms (`size`, `layers`) replaced by the options that they set."""
     plain = {name: value for name, value in given.items() if name not in (SIZE, LAYER_LIST)}
     for short, expand in ((SIZE, _sizes), (LAYER_LIST, _layers)):
         if given.get(short) is None:
             continue
         long = expand(given[short])
         if twice := [name for name in long if name in plain]:
-            raise InputError(f"{short} already says {' and '.join(long)}; given besides: {', '.join(twice)}")
+            raise InputError(f"{short} already sets {' and '.join(long)}; leave out {', '.join(twice)}")
         plain.update(long)
     return plain
 

@@ -107,7 +107,7 @@ class Film16:
         self._of_group.setdefault(group, []).append(_laid(values, group))
 
     def _put(self, picture: str, key: str, name: str, values: Any, axis: Axis | None) -> dict[str, list[int]]:
-        if axis is None and name not in ROUNDED:  # a number that the pointer is told: a 32-bit float
+        if axis is None and name not in ROUNDED:  # a number shown at the pointer: a 32-bit float
             return {"at": [*self.numbers.put(np.asarray(values, "<f4").view("<u2"), f"{picture} {key} {name}"), -1]}
         group = _group(name, axis)
         laid, at = _laid(values, group), self.groups[group]

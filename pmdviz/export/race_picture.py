@@ -1,4 +1,4 @@
-"""The picture of a race: a tile for each entrant, and one metric of all beside them."""
+"""The picture of a race: a tile for each entrant, and one metric of all next to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pmdviz.scenes.tiles import Letters, tile_words, tiles_picture
 
 WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
 SHARE = 0.62  # of the width is for the tiles; the traces have what they leave
-TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines
+TOP = 14.0  # px above the axes: without a legend; the tiles' titles show the lines
 LEGEND_LINES = 1.7  # height of the legend below the tiles, in its letters
 TITLE_SHARE, LARGE_SHARE = 0.068, 0.09  # most height of a title's letters, in tiles
 

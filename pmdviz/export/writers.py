@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MEGABYTE = 1_000_000
-REQUIREMENTS = {  # module -> what pip installs it by, as the extras say
+REQUIREMENTS = {  # module -> what pip installs it by, according to the extras
     "matplotlib": "matplotlib>=3.9",
     "PIL": "pillow>=10.3",
     "imageio_ffmpeg": "imageio-ffmpeg>=0.5",
@@ -52,7 +52,7 @@ class Job:
         return self.film.look
 
     def scenes(self) -> Iterator[Any]:
-        """The scenes of the film; progress is told between any two iterations of the replay."""
+        """The scenes of the film; progress is reported between any two iterations of the replay."""
         total, done = self.film.frames, 0
 
         def tick() -> None:
@@ -113,16 +113,16 @@ def install_command(modules: Iterable[str]) -> str:
 DRAWING = (("matplotlib", "export"),)
 
 
-# One palette for all frames of an animation: it follows from the style table, so that nothing flickers.
+# One palette for all frames of an animation: it comes from the style table, to avoid flicker.
 # A film frame has few colours: the theme's own, the particles' at any number of dots over one another, and what smooth
 # edges make between a line and what lies under it. A race's has lines and dots of each method's colour.
 
-TRANSPARENT = 127  # the index that is no colour
+TRANSPARENT = 127  # the index of the transparent colour
 INKS, DOTS, EDGE, FINE = 20, 16, 6, 3  # shades of text, of dots, of edges of lines and paths
 CELLS = (7, 20)  # shades of an image in the colour of either line
 ON_CELLS = (0.4, 0.8)  # of its strongest shade: there dots lie over it, in so many shades each
 DOTS_ON_CELLS, COVER = 4, 0.6
-OF_METHOD = 9  # shades of a method's dots and lines, of which there may be 8
+OF_METHOD = 9  # shades of a method's dots and lines; there may be 8 methods
 LINES, PATHS = ("exact", "approximate"), ("first_path", "second_path")
 
 
@@ -244,7 +244,7 @@ def _check(look: Look) -> None:
 
 
 def delays(frames: int, fps: int) -> Iterator[int]:
-    """Hundredths of a second of each frame, so that the whole keeps time; the last one stays longer."""
+    """Hundredths of a second of each frame: rounded so the whole keeps time; the last one stays longer."""
     for k in range(frames - 1):
         yield round(100 * (k + 1) / fps) - round(100 * k / fps)
     yield LAST_CS

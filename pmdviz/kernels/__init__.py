@@ -1,1 +1,1 @@
-"""Compiled inner loops: plain float64 arrays in, plain arrays out; they know nothing of methods, targets or views."""
+"""Compiled inner loops: plain float64 arrays in, plain arrays out; they do not depend on methods, targets or views."""

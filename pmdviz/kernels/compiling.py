@@ -84,7 +84,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
 PATIENCE_S = 2.0  # before a line says that kernels are compiled
-# Niceness of a process that compiles. A page plays recorded frames meanwhile; nobody waits for the last kind.
+# Niceness of a process that compiles. A page plays recorded frames meanwhile; no run waits for the last kind.
 FOR_A_CALLER, FOR_A_PAGE, LOWEST = 0, 10, 19
 _this_thread = threading.local()
 
@@ -185,7 +185,7 @@ class Compiler:
         return [call for call in self._calls if call.group in groups and call.words not in self._ready]
 
     def _seconds(self, call: Call) -> float:
-        """What a call still takes, in wall seconds."""
+        """Wall seconds until a call is done."""
         if not self.is_cold:
             return LOAD_S
         expected = sum(SECONDS.get(words, 1.0) for words in self.seconds)

@@ -8,7 +8,7 @@ All are forced inline. Left as calls, a process that compiles them and one that 
 cache link different copies, which round differently: a run's first start and its second would differ.
 
 Nor may what they compute depend on what was compiled before them. What numba compiles for its own use (a number to an
-integer power, the sum of an array) it keeps for the rest of the process, with the flags of whoever asked first, and the
+integer power, the sum of an array) it keeps for the rest of the process, with the flags of the first caller, and the
 cache then keeps that. So squares are written as products everywhere, and no sum of an array is asked for under
 `fast_jit`.
 

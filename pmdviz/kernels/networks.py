@@ -1,12 +1,10 @@
-"""Networks: one hidden layer with weights between -1 and 1, and layers of real weights for regression.
+"""Networks, many weight vectors at once: one hidden layer with weights between -1 and 1, and layers of real weights.
 
-A net of one hidden layer with weights between -1 and 1 and no biases: logits, likelihood and gradient, many at once.
-
-A net is one row theta = (V, U), V (F, H) from the inputs to the hidden units and U (K, H) from those to the classes, in
-C order. With a_h = steepness / sqrt(F) sum_f x_f V_fh the logits are scale / sqrt(H) sum_h U_kh g(a_h), and a row of
-data (x_1, ..., x_F, y) gives log softmax(logits)_y. Hard units have g = sign, 1 at 0; soft ones g = tanh.
+The first is in NumPy, which is as fast as compiled loops there. Its matrix products are those of BLAS in one thread, so
+that the bits do not depend on the number of threads.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +12,15 @@ import numpy as np
 from pmdviz.kernels.checks import Array, finite, matrix
 from pmdviz.kernels.exponential import exp64
 from pmdviz.kernels.jit import WarmUps, fast_jit
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import one_blas_thread, run_blocks
+
+NETS_PER_BLOCK, ROWS_AT_ONCE = 8, 512
+
+# One hidden layer, weights between -1 and 1, no biases.
+#
+# A net is one row: the weights V (F, H) from inputs to hidden units, then U (K, H) from those to the classes, in C
+# order. With a_h = steepness / sqrt(F) sum_f x_f V_fh the logits are scale / sqrt(H) sum_h U_kh g(a_h), and a row of
+# data (x_1, ..., x_F, y) gives log softmax(logits)_y. Hard units have g = sign, 1 at 0; soft ones g = tanh.
 
 
 class NetShape(NamedTuple):
@@ -37,9 +43,15 @@ def net_log_likelihood(theta: Array, rows: Array, shape: NetShape, hard: bool) -
 
     ValueError for shapes or values that do not fit.
     """
-    nets, rows, layer, logit = _checked_nets(theta, rows, shape)
-    out = np.empty(len(nets))
-    run_blocks(lambda a, b: _net_log_likelihood(nets[a:b], rows, layer, logit, hard, out[a:b]), *_blocks(nets, rows))
+    nets, rows = _checked_nets(theta, rows, shape)
+    out = np.zeros(len(nets))
+
+    def work(part: slice, at: slice) -> None:
+        tile = rows[at]
+        logs, labels = _log_softmax(nets[part], tile, shape, hard)[0], tile[:, -1].astype(int)
+        out[part] += logs[:, np.arange(len(tile)), labels].sum(axis=1)
+
+    _by_nets(work, nets, rows)
     return out
 
 
@@ -48,116 +60,63 @@ def net_gradient(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Arra
 
     Of hard units, whose gradient is 0, the straight-through one: g' is that of max(-1, min(1, a)) in its place.
     """
-    nets, rows, layer, logit = _checked_nets(theta, rows, shape)
+    nets, rows = _checked_nets(theta, rows, shape)
     out = np.zeros(nets.shape)
-    run_blocks(lambda a, b: _net_gradient(nets[a:b], rows, layer, logit, hard, out[a:b]), *_blocks(nets, rows))
+
+    def work(part: slice, at: slice) -> None:
+        tile = rows[at]
+        logs, a, units = _log_softmax(nets[part], tile, shape, hard)
+        slopes = np.eye(shape.classes)[tile[:, -1].astype(int)] - np.exp(logs)  # of the logits
+        slopes *= shape.scale / np.sqrt(shape.hidden)
+        pulls = slopes @ nets[part, shape.inputs :]
+        pulls *= (np.abs(a) <= 1) if hard else 1 - units**2
+        pulls *= shape.steepness / np.sqrt(shape.inputs)
+        out[part, : shape.inputs] += tile[:, :-1].T @ pulls
+        out[part, shape.inputs :] += slopes.swapaxes(1, 2) @ units
+
+    _by_nets(work, nets, rows)
     return out.reshape(len(nets), -1)
 
 
 def net_log_probabilities(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
     """log p(class | x, theta) of every net, row (whatever its own class) and class, (m, n, K), in nats."""
-    nets, rows, layer, logit = _checked_nets(theta, rows, shape)
+    nets, rows = _checked_nets(theta, rows, shape)
     out = np.empty((len(nets), len(rows), shape.classes))
-    run_blocks(lambda a, b: _log_probabilities(nets[a:b], rows, layer, logit, hard, out[a:b]), *_blocks(nets, rows))
+
+    def work(part: slice, at: slice) -> None:
+        out[part, at] = _log_softmax(nets[part], rows[at], shape, hard)[0]
+
+    _by_nets(work, nets, rows)
     return out
 
 
-def _blocks(nets: Array, rows: Array) -> tuple[int, int, float]:
-    """One net a block."""
-    return len(nets), 1, float(nets.size) * len(rows)
-
-
-def _checked_nets(theta: Array, rows: Array, shape: NetShape) -> tuple[Array, Array, tuple[int, float], float]:
-    """Nets (m, F + K, H), rows, F with the factor of its units, and the factor of the logits."""
+def _checked_nets(theta: Array, rows: Array, shape: NetShape) -> tuple[Array, Array]:
+    """Nets (m, F + K, H), and the rows."""
     theta = finite(matrix(theta, "theta", shape.dim), "theta")
     rows = finite(matrix(rows, "rows", shape.inputs + 1), "rows")
     if len(rows) and not np.isin(rows[:, -1], np.arange(shape.classes)).all():
         raise ValueError(f"the last column of rows must be a class from 0 to {shape.classes - 1}")
-    nets = theta.reshape(len(theta), shape.inputs + shape.classes, shape.hidden)
-    layer = shape.inputs, float(shape.steepness / np.sqrt(shape.inputs))
-    return nets, rows, layer, float(shape.scale / np.sqrt(shape.hidden))
+    return theta.reshape(len(theta), shape.inputs + shape.classes, shape.hidden), rows
 
 
-@fast_jit
-def _units(row, net, layer, hard, units):
-    """g(a_h) of a row (F + 1,), and in the second row of `units` (2, H) the slope of g times that of a."""
-    inputs, factor = layer
-    units[0, :] = 0.0
-    for f in range(inputs):
-        x = row[f]
-        for h in range(net.shape[1]):
-            units[0, h] += x * net[f, h]
-    for h in range(net.shape[1]):
-        a = factor * units[0, h]
-        if hard:
-            units[0, h] = 1.0 if a >= 0.0 else -1.0
-            units[1, h] = factor if abs(a) <= 1.0 else 0.0
-        else:
-            t = np.tanh(a)
-            units[0, h] = t
-            units[1, h] = factor * (1.0 - t * t)
+def _log_softmax(nets: Array, rows: Array, shape: NetShape, hard: bool) -> tuple[Array, Array, Array]:
+    """log p(class | x) (k, n, K) of k nets, their sums a and units g(a), (k, n, H) each."""
+    a = shape.steepness / np.sqrt(shape.inputs) * (rows[:, :-1] @ nets[:, : shape.inputs])
+    units = np.where(a >= 0, 1.0, -1.0) if hard else np.tanh(a)
+    logits = shape.scale / np.sqrt(shape.hidden) * (units @ nets[:, shape.inputs :].swapaxes(1, 2))
+    logits -= logits.max(axis=2, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(axis=2, keepdims=True)), a, units
 
 
-@fast_jit
-def _softmax(net, inputs, logit, units, out):
-    """log p(class) of the units' values, (K,)."""
-    top = -1e300
-    for k in range(out.size):
-        total = 0.0
-        for h in range(net.shape[1]):
-            total += units[0, h] * net[inputs + k, h]
-        out[k] = logit * total
-        top = max(top, out[k])
-    total = 0.0
-    for k in range(out.size):
-        total += np.exp(out[k] - top)
-    top += np.log(total)
-    for k in range(out.size):
-        out[k] -= top
+@one_blas_thread()
+def _by_nets(work: Callable[[slice, slice], None], nets: Array, rows: Array) -> None:
+    """Call `work` for every block of nets with each tile of rows, one tile after the other."""
 
+    def block(start: int, stop: int) -> None:
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            work(slice(start, stop), slice(first, first + ROWS_AT_ONCE))
 
-@fast_jit
-def _log_probabilities(nets, rows, layer, logit, hard, out):
-    units = np.empty((2, nets.shape[2]))
-    for i in range(nets.shape[0]):
-        for n in range(rows.shape[0]):
-            _units(rows[n], nets[i], layer, hard, units)
-            _softmax(nets[i], layer[0], logit, units, out[i, n])
-
-
-@fast_jit
-def _net_log_likelihood(nets, rows, layer, logit, hard, out):
-    units, chances = np.empty((2, nets.shape[2])), np.empty(nets.shape[1] - layer[0])
-    for i in range(nets.shape[0]):
-        out[i] = 0.0
-        for n in range(rows.shape[0]):
-            _units(rows[n], nets[i], layer, hard, units)
-            _softmax(nets[i], layer[0], logit, units, chances)
-            out[i] += chances[int(rows[n, layer[0]])]
-
-
-@fast_jit
-def _net_gradient(nets, rows, layer, logit, hard, out):
-    """Adds to `out` (m, F + K, H); the logits' own slopes are 1[y = k] - p_k."""
-    inputs, hidden = layer[0], nets.shape[2]
-    units, chances, pulls = np.empty((2, hidden)), np.empty(nets.shape[1] - inputs), np.empty(hidden)
-    for i in range(nets.shape[0]):
-        for n in range(rows.shape[0]):
-            _units(rows[n], nets[i], layer, hard, units)
-            _softmax(nets[i], inputs, logit, units, chances)
-            for h in range(pulls.size):
-                pulls[h] = 0.0
-            for k in range(chances.size):
-                slope = logit * ((1.0 if k == int(rows[n, inputs]) else 0.0) - np.exp(chances[k]))
-                for h in range(hidden):
-                    out[i, inputs + k, h] += slope * units[0, h]
-                    pulls[h] += slope * nets[i, inputs + k, h]
-            for h in range(hidden):
-                pulls[h] *= units[1, h]
-            for f in range(inputs):
-                x = rows[n, f]
-                for h in range(hidden):
-                    out[i, f, h] += x * pulls[h]
+    run_blocks(block, len(nets), NETS_PER_BLOCK, float(nets.size) * len(rows))
 
 
 # Nets of real weights with hidden layers: outputs, how well they fit rows of data, and the gradient, many at once.
@@ -219,6 +178,11 @@ def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tup
 def _across(x: Array) -> Array:
     """Inputs (F, n): those of a tile of rows are one run of memory for each input."""
     return np.ascontiguousarray(x.T)
+
+
+def _blocks(nets: Array, rows: Array) -> tuple[int, int, float]:
+    """One net a block."""
+    return len(nets), 1, float(nets.size) * len(rows)
 
 
 def _checked(weights: Array, rows: Array, shape: LayeredShape) -> tuple[Array, Array, Array]:
@@ -348,11 +312,6 @@ def _gradient(nets, x, y, sizes, held, kind, out, fit):
 
 def warm_up_calls() -> WarmUps:
     """Calls that compile every kernel of this file."""
-    shape = NetShape(1, 2, 2, 1.0, 1.0)
-    theta, rows = np.ones((2, shape.dim)), np.zeros((2, 2))
-    yield "binary_net", "binary net", net_log_likelihood, theta, rows, shape, True
-    yield "binary_net", "binary net's gradient", net_gradient, theta, rows, shape, False
-    yield "binary_net", "binary net class by class", net_log_probabilities, theta, rows, shape, True
     shape = LayeredShape((1, 2, 1), False, False)
     weights, rows = np.ones((2, shape.dim)), np.zeros((2, 2))
     yield "regression_net", "regression net", regression_fit, weights, rows, shape

@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
 from pmdviz.errors import InputError
 
 # How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
 
 
 class Cancelled(Exception):
-    """Somebody no longer wants the result."""
+    """The work was cancelled."""
 
 
 class CancelToken:
@@ -64,7 +66,7 @@ _of_thread = threading.local()
 
 @contextmanager
 def cancellable(watch: CancelToken | None) -> Iterator[None]:
-    """Within it, what this thread computes is seen and stopped by `watch`; None: by nobody."""
+    """Within it, `watch` sees the progress of this thread's kernels and can stop them; None: no token does."""
     before = current_token()
     _of_thread.watch = watch
     try:
@@ -76,6 +78,28 @@ def cancellable(watch: CancelToken | None) -> Iterator[None]:
 def current_token() -> CancelToken | None:
     """The watch of the calling thread."""
     return getattr(_of_thread, "watch", None)
+
+
+_libraries, _blas_lock = ThreadpoolController(), threading.Lock()
+_limits: list[threadpool_limits] = []  # one for each thread that is within
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Within it, also as a decorator, BLAS computes in one thread.
+
+    With several the last bits of products and of eigenvectors of tens of rows and more depend on how many there are.
+    The limit is that of the whole process: the last thread that leaves takes it off. It costs 12 microseconds.
+    """
+    with _blas_lock:
+        _limits.append(_libraries.limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            limit = _limits.pop()
+            if not _limits:  # the first one, which holds the number of threads before
+                limit.restore_original_limits()
 
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves

@@ -100,7 +100,7 @@ def _search(weights, positions):
 # Thinning: of many candidates, one for each cell of a k-d tree, so that what is left is spread evenly.
 #
 # The candidates are split at the median of the coordinate in which they vary most, and again, until every cell holds as
-# many as there are candidates a draw; of each cell one is taken at random. Any single draw is distributed like a
+# many as there are candidates for each draw; of each cell one is taken at random. Any single draw is distributed like a
 # candidate, but a cell can be neither empty nor crowded: sums over the draws vary less than over independent ones
 # (stratified sampling, with cells made from the sample itself).
 

@@ -16,7 +16,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
 from pmdviz.kernels.exponential import exp2, exp64
 from pmdviz.kernels.jit import WarmUps, exp_jit, fast_jit, jit
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import one_blas_thread, run_blocks
 from pmdviz.kernels.stein_forces import product, subtract_squares
 
 ROWS_PER_BLOCK = 16
@@ -205,18 +205,13 @@ def transport_diagonal(points: Array, leaders: Array, scores: Array, h: float) -
     return force, diagonal[:, :, 0]
 
 
+@one_blas_thread()
 def log_determinants(jacobian: Array, step: float) -> Pair:
     """log |det(I + step J)| and the determinant's sign (-1, 0 or 1), each (n,), for J (n, d, d).
 
-    In closed form up to three dimensions, by elimination with pivots above. ValueError for values that are not finite.
+    ValueError for values that are not finite.
     """
-    jacobian = _square(jacobian)
-    logs, signs = np.empty(len(jacobian)), np.empty(len(jacobian))
-
-    def work(start: int, stop: int) -> None:
-        _log_determinants(jacobian, float(step), logs, signs, start, stop)
-
-    run_blocks(work, len(jacobian), POINTS_PER_BLOCK, float(len(jacobian)) * jacobian.shape[1] ** 3)
+    signs, logs = np.linalg.slogdet(step * _square(jacobian) + np.eye(jacobian.shape[1]))
     return logs, signs
 
 
@@ -230,10 +225,9 @@ def is_monotone(jacobian: Array, step: float, least: float) -> bool:
 
 
 def _square(jacobian: Array) -> Array:
-    jacobian = finite(plain(jacobian), "jacobian")
     if jacobian.ndim != 3 or jacobian.shape[1] != jacobian.shape[2]:
         raise ValueError(f"jacobian must have shape (n, d, d), not {jacobian.shape}")
-    return jacobian
+    return finite(plain(jacobian), "jacobian")
 
 
 def _moved(points: Array, leaders: Array, scores: Array, h: float, full: bool) -> Pair:
@@ -322,61 +316,6 @@ def _rows(columns, pulls, points, slope, force, jacobian, sums, start, stop):
 
 
 @jit
-def _log_determinants(jacobian, step, logs, signs, start, stop):
-    dim = jacobian.shape[1]
-    m = np.empty((dim, dim))
-    for i in range(start, stop):
-        for a in range(dim):
-            for b in range(dim):
-                m[a, b] = step * jacobian[i, a, b]
-            m[a, a] += 1.0
-        if dim <= 3:
-            det = _small(m)
-            logs[i], signs[i] = np.log(np.abs(det)), np.sign(det)
-        else:
-            logs[i], signs[i] = _eliminated(m)
-
-
-@jit
-def _small(m):
-    """The determinant of a matrix of at most three rows."""
-    if m.shape[0] == 1:
-        return m[0, 0]
-    if m.shape[0] == 2:
-        return m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
-    return (
-        m[0, 0] * (m[1, 1] * m[2, 2] - m[1, 2] * m[2, 1])
-        - m[0, 1] * (m[1, 0] * m[2, 2] - m[1, 2] * m[2, 0])
-        + m[0, 2] * (m[1, 0] * m[2, 1] - m[1, 1] * m[2, 0])
-    )
-
-
-@jit
-def _eliminated(m):
-    """log |det| and sign by Gaussian elimination with the largest pivot of each column; `m` is overwritten."""
-    dim, total, sign = m.shape[0], 0.0, 1.0
-    for k in range(dim):
-        best = k
-        for a in range(k + 1, dim):
-            if np.abs(m[a, k]) > np.abs(m[best, k]):
-                best = a
-        if best != k:
-            sign = -sign
-            for b in range(k, dim):
-                m[k, b], m[best, b] = m[best, b], m[k, b]
-        pivot = m[k, k]
-        if pivot == 0.0:
-            return -np.inf, 0.0
-        total += np.log(np.abs(pivot))
-        sign *= np.sign(pivot)
-        for a in range(k + 1, dim):
-            factor = m[a, k] / pivot
-            for b in range(k + 1, dim):
-                m[a, b] -= factor * m[k, b]
-    return total, sign
-
-
-@jit
 def _is_monotone(jacobian, step, least):
     """By Cholesky's factor of the symmetric part less `least`, which exists where all is above."""
     num, dim, _ = jacobian.shape
@@ -435,5 +374,4 @@ def warm_up_calls() -> WarmUps:
     yield "steinis", "force of leaders", transport, two, two, two, 1.0
     yield "steinis", "force of leaders, diagonal", transport_diagonal, two, two, two, 1.0
     yield "steinis", "one-to-one maps", is_monotone, np.zeros((1, 2, 2)), 1.0, 0.5
-    yield "steinis", "determinants", log_determinants, np.zeros((1, 2, 2)), 1.0
     yield "smooth_steps", "smooth step", smooth_step, np.zeros((2, 1)), 2.0, -1.0, 1.0

@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -76,7 +77,7 @@ class Link:
     recipe : Recipe or None
         None: the page's own default.
     iteration : int
-        The iteration shown.
+        The iteration shown; of a race the round.
     digest : str
         That of the frame shown, "" where the link has none.
     hide : tuple of str
@@ -138,9 +139,10 @@ def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", st
     return _short_enough("?" + urlencode(parts, safe=","), "run")
 
 
-def race_query(race: RaceRecipe) -> str:
-    """The query of the link to a race on its page. Raises InputError for one that is too long."""
-    return _short_enough("?" + urlencode({"page": "race", "race": race.to_link()}), "race")
+def race_query(race: RaceRecipe, at: int = 0) -> str:
+    """The query of the link to a round of a race on its page. Raises InputError for one that is too long."""
+    parts = {"page": "race", "race": race.to_link(), **({"at": str(at)} if at else {})}
+    return _short_enough("?" + urlencode(parts), "race")
 
 
 def experiment_query(asked: Asked) -> str:
@@ -184,12 +186,12 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
         recipe,
         {START: 0, HERE: at, END: MAX_BUDGET}[start],
         given.get("frame", "") if start == HERE else "",
-        tuple(dict.fromkeys(name.strip() for name in given.get("hide", "").split(",") if name.strip())),
+        tuple(dict.fromkeys(filter(None, map(str.strip, given.get("hide", "").split(","))))),
         _yes(given.get("embed", "0")),
         preset.name if preset is not None else "",
         _yes(given.get("presenter", "0")),
         RaceRecipe.from_link(given["race"]) if "race" in given else None,
-        Asked(*(given.get(name, "") for name in Asked._fields)),
+        Asked(*map(given.get, Asked._fields, repeat(""))),
         _lesson(given),
     )
 

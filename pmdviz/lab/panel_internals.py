@@ -3,7 +3,7 @@
 `state._connected` (documents whose browser is ready), `state._thread_id_` (the thread that may change a document at
 once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
 `Select._process_param_change`, `Select._update_model` and `_events` (what a browser said and no handler has heard of
-yet) and `ComponentResourceHandler.parse_url_path`.
+yet), `Viewable._models` and `ComponentResourceHandler.parse_url_path`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from panel.config import panel_extension
 from panel.io import server
 from panel.io.state import state
 from panel.widgets import Select
+from param.parameterized import discard_events
 
 parse_component_path = server.ComponentResourceHandler.parse_url_path  # (handler, path): the file of a component
 
@@ -46,6 +47,17 @@ def forget(layout: Any, root: Any) -> None:
     """Take a layout down that was shown with this root."""
     layout._cleanup(root)
     state._views.pop(root.ref["id"], None)
+
+
+def set_directly(component: Any, **values: Any) -> None:
+    """Set parameters of a component with a script, and the models that show it at once: no handler hears of it.
+
+    Panel's own way costs 0.8 ms of CPU, mostly to look for attributes that its model lacks: too much for every frame.
+    """
+    with discard_events(component):
+        component.param.update(**values)
+    for model, _ in component._models.values():
+        model.data.update(**values)
 
 
 def is_loaded() -> bool:

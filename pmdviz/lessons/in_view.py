@@ -89,7 +89,7 @@ def _faults_of_ask(view: View, part: str, ask: Ask, scope: Scope) -> Iterator[st
     traced = {name for name in names if any(name in group.metrics for group in GROUPS.values())}
     seen = view.in_traces | view.in_status
     if view.run is not None and traced and not traced & seen:
-        yield f"it asks for {', '.join(sorted(traced))}, which the page does not show; set `trace`"
+        yield f"it needs {', '.join(sorted(traced))}, which the page does not show; set `trace`"
 
 
 def _tests(ask: Ask) -> list:

@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How an answer compares with what is right; `near` is a wrong number not far off."""
+    """How an answer compares with the right one; `near` is a wrong number not far off."""
 
     right: bool
     words: str
@@ -69,12 +69,12 @@ def within(value: float, right: float, tolerance: float, scale: float = 0.0) -> 
 
 
 def side(value: float, right: float, tolerance: float, scale: float = 0.0) -> str:
-    """Where a number lies: "close" to what is right, as `within` says, or "low", or "high"."""
+    """Where a number lies: "close" to the right number, as `within` says, or "low", or "high"."""
     return "close" if within(value, right, tolerance, scale) else "low" if value < right else "high"
 
 
 def checked_answer(value: Any, confidence: str, options: Collection[str]) -> Answer:
-    """One of the options, or a number where there are none. Raises InputError for what is neither."""
+    """One of the options, or a number where there are none. Raises InputError for any other answer."""
     if confidence and confidence not in CONFIDENCES:
         raise unknown("confidence", confidence, CONFIDENCES)
     if options:
@@ -98,8 +98,8 @@ class Option:
     Attributes
     ----------
     say : str
-    because : Template
-        What is told to whoever chose it: why it is right, or what is wrong with it; with numbers of the run.
+    because : Template The text for this choice: why it is right or wrong; with numbers
+        of the run.
     right : bool or Expression
         Whether it is right whatever the run shows; or where it is about the run: what makes it right.
     to : str
@@ -133,9 +133,8 @@ class Number:
     right : Expression
         Of the run once it is over, or a number.
     tolerance : float
-        How far off counts as right, as a share of the right one; or of `scale`, where the right one may be 0.
-    close, low, high : Template
-        What is told to whoever was within the tolerance, below, or above.
+        How far off counts as right: a share of the right number; or of `scale`, where the right number can be 0.
+    close, low, high : Template The text for an answer within the tolerance, below, or above.
     unit : str
     scale : float
     """
@@ -178,11 +177,11 @@ class Ask:
     confidence: Flag = True
 
     def checked(self, value: Any, confidence: str = "") -> Answer:
-        """An answer to it. Raises InputError for what is none."""
+        """An answer to it. Raises InputError for an invalid answer."""
         return checked_answer(value, confidence, self.options)
 
     def judged(self, answer: Answer, scope: Scope) -> Verdict:
-        """How it compares with what is right, by the run. Raises InputError where the run lacks what that needs."""
+        """How it compares with the right one, by the run. Raises InputError where the run lacks what that needs."""
         if self.number is None:
             option = self.options[str(answer.value)]
             return Verdict(option.is_right(scope), option.because.words(scope))
@@ -280,11 +279,11 @@ class Step:
     Attributes
     ----------
     name : str
-        Its address in the lesson, for branches and for what is stored.
+        Its address in the lesson, for branches and for stored answers.
     title, text : str
         The text is Markdown.
     run : mapping or None
-        The parts of a recipe, as a preset's file has them; None where the step goes on with what is shown.
+        The parts of a recipe, in the form of a preset's file; None where the step continues the run on show.
     race : Race or None
     experiment : str
         Name of a preset of an experiment; "" for none. At most one of the three is given.
@@ -295,12 +294,12 @@ class Step:
     goal : Expression or None
         What the learner is to reach by turning the controls.
     solution : mapping
-        Iteration -> controls and values that reach the goal; those of iteration 0 before the start.
+        Iteration -> controls and values that reach the goal; iteration 0 means before the start.
     score : Expression or None
         Of a challenge: a number about the run at the end of its budget; the higher the better.
     hints : tuple of Hint
     reveal : str
-        Markdown, shown when the learner asks for it.
+        Markdown, shown when the learner requests it.
     diagnosis : tuple of Diagnosis
     trace : str
         Key of the traces that are shown; "" for the usual ones.
@@ -440,7 +439,7 @@ class Lesson:
         return [*found]
 
     def recipe_at(self, step: Step) -> Recipe | None:
-        """The recipe that is on show in `step`: its own, or that of the step that it goes on with."""
+        """The recipe that is on show in `step`: its own, or the recipe of the step that it continues."""
         name = next(iter(self.on_show(step)), "")
         return self.step(name).recipe if name else None
 
@@ -518,7 +517,7 @@ def _fixed(own: Recipe, recipe: Recipe, step: Step) -> Mapping[str, Any]:
 
 # The ways through a lesson: which steps can be reached, and from which of them its end.
 
-END = ""  # in place of a step's name
+END = ""  # instead of a step's name
 
 
 def reached(lesson: Lesson) -> set[str]:
@@ -540,7 +539,7 @@ def ending(lesson: Lesson) -> set[str]:
 
 
 def faults_of_paths(lesson: Lesson) -> Iterator[str]:
-    """What is wrong with the ways through the lesson, one sentence each."""
+    """The errors in the paths through the lesson, one sentence each."""
     there, ends = reached(lesson), ending(lesson)
     for step in lesson.steps:
         if step.name not in there:

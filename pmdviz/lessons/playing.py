@@ -48,7 +48,7 @@ def begun_with(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
 
 
 def play(recipe: Recipe, changes: Changes | None = None) -> Run:
-    """The run to the end of its budget, with changes: those of iteration 0 before the start, others on the way.
+    """The run to the end of its budget, with changes: at iteration 0 before the start, others during the run.
 
     It is measured as a page measures it. Raises InputError for a change that cannot be made, or a run without an end;
     TargetError from a target that fails.
@@ -118,12 +118,12 @@ def _check_knobs(session: Session, values: Mapping[str, Any]) -> None:
             raise InputError(f"{name!r} acts from the start of a run; put it at iteration 0")
 
 
-# What a run says of the present step of a lesson: goal, verdicts, diagnosis and score. It changes nothing.
+# What a run says of the present step of a lesson: goal, verdicts, diagnosis and score. It does not change the progress.
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found.
+    """The result of playing a step.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Judgement:
     values : mapping
         The names of the goal and what they are now; None where the run has no value.
     verdicts : mapping
-        `question` and `after` -> Verdict, of what is answered and may be judged.
+        `question` and `after` -> Verdict, of each answer that may be judged.
     right : mapping
         `question` and `after` -> the letters of the options that are right of the run.
     diagnosis : str
@@ -193,7 +193,7 @@ def _value(expression: Expression, scope: Scope) -> tuple[Any, str]:
         return None, str(error)
 
 
-# Plays a lesson without a page and says what is wrong with it: what its runs do not show, and what cannot be done.
+# Plays a lesson without a page and lists its errors: sentences that its runs do not show, tasks that cannot be done.
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Shown:
 
 
 def check_lesson(lesson: Lesson, player: Player | None = None) -> list[str]:
-    """What is wrong with a lesson, one sentence each; [] for nothing.
+    """The errors of a lesson, one sentence each; [] for nothing.
 
     Each run is played to the end of its budget: as it is, with the step's solution laid over it, and with the settings
     of each hint. The names, sentences, goals and diagnoses of the step are then held against it.
@@ -221,7 +221,7 @@ def check_lesson(lesson: Lesson, player: Player | None = None) -> list[str]:
     ----------
     lesson : Lesson
     player : Player, optional
-        Keeps what was played, for lessons that show the same runs.
+        Keeps the played runs, for lessons that show the same runs.
     """
     player = player or Player()
     found = [*faults_of_paths(lesson), *_faults_of_terms(lesson)]
@@ -238,7 +238,7 @@ def _faults_of_terms(lesson: Lesson) -> Iterator[str]:
 
 
 def _faults_of_step(lesson: Lesson, step: Step, player: Player) -> list[str]:
-    """What is wrong with a step; where it cannot be played, that alone."""
+    """The errors of a step; where it cannot be played, that alone."""
     sources = lesson.on_show(step)
     if len(sources) > 1:
         return ["what it goes on with depends on the path; give it a recipe of its own"]
@@ -273,7 +273,7 @@ def _faults_of_hints(step: Step) -> Iterator[str]:
     if len({hint.say.strip() for hint in step.hints}) < len(step.hints):
         yield "two of its hints are the same"
     if step.goal is None and any(hint.settings for hint in step.hints):
-        yield "a hint has settings to try, but there is no goal that they would reach"
+        yield "a hint has settings to try, but the step has no goal that they could reach"
 
 
 def _faults_of_controls(step: Step, source: Step | None) -> Iterator[str]:
@@ -324,7 +324,7 @@ def _played(step: Step, source: Step | None, player: Player) -> Shown:
 
 
 def _names(step: Step) -> set[str]:
-    """The names that its expressions ask for."""
+    """The names that its expressions use."""
     return {name for each in (*_expressions(step).values(), *_sentences(step).values()) for name in each.names}
 
 
@@ -339,7 +339,7 @@ def _expressions(step: Step) -> dict[str, Expression]:
 
 
 def _sentences(step: Step) -> dict[str, Template]:
-    """Its sentences with numbers of the run, by where they stand; those of a diagnosis are said where it is true."""
+    """Its sentences with numbers of the run, by their place; a diagnosis is included where it is true."""
     found = _always_said(step)
     return found | {f"`say` of diagnosis {k}": each.say for k, each in enumerate(step.diagnosis, 1)}
 
@@ -408,7 +408,7 @@ def _faults_of_ask(ask: Ask, scope: Scope) -> Iterator[str]:
     if not isinstance(right, (int, float)):
         yield f"the right number, {ask.number.right.text!r}, is not known in this run"
     elif ask.number.tolerance * (ask.number.scale or abs(right)) <= 0:
-        yield "no number but the very one is right; give it a `tolerance`, and a `scale` where the right one may be 0"
+        yield "only one exact number is right; give it a `tolerance`, and a `scale` if the right number can be 0"
 
 
 def _faults_of_goal(step: Step, shown: Shown) -> Iterator[str]:
@@ -416,7 +416,7 @@ def _faults_of_goal(step: Step, shown: Shown) -> Iterator[str]:
     if step.goal is None or shown.solved is None or shown.run is None:
         return
     if any(map(step.goal.holds, _moments(shown.run))):
-        yield f"the goal is no goal, as the run reaches it untouched: {step.goal.why(shown.plain)}"
+        yield f"the unchanged run reaches the goal already: {step.goal.why(shown.plain)}"
     if not step.goal.holds(shown.solved):
         yield f"the goal cannot be reached by its solution: {step.goal.why(shown.solved)}"
     for k, scopes in enumerate(shown.hinted, 1):

@@ -1,7 +1,7 @@
 """How far a learner is in a lesson: an immutable value with one JSON form, which a browser keeps over a reload.
 
-The gate is that an answer is stored, not that it is right. Hints open one after the other. What was revealed can no
-longer be answered otherwise.
+The gate is that an answer is stored, not that it is right. Hints open one after the other. After the reveal the
+answer can no longer be changed.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class Progress:
         return f"{self.step.name}/{part}"
 
     def answer_to(self, part: str) -> Answer | None:
-        """What was answered in the present step; None before."""
+        """The answer of the present step; None before."""
         return self.answers.get(self.key(part))
 
     def verdict_on(self, part: str) -> Verdict | None:
-        """How that compared with what is right; None until it was revealed."""
+        """How that compared with the right answer; None until it was revealed."""
         return self.verdicts.get(self.key(part))
 
     @property
@@ -91,13 +91,13 @@ class Progress:
         if ask is None:
             raise InputError(f"step {self.step.name!r} asks nothing there; given: {shown(part)}")
         if self.verdict_on(part) is not None:
-            raise InputError("this answer was judged already; begin the lesson again to answer anew")
+            raise InputError("this answer was judged already; restart the lesson to answer again")
         if part == "after" and not self.is_revealed:
-            raise InputError("the second question comes after the reveal")
+            raise InputError("the second question comes after the reveal: answer the first one and play the run")
         return replace(self, answers={**self.answers, self.key(part): ask.checked(value, confidence)})
 
     def judged(self, part: str, verdict: Verdict) -> Progress:
-        """Store how the answer compares with what is right. Raises InputError where there is no answer."""
+        """Store how the answer compares with the right one. Raises InputError without an answer."""
         if self.answer_to(part) is None:
             raise InputError("store your answer first")
         return replace(self, verdicts={**self.verdicts, self.key(part): verdict})
@@ -117,7 +117,7 @@ class Progress:
         """Open the next hint. Raises InputError where there is none left."""
         opened = self.open_hints
         if opened >= len(self.step.hints):
-            raise InputError("there are no more hints")
+            raise InputError("the step has no more hints; try a change of your own")
         return replace(self, hints={**self.hints, self.step.name: opened + 1})
 
     @property
@@ -159,7 +159,7 @@ class Progress:
         return replace(self, path=(*path, step.name), done=False)
 
     def go_back(self) -> Progress:
-        """To the step before; what was answered stays. At the first step nothing changes."""
+        """To the step before; the answers stay. At the first step the call has no effect."""
         if self.done:
             return replace(self, done=False)
         return replace(self, path=self.path[:-1]) if len(self.path) > 1 else self
@@ -182,13 +182,13 @@ class Progress:
 
     @classmethod
     def from_json(cls, lesson: Lesson, text: str) -> Progress:
-        """What a browser kept. Raises InputError for what is none of this lesson: the file may have changed since."""
+        """Restore what a browser kept. Raises InputError if it does not fit: the file may have changed since."""
         try:
             return _read(lesson, text)
         except InputError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"this is no progress in lesson {lesson.name!r}: {shown(text)}") from None
+            raise InputError(f"this is not the stored progress of lesson {lesson.name!r}: {shown(text)}") from None
 
 
 def _read(lesson: Lesson, text: str) -> Progress:

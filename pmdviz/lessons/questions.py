@@ -16,7 +16,7 @@ from pmdviz.knobs import real_number
 from pmdviz.lessons.lesson import GRADES, NEAR, Answer, checked_answer, side, within
 from pmdviz.lessons.sheets import file_name, row, sheet, to_json
 
-OF_A_NUMBER = ("close", "low", "high")  # what is told to whoever was near enough, below and above
+OF_A_NUMBER = ("close", "low", "high")  # the texts for answers near enough, below and above
 
 
 class Unanswered(InputError):
@@ -28,7 +28,7 @@ class Unanswered(InputError):
 
 
 class Judgement(NamedTuple):
-    """What is right, how far off is near enough (a relative or an absolute tolerance), and a text for every answer."""
+    """The right answer, its tolerance (relative or absolute), and a text for every answer."""
 
     right: str | float
     tolerance: float
@@ -36,7 +36,7 @@ class Judgement(NamedTuple):
     texts: Mapping[str, str]
 
     def fits(self, value: str | float) -> str:
-        """Which of the texts an answer is told: its own letter, or where a number lies."""
+        """The key of the text for an answer: its own letter, or where a number lies."""
         if isinstance(value, str) or isinstance(self.right, str):
             return str(value)
         return side(value, self.right, *((self.absolute, 1.0) if self.absolute else (self.tolerance, 0.0)))
@@ -84,7 +84,7 @@ class Question:
         """Store an answer; it may be changed until the reveal. Returns the question, for the cell to show."""
         if self._open:
             raise InputError(
-                f"the answer {self.stored!r} is already revealed; run the question's cell again to ask anew"
+                f"the answer {self.stored!r} is already revealed; run the question's cell again for a new answer"
             )
         checked: Answer = checked_answer(value, confidence, self.choices)
         self.stored, self.confidence = checked
@@ -103,21 +103,21 @@ class Question:
     def verdict(
         self, right: str | float, /, *, tolerance: float = 0.0, absolute: float = 0.0, **texts: str
     ) -> Question:
-        """Say what is right, with a text for every answer; reveals.
+        """Give the right answer, with a text for every answer; reveals.
 
         Parameters
         ----------
         right : str or float
             The letter of the right choice, or the number.
         tolerance, absolute : float
-            Of a number: how far off is near enough, as a share of the right one, or in its unit. One of the two.
+            Of a number: how far off is near enough: a share of the right one, or in its unit. One of the two.
         **texts : str
-            Markdown for each choice: why it is right, or what is wrong with it. Of a number: `close`, `low`, `high`.
+            Markdown for each choice: why it is right or wrong. Of a number: `close`, `low`, `high`.
 
         Returns
         -------
         Question
-            For the cell to show: what was said, what is right, and why.
+            For the cell to show: the given answer, the right one, and why.
         """
         self.reveal()
         wanted = tuple(self.choices) or OF_A_NUMBER
@@ -138,7 +138,7 @@ class Question:
                 f"given: {shown((tolerance, absolute))}"
             )
         if checked == 0.0 and tolerance:
-            raise InputError("no share of 0 is near enough: give `absolute` in place of `tolerance`")
+            raise InputError("the right number is 0, so a relative `tolerance` has no meaning: give `absolute`")
         return checked
 
     @property
@@ -156,7 +156,7 @@ class Question:
 
     @property
     def stored_words(self) -> str:
-        """What is stored, in Markdown; "" before."""
+        """The stored answer, in Markdown; "" before."""
         if self.stored is None:
             return ""
         words = f", {self.choices[self.stored]}" if isinstance(self.stored, str) else f" {self.unit}".rstrip()
@@ -164,7 +164,7 @@ class Question:
 
     @property
     def stored_as(self) -> str:
-        """What is stored, in short and without Markdown: the words of a choice may hold formulas."""
+        """The stored answer, in short and without Markdown: the words of a choice may hold formulas."""
         return "" if self.stored is None else f"Stored: {plain(self.stored)}{_in_brackets(self.confidence)}."
 
     def _repr_markdown_(self) -> str:
@@ -202,24 +202,23 @@ def _in_brackets(words: str) -> str:
     return f" ({words})" if words else ""
 
 
-# What a student computed, held against what is right.
+# A student's result, compared with the right one.
 
 NOTHING = "Nothing to check yet: put your value in `mine`."
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What `check` found. A notebook shows it as text.
+    """What `check` found. A notebook shows its words as text.
 
     Attributes
     ----------
     right : bool
     words : str
         Markdown.
-    wanted : number, array or function
-        What is right.
+    wanted : number, array or function The right value.
     slips : sequence of (value, str)
-        The known wrong values, and what is said to each.
+        The known wrong values, and the text for each.
     """
 
     right: bool
@@ -248,13 +247,13 @@ def check(
     Parameters
     ----------
     mine : number, array or function
-        The student's own; `...`, which the cell is left with, is told that there is nothing to check.
+        The student's own; `...`, which the cell is left with, gets the text that there is nothing to check.
     right : number, array or function
         What it should be.
     tolerance : float
-        How far off is near enough, as a share of the right number; in an array of its largest entry.
+        How far off is near enough: a share of the right number; in an array of its largest entry.
     absolute : float
-        The same in the number's own unit, in place of `tolerance`.
+        The same in the number's own unit, instead of `tolerance`.
     wrong : mapping or pairs
         Known slips: a wrong value (for a function: a function) and the words that name it.
     on : iterable
@@ -282,10 +281,10 @@ def check(
     wanted = _values(right, places)
     limit = (absolute, 1.0) if absolute else (tolerance, 0.0)
     if wanted is None:
-        raise InputError(f"what is right must be a number, numbers or a function; given: {shown(right)}")
+        raise InputError(f"the right value must be a number, numbers or a function; given: {shown(right)}")
     for value, words in slips:
         if _near(_values(value, places), wanted, limit):
-            raise InputError(f"this slip is within the tolerance of what is right: {shown(value)}, {shown(words)}")
+            raise InputError(f"this slip is within the tolerance of the right value: {shown(value)}, {shown(words)}")
     found, words = _judged(mine, wanted, limit, [(_values(value, places), said) for value, said in slips], places)
     if _task:
         grade = "" if mine is ... else GRADES[0 if found else 2]
@@ -312,7 +311,7 @@ def _judged(mine: Any, wanted: np.ndarray, limit: tuple[float, float], slips: li
 
 
 def _values(thing: Any, places: Sequence[Any]) -> np.ndarray | None:
-    """What is compared, as floats; of a function its values at all places in a row. None: no finite number."""
+    """The compared numbers, as floats; of a function its values at all places in a row. None if one is not finite."""
     if callable(thing):
         found = [_values(thing(*(place if isinstance(place, tuple) else (place,))), ()) for place in places]
         whole = [values.ravel() for values in found if values is not None]

@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("a word that begins with * must stand in quotes")
+            raise yaml.YAMLError("a word that begins with * must be in quotes")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -75,7 +75,7 @@ def read_block(text: str, what: str) -> dict[str, Any]:
 
 
 def _words(error: Exception) -> str:
-    """What is wrong and where, without the lines around it."""
+    """The error and its place, without the lines around it."""
     mark, problem = (getattr(error, name, None) for name in ("problem_mark", "problem"))
     if mark is not None and problem:
         return f"{problem}, in its line {mark.line + 1}; a text with a colon or a # needs quotes around it"
@@ -89,7 +89,7 @@ SHOWS = ("recipe", "race", "experiment")
 
 
 def read_lesson(name: str, words: str) -> Lesson:
-    """The lesson of a file's text. Raises InputError for what is no lesson: which step, which key, what was given."""
+    """The lesson of a file's text. Raises InputError for any other text: which step, which key, which value."""
     if len(words) > LONGEST:
         raise InputError(f"a lesson has at most {LONGEST:,} characters; this one has {len(words):,}")
     what, terms = f"lesson {name!r}", tuple(TERM.findall(words))
@@ -103,7 +103,7 @@ def read_lesson(name: str, words: str) -> Lesson:
 def _parted(body: str) -> tuple[str, list[Any]]:
     """The Markdown before the first step, and the fences of the steps.
 
-    Raises InputError for what stands after the first of them in no step, as it would not be shown.
+    Raises InputError for what stands after the first of them in no step, because it would not be shown.
     """
     blocks = [token for token in MarkdownIt().parse(body) if token.level == 0 and token.map]
     first = next((k for k, token in enumerate(blocks) if _is_step(token)), len(blocks))
@@ -133,7 +133,7 @@ def _step(token: Any) -> Step:
     return read(Step, block, what, name=name.strip(), text=words)
 
 
-# Lessons in folders: those that come with the package, and a lecturer's own beside them.
+# Lessons in folders: those that come with the package, and a lecturer's own.
 
 FOLDER = "PMDVIZ_LESSONS"  # environment variable: a folder with lessons of one's own
 SUFFIX = ".md"
@@ -145,12 +145,12 @@ def text_of(file: Traversable) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")  # some editors write a mark of it at the start
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise InputError(f"{shown(str(file))} cannot be opened: {reason}") from None
 
 
 def with_own(ours: dict[str, Lesson], folder: Traversable | None) -> dict[str, Lesson]:
-    """Ours and those of a folder; a file that is no lesson, or has a name of ours, is left out, which the log says."""
+    """Ours and a folder's; an invalid file, or one that has a name of ours, is left out, which the log says."""
     found = dict(ours)
     for name, file in _files(folder).items() if folder is not None else ():
         try:
@@ -163,7 +163,7 @@ def with_own(ours: dict[str, Lesson], folder: Traversable | None) -> dict[str, L
 
 
 def own_folder() -> Path | None:
-    """The folder that the environment names; None where it names none. Raises InputError for what is no folder."""
+    """The folder in the environment variable, or None. Raises InputError if it is not a folder."""
     name = os.environ.get(FOLDER)
     if not name:
         return None

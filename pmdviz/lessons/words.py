@@ -21,7 +21,7 @@ from pmdviz.presets import PRESETS
 from pmdviz.presets.measures import RunScope, diagnose
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
 
-Node = list[Any]  # tag, attributes and what is in it
+Node = list[Any]  # tag, attributes and content
 Nodes = list[Any]  # texts and elements
 ALONE = ("br", "hr")  # tags of elements in which nothing is
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "equal to", "!=": "other than"}
@@ -30,7 +30,7 @@ CLAUSE = re.compile(
 )
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 CLOCK = {"visited": "before {} observations are used", "iteration": "before iteration {}"}
-NAMES = {  # of what is no metric, as a person says it
+NAMES = {  # of values that are not metrics, in a person's words
     "ess_fraction": "ESS / m",
     "floor_tv": f"TV of {INDEPENDENT_DRAWS}",
     "num_particles": "number of particles",
@@ -112,7 +112,7 @@ def name_words(name: str) -> str:
 
 
 def goal_words(goal: Expression) -> str:
-    """What is to be reached: "TV below 0.2 before 3,000 observations are used"; else the expression as it stands."""
+    """The goal: "TV below 0.2 before 3,000 observations are used"; else the expression as it stands."""
     found = BEFORE.match(goal.text)
     clauses = [_clause(part.strip(" ()")) for part in (found["goal"] if found else goal.text).split(" and ")]
     if None in clauses or (found and found["clock"] not in CLOCK):
@@ -204,7 +204,7 @@ def grade_words(verdict: Verdict, confidence: str) -> str:
 
 
 def score_words(score: float) -> str:
-    """A score: "71 of 100"; one that is no share of 100 as it is."""
+    """A score: "71 of 100"; any other number as it is."""
     return f"{score:.0f} of 100" if 0 <= score <= 100 else number(score)
 
 
@@ -215,7 +215,7 @@ NOT_HERE = "Nothing of what this preset is about: {}."
 
 
 def diagnosis_of(preset: str, run: Run) -> str:
-    """The first sentence of a preset's diagnosis that is true of a run; else what one must know to judge the run.
+    """The first sentence of a preset's diagnosis that is true of a run; else the facts with which to judge the run.
 
     What a run lacks, or a person's own target cannot say, leaves out a sentence and breaks nothing.
     """

@@ -13,7 +13,7 @@ from pmdviz.targets import TARGETS, Target, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
-for _name in sorted(REGISTERED):  # in menus by name, whatever folder they stand in
+for _name in sorted(REGISTERED):  # menus list them by name, not by file
     REGISTERED[_name] = REGISTERED.pop(_name)
 
 
@@ -47,7 +47,7 @@ def usual_target(name: str) -> str:
 
 @cache
 def _at_its_defaults(target: str) -> Target:
-    """Made once: some take a second, and whoever lists the methods asks for each of them."""
+    """A target with its default options, kept: some take a second to make, and lists of methods need each of them."""
     return make_target(target)
 
 

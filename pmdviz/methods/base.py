@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
@@ -16,8 +15,18 @@ from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, documented
-from pmdviz.methods.grammar import COLUMNS, Grammar
-from pmdviz.methods.step import BatchKnobs, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
+from pmdviz.methods.step import (
+    COLUMNS,
+    BatchKnobs,
+    Grammar,
+    MethodKnobs,
+    Path,
+    Scalar,
+    State,
+    StepBlock,
+    StepInfo,
+    Update,
+)
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -38,7 +47,7 @@ class Method(Generic[State, Own]):
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
     The docstring of a method is its card (`knobs.documented`): the title as its first line, then a line for each name
-    in CARD, for each column of `grammar.COLUMNS` in which the method does something, and for each term of its `update`.
+    in CARD, for each column of `step.COLUMNS` in which the method does something, and for each term of its `update`.
 
     Subclasses give `init`, `batch_size`, `step`, and `density` or `densities`; the `Knobs` of a class `Some` are the
     class `SomeKnobs` of its file. `requires` (names of `targets.base.OFFERS`) restricts the targets, `scalars` are the
@@ -57,7 +66,7 @@ class Method(Generic[State, Own]):
     short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
-    grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `grammar.COLUMNS`
+    grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `step.COLUMNS`
     Knobs: ClassVar[type[Knobs]]
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
     chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
@@ -122,7 +131,7 @@ class Method(Generic[State, Own]):
         return getattr(knobs, self.counted, 1), self.noun
 
     def default_budget(self, target: Target, knobs: Own) -> int:
-        """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
+        """Observations that a run uses by default: enough to come to a picture that can be judged."""
         return usual_rows(target)
 
     def init(self, rng: Rng, target: Target, knobs: Own) -> State:
@@ -184,11 +193,11 @@ class Method(Generic[State, Own]):
         raise NotImplementedError
 
     def update_of(self, info: StepInfo | None) -> Update | None:
-        """What the terms of a step add up to; None where it has none."""
+        """The update whose terms a step gives; None where it gives none."""
         return (info.update or self.update) if info is not None and info.terms else None
 
     def points(self, state: State) -> Array:
-        """What the rows of a step's terms belong to, where they are after the step, (n, d).
+        """The points that the rows of a step's terms belong to, after the step, (n, d).
 
         The particles; of chains the newest draw of each, of a density what the step moves, such as its mean.
         """
@@ -218,7 +227,7 @@ class Method(Generic[State, Own]):
         return ""
 
     def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
-        """Estimate of log Z of what the state stands for so far, in nats; None while there is none.
+        """Estimate of log Z at the present state, in nats; None while there is none.
 
         Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
         posterior that of the present temperature. Where `estimates_log_z` it is one of the target at the end of a run.
@@ -242,7 +251,7 @@ class BatchMethod(Method[State, Own]):
         return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
 
     def idle_knobs(self, target: Target) -> frozenset[str]:
-        """Where there is one datum, or none, there is no choice of batches."""
+        """The knobs of batches, where the target has at most one observation."""
         own = frozenset(BatchKnobs.specs()) & frozenset(self.Knobs.specs())
         return own if target.num_data == 1 else frozenset()
 
@@ -254,11 +263,6 @@ class BatchMethod(Method[State, Own]):
                 f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
                 f"given: {knobs.batch_size:,}"
             )
-
-
-# A decorator: what is decorated has one BLAS thread. With several the last bits of products and of eigenvectors of tens
-# of rows and more depend on how many there are. It costs 12 microseconds a call.
-one_blas_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
 def checked_log_likelihood(

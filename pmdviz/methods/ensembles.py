@@ -149,7 +149,7 @@ class StraightThrough(BatchMethod):
     caveat_is_of_q = False
 
     def caveat(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:
-        """What the spread of the points is not."""
+        """That the spread of the points does not measure the uncertainty of the posterior."""
         if state.iteration == 0:
             return ""
         return "points on their way to modes: their spread says how they were trained, not how sure the posterior is"

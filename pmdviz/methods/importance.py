@@ -10,7 +10,7 @@ from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
 from pmdviz.densities.product import MANY, DiagonalDensity
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.components import component_shares, weighted_sums
+from pmdviz.kernels.mixture import component_shares, weighted_sums
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
@@ -230,12 +230,7 @@ class AdaptiveISKnobs(SmoothingKnobs):
     num_components = Whole(20, (1, 1000), (1, 200), "Components M", log=True, basic=True, acts="restart")
     num_particles = NUM_PARTICLES.at(2000, acts="next step", default_by=("adaptation", {"m_pmc": 2000, "chi2": 200}))
     defensive = Real(
-        0.02,
-        "[0, 1)",
-        (0, 0.2),
-        "Defensive share δ",
-        "share of the draws",
-        default_by=("adaptation", {"m_pmc": 0.02, "chi2": 0.0}),
+        0.02, "[0, 1)", (0, 0.2), "Defensive share δ", "share of the draws", default_by=("adaptation", {"chi2": 0.0})
     )
     smallest_ess = Real(0.05, (0, 1), (0, 0.5), "Smallest ESS", "fraction of m", only_if=("adaptation", "m_pmc"))
     variance_floor = Real(0.02, (0, 1), (0, 0.2), "Variance floor", "× local variance", only_if=("adaptation", "m_pmc"))

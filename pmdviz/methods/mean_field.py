@@ -17,7 +17,7 @@ import numpy as np
 
 from pmdviz.densities.product import ProductDensity
 from pmdviz.errors import TargetError
-from pmdviz.kernels.blocks import langevin_step
+from pmdviz.kernels.chains import langevin_step
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers
@@ -54,6 +54,9 @@ USUAL_STEPS = 2000
 MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more it is diagonal
 
 
+GROUPINGS = {"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"}
+
+
 class PMFVBKnobs(SmoothingKnobs):
     """The knobs of `pmfvb`.
 
@@ -63,28 +66,16 @@ class PMFVBKnobs(SmoothingKnobs):
         a variance, on a Gaussian by 1/(1 - h/4v) for a variance v given all other parameters.
     grouping: Which parameters are independent of one another under q. All together is no approximation: unadjusted
         Langevin dynamics of every particle.
+    patience: End the run when the mean of the lower bound over the last 50 steps, known at every 10th of them, has not
+        risen for so many steps; 0 never does.
     """
 
     num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000), acts="copies")
     num_others = Whole(10, (1, 10_000), (1, 100), "Averaged over", "particles", log=True)
     step_size = Real(0.01, "(0, 1_000_000]", (1e-4, 1), "Langevin step h", "θ²", log=True, basic=True)
     kappa = optimisers.STEP_DECAY.at(0.0)
-    grouping = Choice(
-        "target",
-        {"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"},
-        "Blocks",
-        basic=True,
-        acts="restart",
-    )
-    patience = Whole(
-        0,
-        (0, 10_000),
-        (0, 500),
-        "Stop when stalled",
-        "steps",
-        doc=f"End the run when the mean of the lower bound over the last {WINDOW} steps, known at every "
-        f"{BOUND_EVERY}th of them, has not risen for so many steps; 0 never does.",
-    )
+    grouping = Choice("target", GROUPINGS, "Blocks", basic=True, acts="restart")
+    patience = Whole(0, (0, 10_000), (0, 500), "Stop when stalled", "steps")
 
     def work(self, num_data: int, num_blocks: int = 2) -> Work:
         """Gradients of m particles against those averaged over, for each block; and the lower bound."""
@@ -254,7 +245,7 @@ def terms_of(
 
 
 def lower_bound(target: Target, particles: Array, batch: Array) -> float:
-    """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, as log m is no entropy."""
+    """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, since log m is not the entropy."""
     return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
 
 
@@ -302,6 +293,9 @@ VALIDATED_EVERY = 10  # steps
 LEARNT, WARMED_UP = 0.1, 200  # nats by which a net must beat a constant, and steps before that is asked for
 
 
+STARTS = {"common": "around one draw", "independent": "a draw each"}
+
+
 class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     """The knobs of `pmfvb_nn`.
 
@@ -319,17 +313,13 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     damping: Added to v under the root.
     block_share: Share of its weights, a new one for every particle and step, that a particle moves; at least one. With
         1 nothing is left to the mean particle, and each is an unadjusted Langevin chain.
+    patience: End the run when the validation score of the mean particle, seen every 10 steps, has not fallen for so
+        many steps; 0 never does.
     """
 
     num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500), acts="copies")
     batch_size = BATCH_SIZE.at(100)
-    start = Choice(
-        "common",
-        {"common": "around one draw", "independent": "a draw each"},
-        "Particles start",
-        basic=True,
-        acts="restart",
-    )
+    start = Choice("common", STARTS, "Particles start", basic=True, acts="restart")
     step_size = Real(0.02, "(0, 1_000_000]", (1e-4, 1), "Langevin step h₀", "N w²", log=True, basic=True)
     drift = Choice("adam", {"adam": "over standard deviations", "paper": "over their square roots"}, "Adaptive drift")
     drift_scale = Real(
@@ -339,15 +329,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Spread memory β₂")
     damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 10), "Drift damping λ", log=True)
     block_share = Real(0.1, "(0, 1]", (0.01, 1), "Block", "fraction of weights")
-    patience = Whole(
-        0,
-        (0, 100_000),
-        (0, 1000),
-        "Stop when stalled",
-        "steps",
-        doc=f"End the run when the validation score of the mean particle, seen every {VALIDATED_EVERY} steps, has not "
-        "fallen for so many steps; 0 never does.",
-    )
+    patience = Whole(0, (0, 100_000), (0, 1000), "Stop when stalled", "steps")
 
     def work(self, num_data: int) -> Work:
         """Two gradients of a batch for each particle."""
@@ -497,7 +479,7 @@ def blocks(rng: Rng, weights: Array, share: float) -> Array:
 def moments(state: PMFVBNNState, gradients: Array, knobs: PMFVBNNKnobs) -> tuple[Array, Array]:
     """The drift's memories (d_w,) after gradients (M, d_w): of their mean, and of their spread over the particles.
 
-    A single particle has no spread; its squared gradient stands for that, as in Adam.
+    A single particle has no spread: its squared gradient is used instead, as in Adam.
     """
     mean = gradients.mean(axis=0)
     spread = gradients.var(axis=0) if len(gradients) > 1 else mean**2
@@ -524,7 +506,7 @@ def noise_factor(misfit: float, target: Target) -> tuple[float, float]:
 
 
 def noise_precision(misfit: float, target: Target) -> float:
-    """E 1 / s2; 1 where there is no noise."""
+    """E 1 / s2; 1 for targets without noise."""
     if target.noise_prior is None:
         return 1.0
     shape, rate = noise_factor(misfit, target)
@@ -532,7 +514,7 @@ def noise_precision(misfit: float, target: Target) -> float:
 
 
 def noise_draws(rng: Rng, misfit: float, target: Target, n: int) -> Array:
-    """n draws (n,) of q(s2); 1 where there is no noise."""
+    """n draws (n,) of q(s2); 1 for targets without noise."""
     if target.noise_prior is None:
         return np.ones(n)
     shape, rate = noise_factor(misfit, target)

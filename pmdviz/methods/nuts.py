@@ -10,8 +10,8 @@ import numpy as np
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import checked_gradient, read_only
-from pmdviz.methods.mcmc import REACH, Chain, appended, position, started
-from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Tuning, current_step, is_tuned, log_joint_at, tuned
+from pmdviz.methods.mcmc import Chain, appended, position, started
+from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, Tuning, current_step, is_tuned, leap, log_joint_at, tuned
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
@@ -19,7 +19,7 @@ from pmdviz.targets import Target
 WANTED = 0.8  # acceptance statistic that the tuning leads to (Hoffman, Gelman 2014, section 4.1)
 LARGEST_ERROR = 1000.0  # nats of energy: a trajectory beyond it has diverged (Betancourt 2017, section 6.2)
 USUAL_STEPS = 7  # leapfrog steps of a draw that the default budget reckons with: a tree of depth 3
-SMALLEST = -1e300  # stands for a log density of -inf at the start
+SMALLEST = -1e300  # used for a log density of -inf at the start
 
 
 class NUTSKnobs(LeapfrogKnobs):
@@ -175,16 +175,10 @@ class Motion(NamedTuple):
 
         Where the step leaves a million prior sds, or the gradient is not finite, the log joint is -inf.
         """
-        unit, step = self.target.scale, way * self.time_step
-        momentum = at.momentum + 0.5 * step * unit * at.gradient
-        theta = at.theta + step * unit * momentum
-        if not (np.abs(theta) <= REACH * unit).all():
-            return Point(theta, momentum, -np.inf, at.gradient), 0, 0
-        gradient = self.target.grad_log_joint(theta[None], self.data)[0]
-        if not np.isfinite(gradient).all():
-            return Point(theta, momentum, -np.inf, at.gradient), 1, 0
-        log_joint, values = log_joint_at(self.target, theta, self.data)
-        return Point(theta, momentum + 0.5 * step * unit * gradient, log_joint, gradient, at.steps + way), 1, values
+        start = Phase(at.theta, at.momentum, at.gradient)
+        theta, momentum, gradient, gradients, diverged = leap(self.target, start, way * self.time_step, self.data)
+        log_joint, values = (-np.inf, 0) if diverged else log_joint_at(self.target, theta, self.data)
+        return Point(theta, momentum, log_joint, gradient, at.steps + way), gradients, values
 
 
 def doubled(rng: Rng, motion: Motion, start: Point, knobs: NUTSKnobs) -> tuple[Tree, Tree | None, int]:

@@ -92,20 +92,14 @@ def adam_parts(first: Array, second: Array, t: int) -> Parts:
     return Parts((1 - FIRST) / divisor, FIRST * first / divisor)
 
 
-def adagrad_parts(first: Array, second: Array, t: int) -> Parts:
-    """Of that of `adagrad`, which adds nothing of earlier gradients."""
-    return Parts(1 / (np.sqrt(second) + SMALLEST), np.zeros(first.shape))
+PARTS: dict[str, Callable[[Array, Array, int], Parts]] = {
+    "adam": adam_parts,
+    "adagrad": lambda first, second, t: Parts(1 / (np.sqrt(second) + SMALLEST), np.zeros(first.shape)),
+    "plain": lambda first, second, t: Parts(np.ones(first.shape), np.zeros(first.shape)),
+}
 
 
-def plain_parts(first: Array, second: Array, t: int) -> Parts:
-    """Of the gradient itself."""
-    return Parts(np.ones(first.shape), np.zeros(first.shape))
-
-
-PARTS = {"adam": adam_parts, "adagrad": adagrad_parts, "plain": plain_parts}
-
-
-# What the moves of flows and of fitted densities add up to: pulls, as an optimiser paces them, and what it remembers.
+# Terms of the moves of flows and of fitted densities: forces, scaled by an optimiser, and the optimiser's memory.
 #
 # A move is a step times a direction. The direction of Adam is D times the force of the step, in each coordinate, and
 # what it remembers of earlier forces; so each part of the force has its share of the move, and the memory is a term of

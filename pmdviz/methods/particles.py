@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size, normalise, weighted_sum
 from pmdviz.densities.product import MANY, DiagonalDensity, diagonal_density, few_density
-from pmdviz.densities.shaped import WIDEST, ShapedDensity, chosen_shape, shaped_density
+from pmdviz.densities.shaped import WIDEST, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
@@ -121,19 +121,14 @@ def equal_log_weights(m: int) -> Array:
     return np.full(m, -np.log(m))
 
 
-def fewest_for_a_shape(d: int) -> float:
-    """Effective particles that new ones must be drawn from: n have no covariance below d + 2.
-
-    Above that a Gaussian's, by which it is d (d + 3) / (4 n) nats off on average (Akaike 1974: half a nat a parameter
-    over n).
-    """
-    return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
-
-
 def descended(fewest: float, at: int, particles: Array) -> str:
-    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough."""
+    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough.
+
+    Fewer than d + 2 have no covariance. A Gaussian with that of n is d (d + 3) / (4 n) nats off on average (Akaike
+    1974: half a nat a parameter over n).
+    """
     m, d = particles.shape
-    if m < d + 2 or fewest >= fewest_for_a_shape(d):
+    if m < d + 2 or fewest >= max(d + 2, d * (d + 3) / (4 * SHAPE_COST)):
         return ""
     return (
         f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
@@ -166,12 +161,12 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
 
 
 def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Update:
-    """What the new log-weights are the sum of: the terms, and their normaliser."""
+    """The update of log-weights: the sum of the terms and their normaliser."""
     return Update("weights", formula, "new log-weight", "nats", (*terms, NORMALISER), fresh)
 
 
 def tempered_update(about: str) -> Update:
-    """What a rise of the temperature by Δβ makes of the log-weights; `about` says where the likelihood is taken."""
+    """The update of log-weights by a rise Δβ of the temperature; `about` says where the likelihood is taken."""
     return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
 
 
@@ -222,6 +217,9 @@ KERNELS = {
     "shaped": "automatic, by cluster",
 }
 WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
+BY_RULE = ("bandwidth_rule", WIDTHS)
+WIDTH_UNIT = "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)"
+WIDTH = Real(1.0, (1e-6, 1_000_000), (0.02, 5), "Width of a kernel", WIDTH_UNIT, log=True, basic=True)
 
 
 class SmoothingKnobs(MethodKnobs):
@@ -238,17 +236,8 @@ class SmoothingKnobs(MethodKnobs):
     """
 
     bandwidth_rule = Choice("shaped", KERNELS, "Bandwidth rule", acts="at once")
-    bandwidth = Real(
-        1.0,
-        (1e-6, 1_000_000),
-        (0.02, 5),
-        "Bandwidth h",
-        "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local) "
-        "or × automatic (shaped)",
-        log=True,
-        basic=True,
-        acts="at once",
-        default_by=("bandwidth_rule", WIDTHS),
+    bandwidth = WIDTH.at(
+        1.0, label="Bandwidth h", unit=f"{WIDTH_UNIT} or × automatic (shaped)", acts="at once", default_by=BY_RULE
     )
     smoothness = Real(
         USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=("bandwidth_rule", ("local", "covariance"))

@@ -1,13 +1,15 @@
-"""What a step did: its cost, one line for a person, events, numbers to plot, and the parts of the update."""
+"""Results of a step, its cost, and the terms in which all methods are described."""
 
 from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Never, TypeVar
 
 from pmdviz.cached import cached_property
+from pmdviz.errors import unknown
 from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Choice, Knobs, Whole
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """What was asked of the target."""
+    """Evaluations of the target's functions."""
 
     visited: int = 0  # rows passed to log_likelihood or its gradient, those passed before in the step not counted again
     density_evaluations: int = 0  # pairs of particle and datum whose likelihood was evaluated
@@ -71,9 +73,9 @@ class Term(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What the terms of a step add up to.
+    """The sum of the terms of a step.
 
-    `kind` says what that is: "weights", the new log-weight of each particle; "move", how far each of `Method.points`
+    Its `kind`: "weights", the new log-weight of each particle; "move", how far each of `Method.points`
     moved; "ratio", the log of the ratio by which each chain accepts its proposal.
     """
 
@@ -82,7 +84,7 @@ class Update(NamedTuple):
     title: str  # "new log-weight"
     unit: str  # "nats", "units of θ"
     terms: tuple[Term, ...]  # in the order of the sum; a step may leave some out
-    fresh: bool = False  # whether every step draws its points anew, whatever stood there before
+    fresh: bool = False  # whether every step draws new points, independent of those before
 
 
 Value = TypeVar("Value")
@@ -98,12 +100,12 @@ copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # run
 
 
 def no_paths() -> dict[str, Array]:
-    """Of a step that has none."""
+    """The paths of a step without paths."""
     return {}
 
 
 class ComputedTerms(Mapping[str, Array]):
-    """Terms that are computed when one of them is asked for, which at most steps nobody does."""
+    """Terms that are computed when one of them is read: most steps are never looked at."""
 
     def __init__(self, compute: Callable[[], Mapping[str, Array]]) -> None:
         self._compute = compute
@@ -130,7 +132,7 @@ class ComputedTerms(Mapping[str, Array]):
 
 
 class StepInfo(NamedTuple):
-    """What a step did: what one plots but does not carry."""
+    """Results of a step that are shown but not needed by the next step."""
 
     cost: Cost
     words: str  # one line for a person
@@ -210,11 +212,11 @@ def on_the_way(beta: float) -> str:
     return f"temperature {beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
 
 
-# What a step costs, as a method's knobs declare it: counted, not timed.
+# The cost of a step, as a method's knobs declare it: counted, not timed.
 
 
 class Work(NamedTuple):
-    """What the longest step computes, as numbers of pairs."""
+    """Computations of the longest step, as numbers of pairs."""
 
     kernels: float = 0.0  # kernel values, of two particles
     likelihoods: float = 0.0  # of a particle and a datum
@@ -233,7 +235,7 @@ class MethodKnobs(Knobs):
         return self.work(target.num_data)
 
     def work(self, num_data: int) -> Work:
-        """What the longest step computes with so many data in the target."""
+        """Computations of the longest step on a target with `num_data` observations."""
         raise NotImplementedError
 
 
@@ -250,3 +252,118 @@ class BatchKnobs(MethodKnobs):
 
 
 BATCH_SIZE = BatchKnobs.specs()["batch_size"]
+
+
+# The grammar of the methods: how each one propagates, reweights, resamples, moves and adapts, in terms they share.
+
+
+class Column(NamedTuple):
+    """One aspect of a method, and the terms for it."""
+
+    title: str
+    about: str  # the question that its cells answer
+    terms: Mapping[str, str]  # term -> what it means, in a sentence
+
+
+# The terms of each column by the name of its field of `Grammar`, from the simplest on.
+COLUMNS: Mapping[str, Column] = MappingProxyType(
+    {
+        "propagate": Column(
+            "Propagate",
+            "Where points come from, before the posterior decides about them.",
+            {
+                "prior": "Draws of the prior, or of q₀ where there are no data.",
+                "random start": "Points at random that are no draws of the prior.",
+                "proposal": "Draws of a density that can be evaluated, so that weights correct for it.",
+                "conditional": "Draws of what comes next, given all that the particle has drawn before.",
+                "fitted density": "Draws of the fitted density at every step, to estimate its gradient.",
+            },
+        ),
+        "reweight": Column(
+            "Reweight",
+            "How a step changes the weights.",
+            {
+                "likelihood": "Bayes' rule for a batch: w ← w · p(batch | θ).",
+                "temperature": "A power of the likelihood at a time: w ← w · p(X | θ)^Δβ.",
+                "density ratio": "Target over the density that the point was drawn from: w = p / q.",
+                "mirror step": "The step forgets the share γ of what was known and takes the share γ of the posterior.",
+                "least discrepancy": "All weights together, so that the weighted points are nearest to the posterior.",
+            },
+        ),
+        "resample": Column(
+            "Resample",
+            "When new points are drawn from the weighted ones, and how.",
+            {
+                "copies": "Heavy points are copied and light ones are dropped.",
+                "kernel density": "New points from the smoothed density of the weighted ones, which is wider.",
+            },
+        ),
+        "move": Column(
+            "Move",
+            "How points, or the parameters of a density, go where the posterior is high.",
+            {
+                "Gibbs": "A draw from the exact conditional distribution, given everything else.",
+                "Metropolis": "A random step, accepted or rejected so that the posterior stays as it is.",
+                "MALA": "A step uphill with noise, accepted or rejected so that the posterior stays as it is.",
+                "HMC": "A trajectory uphill and downhill, accepted or rejected so that the posterior stays as it is.",
+                "Langevin": "A step uphill with noise, never rejected: its error shrinks with the step.",
+                "Stein force": "Uphill by the neighbours' slopes, and away from the neighbours.",
+                "gradient": "A step uphill, without noise of its own.",
+                "natural gradient": "Parameters go uphill in steps measured by how much their density changes.",
+                "closed form": "What is best given everything else has a formula, and the step goes there.",
+            },
+        ),
+        "adapt": Column(
+            "Adapt",
+            "What of itself the method sets by what it has seen; a schedule fixed in advance is not adaptive.",
+            {
+                "step size": "How far a step goes.",
+                "pace": "How far a step goes in each coordinate, by the size of the gradients so far.",
+                "kernel width": "How wide the kernel is that steps or new points are made with.",
+                "temperatures": "How much of the likelihood the next step adds.",
+                "proposal": "The density that points are proposed from.",
+                "surrogate": "The density whose gradient stands in for the posterior's.",
+                "stopping": "Which step is the last one that counts.",
+            },
+        ),
+    }
+)
+
+
+class Cell(NamedTuple):
+    """One aspect of one method; no terms where the method has nothing of the kind."""
+
+    terms: tuple[str, ...] = ()
+    remark: str = ""  # when, of what or by what, at the method's default settings
+
+    def __str__(self) -> str:
+        """The terms, and the remark in brackets."""
+        words = " + ".join(self.terms) or "none"
+        return f"{words} ({self.remark})" if self.remark else words
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A method at its default settings in terms of COLUMNS, cells as a page shows them: "prior + proposal (remark)".
+
+    Raises InputError for a term that its column lacks.
+    """
+
+    propagate: Cell | str = ""
+    reweight: Cell | str = ""
+    resample: Cell | str = ""
+    move: Cell | str = ""
+    adapt: Cell | str = ""
+
+    def __post_init__(self) -> None:
+        for name, text in self:
+            terms, _, remark = text.removesuffix(")").partition(" (")
+            cell = Cell(tuple(filter(None, terms.split(" + "))), remark)
+            for term in cell.terms:
+                if term not in COLUMNS[name].terms:
+                    raise unknown(f"term of {name!r}", term, COLUMNS[name].terms)
+            object.__setattr__(self, name, cell)
+
+    def __iter__(self) -> Iterator[tuple[str, Cell]]:
+        """Pairs of a column's name and the cell, in the order of COLUMNS."""
+        return ((name, getattr(self, name)) for name in COLUMNS)

@@ -33,9 +33,9 @@ from pmdviz.presets.measures import (
 
 @dataclass(frozen=True)
 class Hint:
-    """Something to try: the words, what is changed, when, and what then holds.
+    """Something to try: the words, the changed settings, when, and what then holds.
 
-    `knobs` are set after the fraction `after` of the budget: 0 before the start, 1 while the run stands at its end.
+    `knobs` are set after the fraction `after` of the budget: 0 before the start, 1 while the run is at its end.
     `options` are the target's, which a run has from its start on. A hint without a change says what the preset's own
     run shows. `expect` is about the run with the changes.
     """
@@ -70,7 +70,7 @@ class Preset:
         The first is about the question, and true of its own run; the others of what the hints make of it.
     hints : tuple of Hint
     parts : mapping
-        Of its recipe, as a file has them.
+        Of its recipe, in the form of a file.
     position : int
         In the menu: the lowest comes first.
     needs : str
@@ -95,7 +95,7 @@ class Preset:
         return Recipe.from_dict(self.parts)
 
     def may_be(self, recipe: Recipe) -> bool:
-        """Whether its target and method are those of a recipe."""
+        """Whether a recipe has the same target and method."""
         of_both = self.parts.get("target", USUAL_TARGET), self.parts.get("method", USUAL_METHOD)
         return (recipe.target, recipe.method) == of_both
 
@@ -135,7 +135,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class ExperimentPreset:
-    """An experiment and its knobs, with a title, the question that they answer, and what is to come out.
+    """An experiment and its knobs, with a title, the question that they answer, and the expected outcome.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def find_experiment_preset(name: str) -> ExperimentPreset:
 
 
 def read_preset(name: str, parts: Any) -> Preset:
-    """The preset of a file's content. Raises InputError: which key, what was given."""
+    """The preset of a file's content. Raises InputError: which key, which value."""
     return read(Preset, parts, f"preset {name!r}", name=name)
 
 

@@ -1,6 +1,6 @@
 """What the expressions of presets and lessons can ask of a run, and what a diagnosis says of it.
 
-Names are those of MEASURES, metrics, knobs, and the columns of the run's history.
+Names are the names of MEASURES, metrics, knobs, and the columns of the run's history.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of 
 class RunScope:
     """A run as an expression sees it.
 
-    Measures and metrics of its last frame, columns of its history (of two with one name what is now comes before what
-    was set), knobs in force and options of the target.
+    Measures and metrics of its last frame, columns of its history (of two with one name the present value comes
+    before the setting), knobs in force and options of the target.
     """
 
     def __init__(self, run: Run, own: Run | None = None) -> None:
@@ -320,12 +320,14 @@ class RaceScope:
         if entrant not in self._scopes:
             raise unknown("entrant of this race", entrant, self._scopes)
         if not dot:
-            raise InputError(f"of entrant {entrant!r} a name must be asked for, such as {entrant}.tv")
+            raise InputError(f"{entrant!r} is an entrant, not a number: give one of its metrics, such as {entrant}.tv")
         return self._scopes[entrant].value(measure)
 
     def rows(self) -> Iterable[Mapping[str, float]]:
         """Raises InputError: the entrants have measured frames of their own, which do not go together."""
-        raise InputError("of a race the ends alone are compared: lowest, ever, when and the like are about one run")
+        raise InputError(
+            "a race compares only final values: use lowest, ever, when and the like in a step with one run"
+        )
 
     def constant(self, name: str) -> bool:
         """No: of the entrants' histories nothing is known here."""
@@ -336,7 +338,7 @@ class NoScope:
     """Where no run is on show: an expression may have numbers alone."""
 
     def value(self, name: str) -> Any:
-        """Raises InputError: there is no run."""
+        """Raises InputError: no run is on show."""
         raise InputError(f"no run is on show here that has {name!r}")
 
     def rows(self) -> Iterable[Mapping[str, float]]:
@@ -344,12 +346,12 @@ class NoScope:
         return ()
 
     def constant(self, name: str) -> bool:
-        """No: there is no name."""
+        """No: it has no names."""
         return False
 
 
 def scope_of(shown: Run | Mapping[str, Run] | None) -> Scope:
-    """The scope of what is on show: a run, the runs of a race by entrant, or None."""
+    """The scope on show: a run, the runs of a race by entrant, or None."""
     if shown is None:
         return NoScope()
     return RunScope(shown) if isinstance(shown, Run) else RaceScope(shown)
@@ -365,7 +367,7 @@ class Diagnosis:
     Attributes
     ----------
     when : Expression
-        What the sentence claims; it is said of no run of which this does not hold.
+        What the sentence claims; it is shown only for runs of which this holds.
     say : Template
     """
 
@@ -374,7 +376,7 @@ class Diagnosis:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that it asks for."""
+        """The names that it uses."""
         return self.when.names | self.say.names
 
     @property

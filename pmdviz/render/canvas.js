@@ -171,10 +171,10 @@ function on_the_way(start, to, t) {
 //               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
 //     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
 //               the top is higher where title and legend need it
-//     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. With `ids` a dot comes from the one of
-//               its id, else from the one of its row.
-//     returns   {box, X, Y, colour}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
-//               role to its colour; also canvas.pmdviz
+//     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. A dot comes from the row that its
+//               column `origin` has; with `ids` from the one of its id; else from the one of its row.
+//     returns   {box, X, Y, colour, moved}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
+//               role to its colour, and the marks with their dots on their way; also canvas.pmdviz
 //   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
 //               double click goes back) and the size of the canvas; `tap(x, y, per)` is told where it was clicked
 //   pmdvizMerged(picture, change)      the picture with what a change has in its place; null leaves something out
@@ -206,7 +206,7 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
   paint_ground(pen, picture, theme)
   ink.save()
   ink.beginPath()
-  ink.rect(...map.box)
+  ink.rect(...whole_pixels(map.box, paper.ratio))
   ink.clip()
   const moved = previous && t < 1 ? on_their_way(picture, previous, t) : picture.marks
   const above = Object.entries(moved).filter(([key, mark]) => (mark.kind === "signs" && !mark.look.edge ? true : (paint(pen, key, mark), false)))
@@ -217,15 +217,21 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
     canvas.setAttribute("role", "img")
     canvas.setAttribute("aria-label", picture.about)
   }
-  return canvas.pmdviz = {box: map.box, X: map.X, Y: map.Y, colour: pen.colour, picture}
+  return canvas.pmdviz = {box: map.box, X: map.X, Y: map.Y, colour: pen.colour, picture, moved}
+}
+
+// A frame that ends between pixels makes everything in it slow to paint.
+function whole_pixels([x, y, width, height], ratio) {
+  const [left, top, right, bottom] = [x, y, x + width, y + height].map((at) => Math.round(at * ratio) / ratio)
+  return [left, top, right - left, bottom - top]
 }
 
 function on_their_way(picture, previous, t) {
   return Object.fromEntries(Object.entries(picture.marks).map(([key, mark]) => {
     const before = previous.marks[key]?.columns, to = mark.columns
     if (mark.kind !== "dots" || !before?.size?.length || !to.size?.length) return [key, mark]
-    const rows = mark.ids ? new Map(Array.from(before[mark.ids], (id, k) => [id, k])) : null
-    const origin = Array.from(to.x, (_, k) => rows ? rows.get(to[mark.ids][k]) ?? -1 : k)
+    const rows = mark.ids && !to.origin ? new Map(Array.from(before[mark.ids], (id, k) => [id, k])) : null
+    const origin = to.origin ?? Array.from(to.x, (_, k) => rows ? rows.get(to[mark.ids][k]) ?? -1 : k)
     return [key, {...mark, columns: on_the_way(starts(before, to, origin), to, t)}]
   }))
 }
@@ -318,7 +324,7 @@ function paint_axes({ink, map, colours, paper, px, state}, picture) {
   ink.translate(Math.max(3, left - 16 - beside - px), top + h / 2)
   ink.rotate(-Math.PI / 2)
   ink.textBaseline = "top"
-  fit_words(ink, picture.y.label, 0, 0, paper.height, px)
+  fit_words(ink, picture.y.label, 0, 0, 2 * Math.min(top + h / 2, paper.height - top - h / 2), px)
   ink.setTransform(paper.ratio, 0, 0, paper.ratio, 0, 0)
 }
 

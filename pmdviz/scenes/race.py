@@ -165,6 +165,7 @@ class Tile(NamedTuple):
     unit: str = DATA  # of the budget
     waited: float | None = None  # seconds that a step which is under way has taken
     share: float = 0.0  # of that step which is done
+    changed: tuple[int, ...] = ()  # what it had spent at each change of its knobs so far
 
     @property
     def visited(self) -> int:
@@ -208,6 +209,9 @@ class RaceScene(NamedTuple):
     pair: Pair
     at: int = 0  # the round that is shown
     last: int = 0  # the round that the race has come to
+    changed: tuple[tuple[int, str], ...] = ()  # rounds at which an entrant's knobs were changed, with its title
+    inside: str = ""  # JSON of `scenes.inside`, of one entrant; "" for nothing new
+    watched: bool = False  # whether somebody looks inside the steps of one
 
     @property
     def iteration(self) -> int:
@@ -244,7 +248,7 @@ class Standing:
     """Where an entrant of a race stands and what it went through; one that has not moved is not redrawn."""
 
     def __init__(self, race: Race, k: int, choice: SceneChoice = ANY_SCENE) -> None:
-        self._race, self._k, self.choice = race, k, choice
+        self._race, self.k, self.choice = race, k, choice
         self._metrics = dict.fromkeys(metric.name for metric in (*race.recipe.shown, *race.recipe.metrics))
         self._names = ("iteration", *CLOCKS, *self._metrics)
         self._rows, self._length = np.empty((len(self._names), MAX_ROWS + 1)), 0
@@ -255,7 +259,7 @@ class Standing:
     @property
     def ended(self) -> str:
         """Why there is no next step, in words; "" while there is one."""
-        return self._race.stop_reason(self._k)
+        return self._race.stop_reason(self.k)
 
     def take(
         self, masses: list[float] | None = None, seconds: float | None = None, only: Iterable[Metric] | None = None
@@ -265,8 +269,8 @@ class Standing:
         `only`: metrics, where not all are wanted; the row lacks the others, and the trace has a gap there.
         A moment at which nothing more is spent is no row of the trace.
         """
-        frame, recipe = self._race.sessions[self._k].frame, self._race.recipe
-        found = row(recipe.entrants[self._k].label, recipe.seeds[0], frame, masses, only)
+        frame, recipe = self._race.sessions[self.k].frame, self._race.recipe
+        found = row(recipe.entrants[self.k].label, recipe.seeds[0], frame, masses, only)
         self.frame, self._row = frame, found if seconds is None else {**found, "seconds": seconds}
         if not self._length or self._trace()[CLOCK_OF[recipe.budget_unit]][-1] < frame.spent:
             values = {"iteration": frame.iteration, "evaluations": frame.evaluations, **self._row}
@@ -280,6 +284,13 @@ class Standing:
         trace = self._trace()
         rows = np.searchsorted(trace[CLOCK_OF[self._race.recipe.budget_unit]], spent, side="right")
         return int(trace["iteration"][max(rows - 1, 0)])
+
+    @property
+    def _changed(self) -> tuple[int, ...]:
+        """What it had spent at each change of its knobs so far."""
+        trace, changes = self._trace(), self._race.recipe.entrants[self.k].changes
+        past = [at for at, _ in changes if at <= trace["iteration"][-1]]
+        return tuple(map(int, np.interp(past, trace["iteration"], trace[CLOCK_OF[self._race.recipe.budget_unit]])))
 
     def branch_of(self, other: Standing) -> None:
         """Take the trace of the entrant that this one has left, up to where they parted."""
@@ -310,8 +321,8 @@ class Standing:
             self._drawn = self.frame, drawn, columns
         return Tile(
             label=self._row["method"],
-            title=titles(self._race.recipe.entrants)[self._k],
-            full_title=self._race.recipe.entrants[self._k].full_title,
+            title=titles(self._race.recipe.entrants)[self.k],
+            full_title=self._race.recipe.entrants[self.k].full_title,
             iteration=self.frame.iteration,
             row=self._row,
             columns=self._drawn[2],
@@ -320,6 +331,7 @@ class Standing:
             caveat=self.frame.caveat,
             metric=self._race.recipe.shown[0],
             unit=self._race.recipe.budget_unit,
+            changed=self._changed,
         )
 
 

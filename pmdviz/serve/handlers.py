@@ -51,7 +51,7 @@ NOT_EMBEDDED = (b"", b"0", b"false")  # as `pmdviz.lab.links` reads it
 
 
 def security_headers(host: str, embedded: bool) -> dict[str, str]:
-    """The headers of an answer; `host` is what the browser calls the server, `embedded` pages stand in any frame."""
+    """The headers of an answer; `host` is what the browser calls the server, `embedded` pages may be in any frame."""
     parts = dict(POLICY)
     sockets = f" ws://{host} wss://{host}" if HOST.fullmatch(host) else ""  # for browsers to whom 'self' is http alone
     parts["connect-src"] = f"'self' blob:{sockets}"
@@ -80,16 +80,16 @@ class SecurityHeaders(OutputTransform):
 FAMILY = ("panel", "panel_material_ui", "pmdviz")  # whose loaded modules may show their style sheets
 CHOOSES = ("bokeh-session-id", "bokeh-token")  # arguments by which Bokeh lets an address name a session
 MAX_TOKEN = 16_384  # characters; ours have some hundred
-MAX_PAYLOAD = 262_144  # bytes of what is packed in a token, unpacked
+MAX_PAYLOAD = 262_144  # bytes of a token's payload, unpacked
 MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
 MAX_SOCKETS = 2  # of a session: a browser that lost one opens another before the server has noticed
 REOPENED = (0.2, 6)  # websockets of one session: a second, and at once
-AT_ONCE_S = 8.0  # a page that was closed within it was wanted by nobody
+AT_ONCE_S = 8.0  # a page that was closed within it is not counted
 RETRY_S = 10
 
 log = logging.getLogger(__name__)
 _guarded: WeakSet[Any] = WeakSet()  # applications
-_places: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()  # session -> what is open of it
+_places: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()  # session -> its open connections
 
 
 class Place:
@@ -105,7 +105,7 @@ class Place:
         self.page.wanted = True
 
     def leave(self, socket: Any) -> None:
-        """A connection is gone; a page that was closed at once was wanted by nobody."""
+        """A connection is gone; a page that was closed at once is not counted."""
         self.open.discard(socket)
         if not self.open and time.monotonic() - self._began < AT_ONCE_S:
             self.page.wanted = False
@@ -128,7 +128,7 @@ class NoSuchAddress(RequestHandler):
 
 
 def guard(application: Any) -> None:
-    """Headers on every answer, and no address with a zero byte. Twice does no harm."""
+    """Headers on every answer, and no address with a zero byte. A second call does no harm."""
     if application not in _guarded:
         _guarded.add(application)
         application.add_transform(SecurityHeaders)
@@ -229,7 +229,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
             _refuse(self, 403, f"The websocket was refused: {words}.\n")
 
     def _session_fault(self, session_id: str) -> str:
-        """Why nobody is let into the session of that name, "" for somebody who is."""
+        """Why a visitor is refused the session of that name, "" for one who is."""
         session = session_of(self.application_context, session_id)
         if session is None:
             return "its session has ended"
@@ -268,13 +268,13 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
 
 
 def _token(headers: Any) -> str:
-    """What stands beside "bokeh" among the subprotocols that are offered."""
+    """The entry after "bokeh" among the subprotocols that are offered."""
     offered = [part.strip() for part in headers.get("Sec-WebSocket-Protocol", "").split(",")]
     return offered[1] if len(offered) == 2 and offered[0] == "bokeh" else ""
 
 
 def token_fault(token: str, secret_key: bytes | None, signed: bool) -> tuple[str, str]:
-    """What is wrong with a token, "" if nothing is, and its session; one that is not ours is never unpacked."""
+    """The fault of a token, "" if it is valid, and its session; one that is not ours is never unpacked."""
     if not token:
         return "no token", ""
     if len(token) > MAX_TOKEN:
@@ -287,12 +287,12 @@ def token_fault(token: str, secret_key: bytes | None, signed: bool) -> tuple[str
             return "a token that is large when unpacked", ""
         session = content["session_id"]
         return ("", session) if session and isinstance(session, str) else ("a token without a session", "")
-    except Exception:  # whatever else it is, it is no token
+    except Exception:  # otherwise it is not a token
         return "the token cannot be read", ""
 
 
 def install(page: type = PageHandler) -> None:
-    """Have these handlers answer in the place of Panel's, of servers that run already too. Twice does no harm."""
+    """Have these handlers answer instead of Panel's, of servers that run already too. A second call does no harm."""
     use_handlers({DocHandler: page, AutoloadJsHandler: ScriptHandler, WSHandler: SocketHandler})
     replace_parse_component_path(_parse_component_path)
     filter_logs()
@@ -326,7 +326,7 @@ CLOSED = "Failed sending message as connection was closed"  # of a tab: dozens a
 
 
 class RefusedMessages(logging.Filter):
-    """Puts a line in place of a traceback that goes through no file of this package; drops records of closed tabs."""
+    """Replaces by one line a traceback that goes through no file of this package; drops records of closed tabs."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is about anything but a closed tab."""
@@ -384,7 +384,7 @@ _refused, _bounded = RefusedMessages(), BoundedLog()
 
 
 def filter_logs() -> None:
-    """Filter what the server's loggers say, and bound what the handlers of this process write. Twice does no harm."""
+    """Filter the server's logs and bound what the handlers of this process write. Calling it again is safe."""
     # A browser describes a model that came later than the page once more when it first speaks of it.
     warnings.filterwarnings("ignore", message="reference already known", category=UserWarning)
     for name in LOGGERS:

@@ -21,7 +21,7 @@ from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve.server_internals import SocketHooks, bytes_waiting, has_session, pace, set_from_browser
 from pmdviz.serve.turns import Bucket
 
-SMALL = 65_536  # characters of a message that is no upload
+SMALL = 65_536  # characters of a message that is not an upload
 SHORT = 1_000  # characters of the parts before the content
 DEEPEST = 24  # lists and maps inside one another
 MOST_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
@@ -101,7 +101,7 @@ Find = Callable[[str], Known | None]
 
 
 def known(model: Any) -> Known | None:
-    """What the guard knows of a model; Panel numbers the classes of what a component of ours has."""
+    """The guard's record of a model; Panel numbers the classes of what a component of ours has."""
     if model is None:
         return None
     kind = model.__qualified_model__.rsplit(".", 1)[-1].rstrip("0123456789")
@@ -120,11 +120,11 @@ def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Any]:
         raise Refused("bytes")
     content = parts[-1]
     if len(content) > SMALL and not _may_be_upload(content, longest):
-        raise Refused(f"{len(content):,} characters that are no upload")
+        raise Refused(f"{len(content):,} characters outside uploads")
     try:
         head, _, body = (json.loads(part) for part in parts)
     except (ValueError, RecursionError):
-        raise Refused("what is no JSON") from None
+        raise Refused("text that is not JSON") from None
     if not isinstance(head, dict) or set(head) != {"msgid", "msgtype"} or not isinstance(head["msgid"], str):
         raise Refused("an unknown header")
     if head["msgtype"] not in KINDS:
@@ -164,7 +164,7 @@ def _check_event(event: Any, large: bool, find: Find) -> None:
 
 
 def _check_change(model: Known | None, name: str, value: Any, large: bool, find: Find) -> None:
-    if model is None:  # it has gone meanwhile: Bokeh says so, and applies nothing of the patch
+    if model is None:  # it has gone meanwhile: Bokeh reports it, and applies nothing of the patch
         model = Known("model that has gone")
     elif name not in ANY and name not in WRITES.get(model.kind, ()):
         raise Refused(f"a change of {model.kind}.{_short(name)}")
@@ -179,7 +179,7 @@ def _check_message(data: Any, find: Find) -> None:
             entries = values.get("entries", [])
             _values(entries)
         case _:
-            raise Refused("a message that is no event")
+            raise Refused("a message without an event")
     given, named = dict(entries), EVENTS.get(name)
     if named is None or len(given) < len(entries) or not named.needed <= given.keys() <= named.all:
         raise Refused(f"a {_short(name)} of such values")
@@ -258,7 +258,7 @@ MAX_READY = 3  # times that a page says that it is there
 POLICY = 1008  # by the protocol: a message against the rules
 PARTS = 3  # of a message: header, metadata, content
 MESSAGES = (200.0, 400.0)  # frames drawn of which a browser may tell per second, and at once
-COST = 4.0  # any other message is worth so many of them: 50 per second, as a slider that is dragged
+COST = 4.0  # any other message is worth so many of them: 50 per second, as many as a slider that is dragged
 READS = (1_500.0, 6_000.0)  # parts of frames of the websocket: a message takes nine, a ping three
 BYTES_S = 500_000  # bytes per second, once the longest message has come
 LOOK_S, LOOKS = 5.0, 3  # a reader that has taken nothing off for so many looks is none
@@ -268,7 +268,7 @@ log = logging.getLogger(__name__)
 
 
 def frame_drawn(content: Any, model_of: Callable[[str], Any]) -> tuple[Acknowledge, int] | None:
-    """The frame that a browser has drawn and the model that says so, if that is all that a patch says."""
+    """The frame that a browser has drawn and the model that reports it, if that is all that a patch says."""
     match content:
         case {"events": [{"kind": "ModelChanged", "model": {"id": str(name)}, "attr": "drawn", "new": int(frame)}]}:
             model = model_of(name)

@@ -51,7 +51,7 @@ OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"
 
 
 class LessonBeside:
-    """What is in the middle of the page: `view`."""
+    """The content of the page: `view`."""
 
     def __init__(self, tabs: Tabs) -> None:
         self._tabs, self._open, self._large = tabs, False, False
@@ -84,14 +84,14 @@ class LessonBeside:
             self.view.css_classes = classes
 
 
-# The docs site beside the app: a folder that `pmdviz docs` has built, served as it lies there.
+# The docs site served with the app: a folder that `pmdviz docs` has built, served as it lies there.
 
 FOLDER = "PMDVIZ_DOCS"  # environment variable: the folder, for every process of a server
 ADDRESS = "/docs/"
 
 
 def offer_docs(folder: str | None) -> None:
-    """Have a built site served, here and in the processes that are begun. Raises InputError for what is none."""
+    """Have a built site served, here and in the processes that are begun. Raises InputError for any other folder."""
     if folder is not None:
         os.environ[FOLDER] = folder
     docs_folder()
@@ -119,7 +119,7 @@ def docs_routes() -> list[Any]:
     ]
 
 
-# The essay's address beside the app, `/essay`: a page without a session, built once and sent as it is.
+# The essay's address in the app, `/essay`: a page without a session, built once and sent as it is.
 
 ESSAY_ADDRESS = "essay"  # relative to the app's, which a proxy may serve from a folder
 _routed = False
@@ -129,7 +129,7 @@ class EssayHandler(RequestHandler):
     """The handler of the essay."""
 
     async def get(self) -> None:
-        """The page; the first visitor's is built in a thread, so that no live run waits for it."""
+        """The page; the first visitor's is built in a thread: no live run waits for it."""
         whole, packed = await asyncio.get_running_loop().run_in_executor(pool_for(0.0), _bytes)
         small = "gzip" in self.request.headers.get("Accept-Encoding", "")
         if small:
@@ -173,7 +173,7 @@ PAGE_CSS = """
 TEMPLATE = Path(__file__).with_name("page.html")
 FRAME_JS = Path(__file__).with_name("frame.js")
 OPENING = "Opening the lab …"
-LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
+LOOK = {  # unused parts of the design's page: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
     "& .MuiAppBar-root a": {"display": "none !important"},  # a link to where one is; the name is before the tabs
@@ -196,7 +196,7 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
 
-    return RacePage(link.race)
+    return RacePage(link.race, link.iteration if link.race else 0)
 
 
 def _theory(link: Link) -> Any:
@@ -260,7 +260,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     doc = pn.state.curdoc
     if doc is not None:
         # Panel writes it when the page is sent, and then into the style sheets of all models: without an error where a
-        # callback in a thread has the document, so that the browser asks a CDN for them.
+        # callback in a thread has the document: the browser then asks a CDN for them.
         doc.template_variables["dist_url"] = get_dist_path()
     link = link or Link(limits.fitted(Recipe()) if not parameters else None)
     lab = Lab(keyboard=True, link=link, **parameters)
@@ -287,10 +287,10 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     )
     with edit_readonly(page):
         # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
-        # of the whole process keeps each page for ever.
+        # of the whole process keeps each page forever.
         page.busy = _Never().param.busy
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
-    if page.dark_theme:  # by ?theme=dark: nothing changes, so nobody is told
+    if page.dark_theme:  # by ?theme=dark: nothing changes, so no event is sent
         tabs.set_theme(dark=True)
     large = link.presenter
 
@@ -347,7 +347,7 @@ def _close(tabs: Tabs) -> None:
 def session_page() -> pmui.Page:
     """The page of one browser session; from Bokeh 3.10 on several may be asked for at once, in threads."""
     compiler.begin()
-    with _one_at_a_time:  # classes and caches are filled by the first page, and nobody may take the last place twice
+    with _one_at_a_time:  # classes and caches are filled by the first page; two visitors must not share the last place
         return _made_page()
 
 
@@ -425,13 +425,13 @@ def serve_lab() -> None:
 
 
 def _scripted_page() -> pmui.Page:
-    """A session's page; a sentence in place of it where a limit of the environment cannot be used."""
+    """A session's page; a sentence instead of it where a limit of the environment cannot be used."""
     if pn.state.session_args.keys() & {*handlers.CHOOSES}:  # the first page of a server, which Panel's handler let in
         return _sentence_page("The server names its sessions itself: open the address without its arguments.")
     try:
         check_limits()
     except InputError as error:
-        log.error("nobody is let in: %s", error)
+        log.error("visitors are refused: %s", error)
         return _sentence_page(f"This server's limits cannot be used: {error}.")
     limits.enforce()
     return session_page()

@@ -1,4 +1,4 @@
-"""Pages built before anybody asks for them: the next visitors need not wait until the server has made theirs."""
+"""Pages built before a visitor comes: the next visitors need not wait until the server has made theirs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pmdviz.serve.turns import GAP_S, turn
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
 
-_spares: list[Any] = []  # sessions that nobody has
+_spares: list[Any] = []  # sessions without a visitor
 _filling = asyncio.Lock()
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
 
@@ -38,8 +38,8 @@ class SpareHandler(handlers.PageHandler):
             if session is None and pages.is_full():
                 await _make_room(self.application_context)
             if session is not None:
-                await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: whoever plays gets frames in between
-        if session is None:  # a class that comes at once is served one by one, not in one go with nobody connected
+                await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: visitors who play get frames in between
+        if session is None:  # a class that comes at once is served one by one, not all before the first connection
             session = await super().get_session()
             session.block_expiration()
         else:
@@ -77,7 +77,7 @@ async def fill(application: Any, context: Any) -> None:
 
 
 async def _another(application: Any, context: Any) -> Any:
-    request = HTTPServerRequest("GET", "/")  # nobody's: what depends on the visitor is not in a spare page
+    request = HTTPServerRequest("GET", "/")  # without a visitor: what depends on the visitor is not in a spare page
     made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
     made.block_expiration()
     loop = application.io_loop

@@ -28,14 +28,14 @@ UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 MAX_PROCESSES = 64
 ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
-IDLE_S = 60.0  # a connection that asks nothing for so long is closed; a websocket is no such connection
+IDLE_S = 60.0  # a connection that asks nothing for so long is closed; this does not include websockets
 MAX_BODY = 65_536  # bytes; nothing that the app answers has a body
 MAX_FILES = 65_536  # a connection is one
 
 # Processes of --num-procs.
 WORKER = "PMDVIZ_WORKER"  # in the environment of a process whose standard input ends with its parent
 WATCH_S, PATIENCE_S = 0.2, 5.0
-EARLY_S = 10.0  # a process that ends sooner cannot live like this, and the next one could not either
+EARLY_S = 10.0  # a process that ends sooner cannot live like this, and the next process could not either
 UNUSABLE = 2  # the status of a server that cannot be used as it was asked
 
 
@@ -55,7 +55,7 @@ def serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
     )
-    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered beside ours")
+    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered with ours")
     parser.add_argument(
         "--target",
         action="append",
@@ -66,7 +66,7 @@ def serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--compile",
         choices=("background", "default", "all"),
         default="background",
-        help="compile kernels before the first page: those of the default run, or all (default: in the background)",
+        help="compile kernels before the first page: for the default run, or all (default: in the background)",
     )
     parser.add_argument("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
     for name, bound in LIMITS.items():
@@ -87,7 +87,7 @@ def serve(options: argparse.Namespace) -> int:
     _warm_up()
     server = _server(options, port)
     gc.collect()
-    gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
+    gc.freeze()  # objects loaded by now live as long as the process: the collector need not look through them again
     from pmdviz.serve import handlers, prebuilt, server_internals
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
@@ -135,7 +135,7 @@ def _serve_many(options: argparse.Namespace) -> int:
 
 
 def supervise(arguments: Sequence[str], ports: Sequence[int]) -> int:
-    """Run `pmdviz serve ARGUMENTS --port P` for every port until SIGTERM or SIGINT. Returns the exit status."""
+    """Run `pmdviz serve ARGUMENTS --port P` for every port until SIGTERM or SIGINT. Returns their exit status."""
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
@@ -180,7 +180,7 @@ def _end_with_parent() -> None:
 
 
 def _raise_file_limit() -> None:
-    """Let this process have as many files as it may ask for."""
+    """Let this process have as many files as the system allows."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -202,7 +202,7 @@ def check_origins(origins: Sequence[str]) -> None:
 def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
     """The port asked for, else the usual one, else any free one.
 
-    Raises InputError if the one asked for is taken, or if nobody can listen on the address.
+    Raises InputError if the one asked for is taken, or if the address cannot be listened on.
     """
     if asked is not None and not 0 <= asked <= 65535:
         raise InputError(f"--port must be a whole number at least 0 and at most 65,535; given: {asked}")
@@ -228,7 +228,7 @@ def _server(options: argparse.Namespace, port: int) -> Any:
     Raises InputError where another server has taken the port since it was chosen.
     """
     os.environ["BOKEH_RESOURCES"] = "server"
-    os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each one would wait for it
+    os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each page would wait for it
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
@@ -259,7 +259,7 @@ def _server(options: argparse.Namespace, port: int) -> Any:
             extra_patterns=[*essay_routes(), *docs_routes()],
             sign_sessions=True,
             secret_key=secrets.token_hex(32).encode(),
-            include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it
+            include_headers=["User-Agent"],  # a token is in the page: no cookie of anybody's belongs into it
             include_cookies=[],
             check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
             unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,

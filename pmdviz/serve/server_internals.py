@@ -31,7 +31,7 @@ from bokeh.model import Model
 from bokeh.protocol.messages.patch_doc import patch_doc
 from bokeh.util.token import generate_jwt_token, get_session_id
 
-PACKED = "__bk__zlib_"  # the name of what is packed in a token
+PACKED = "__bk__zlib_"  # the name of the payload in a token
 
 default_of = PropertyDescriptor._get_default  # (descriptor, model): the value of a property that has not been set
 
@@ -42,7 +42,7 @@ def application(server: Any) -> Any:
 
 
 def use_handlers(ours: Mapping[type, type]) -> None:
-    """Have pages served by these handlers in the place of others, also by servers that run already."""
+    """Have pages served by these handlers instead of others, also by servers that run already."""
     for kind, own in ours.items():
         kind.__new__ = partial(_instead, kind, own)  # type: ignore[method-assign]
 
@@ -77,7 +77,7 @@ def has_session(connection: Any) -> bool:
 
 
 async def set_from_browser(connection: Any, model: Any, name: str, value: Any) -> None:
-    """A browser's patch of one property: no look at every model of the page, and no answer, for which nobody waits."""
+    """A browser's patch of one property: no look at every model of the page, and no answer, for which no code waits."""
     session = connection.session
 
     def change() -> None:
@@ -91,7 +91,7 @@ async def set_from_browser(connection: Any, model: Any, name: str, value: Any) -
 
 
 def token_content(token: str, max_payload: int) -> tuple[Any, bool]:
-    """What stands in a token, and whether its payload has more bytes than that; any error where it is no token."""
+    """The payload of a token, and whether its payload has more bytes than that; any error if it is not a token."""
     content = json.loads(_decoded(token.split(".")[0]))
     unpacking = zlib.decompressobj()
     unpacking.decompress(_decoded(content.get(PACKED, "")), max_payload)
@@ -109,7 +109,7 @@ def is_themed(model: Any, name: str) -> bool:
 
 
 def replace_default_of(look_up: Callable[[Any, Any], Any]) -> None:
-    """Have the defaults of all models looked up by it, in the place of `default_of`."""
+    """Have the defaults of all models looked up by it, instead of `default_of`."""
     PropertyDescriptor._get_default = look_up
 
 
@@ -149,7 +149,7 @@ def pace(connection: Any, owed: Callable[[int], float]) -> None:
 
 
 class PacedStream:
-    """A tornado stream; whoever sends faster than allowed waits."""
+    """A tornado stream; a client that sends faster than allowed waits."""
 
     def __init__(self, stream: Any, owed: Callable[[int], float]) -> None:
         self._stream, self._owed = stream, owed
@@ -182,7 +182,7 @@ def page_script() -> str:
 
 
 def install() -> None:
-    """Have patches and defaults made so from now on. Twice does no harm."""
+    """Have patches and defaults made so from now on. A second call does no harm."""
     patch_doc.create = classmethod(create)
     replace_default_of(kept_default)
 
@@ -222,7 +222,7 @@ def create(kind: type, events: Sequence[Any], **metadata: Any) -> Any:
 
 # Defaults of models.
 
-PLAIN = (str, int, float, bool, type(None))  # what nobody can change in place
+PLAIN = (str, int, float, bool, type(None))  # types that cannot be changed in place
 
 _known: dict[tuple[type, str], Any] = {}
 

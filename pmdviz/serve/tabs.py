@@ -27,8 +27,8 @@ FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the win
 class Page(Protocol):
     """What a page of the app has."""
 
-    view: Any  # what stands in the middle
-    foot: Any  # what stands at the foot of the window: Play and its neighbours
+    view: Any  # the content in the middle
+    foot: Any  # the bar at the foot of the window: Play and its neighbours
     on_presenter: Callable[[bool], None]  # the page calls it with whether it is shown to a lecture hall
     on_note: Callable[[str], None]  # the page calls it with a few words that are seen from every page; "" for none
     on_open: Callable[[str, Any], None] | None  # the page calls it to have another one seen, with something to show
@@ -40,7 +40,7 @@ class Page(Protocol):
         """Show what another page hands over, also before `start`; only of a page that another one opens."""
 
     def look(self, on: bool) -> None:
-        """The page is seen (or no longer): what is not seen does not compute."""
+        """The page is seen (or no longer): a hidden page does not compute."""
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
@@ -62,9 +62,9 @@ class TabBar(JSComponent):
     pages = param.List(default=[], doc="Pairs of name and title.")
     links = param.List(default=[], doc="Pairs of title and address, in the menu with the other pages.")
     active = param.String(default="")
-    lesson = param.Boolean(default=False, doc="Whether a lesson is open: beside these pages its own tab is marked.")
+    lesson = param.Boolean(default=False, doc="Whether a lesson is open: then its own tab is marked.")
     beside = param.List(default=[])
-    notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
+    notes = param.Dict(default={}, doc="Name of a page -> a few words after its title, such as how far its work is.")
 
     _esm = f"const help = () => {{ {HELP} }}\n" + css.MAKE + css.static("page.js", "tabs")
     _stylesheets = [css.static("lab.css", "tabs")]
@@ -147,7 +147,7 @@ class Tabs:
         return [*self._kinds]
 
     def show(self, name: str) -> None:
-        """Show the page `name`, and have its tab say so."""
+        """Show the page `name`, and mark its tab."""
         self.choose(name)
         self.bar.active = self.active
 
@@ -180,7 +180,7 @@ class Tabs:
         await asyncio.sleep(GAP_S)
 
     def _begin(self, name: str) -> None:
-        """Give the browser the pictures, and begin: what is sent before it has them is told to nobody."""
+        """Give the browser the pictures, and begin: messages sent before then are dropped."""
         self._put(name, PARTS[-1])
         if not self._ended:
             self.built[name].start(self.doc)
@@ -208,7 +208,7 @@ class Tabs:
             getattr(self, part).append(box)
 
     def _put(self, name: str, part: str) -> None:
-        """Give the browser a part of a page, in place of the line."""
+        """Give the browser a part of a page; it replaces the line."""
         if not self._ended:
             self._boxes[name][part][:] = [getattr(self.built[name], part)]
 

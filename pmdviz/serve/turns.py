@@ -1,7 +1,7 @@
 """Pages are built one at a time, with the event loop free between them: who plays gets frames, who came connects.
 
 The queue is bounded, and senders who have hung up lose their turn. As long as no browser has the pages of late, the
-loop rests longer after each, so that those who play keep four fifths of it. Buckets of tokens say how much of
+loop rests longer after each: those who play keep four fifths of it. Buckets of tokens tell how much of
 anything somebody may have at once, and per second.
 """
 
@@ -74,7 +74,7 @@ def _queue(lane: str = DOOR) -> _Queue:
 async def turn(
     gone: Callable[[], bool] = lambda: False, bounded: bool = False, lane: str = DOOR
 ) -> AsyncIterator[None]:
-    """Wait until nobody else on this loop builds a page; the next one waits until a while after.
+    """Wait until no other page is being built on this loop; the next one waits until a while after.
 
     Those who are there already have a lane of their own: they do not wait behind everybody at the door. Raises Full
     where it is `bounded` and too many wait, and Gone where the sender has hung up meanwhile.

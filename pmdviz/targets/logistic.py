@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.data.files import names_file
 from pmdviz.kernels import likelihoods
-from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.enumeration import hamiltonian_chains

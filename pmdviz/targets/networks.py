@@ -63,7 +63,6 @@ class BinaryNet(FairSigns):
 
     name = "binary_net" if find_spec("sklearn") else ""
     Options = BinaryNetOptions
-    kernel_groups = ("binary_net",)
     declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
     table = BINARY_TABLE

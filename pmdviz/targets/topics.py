@@ -16,8 +16,7 @@ import numpy as np
 from pmdviz.data.files import content_of, parse_ldac, tokens_beside, words_of
 from pmdviz.densities.product import SMALLEST, DirichletMixture, dirichlet
 from pmdviz.errors import InputError, shown
-from pmdviz.kernels.topic_counts import estimated_log_likelihood, log_partitions, tilted
-from pmdviz.kernels.topic_shares import held_out_log_likelihood, shares_of
+from pmdviz.kernels.topics import estimated_log_likelihood, held_out_log_likelihood, log_partitions, shares_of, tilted
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets.base import Target
 from pmdviz.targets.options import (
@@ -41,7 +40,7 @@ Counts = list[tuple[np.ndarray, np.ndarray]]  # of each document its words and h
 
 
 class Corpus(NamedTuple):
-    """Pairs of word and count, and the documents that point into them (`kernels.topic_counts`)."""
+    """Pairs of word and count, and the documents that point into them (`kernels.topics`)."""
 
     words: np.ndarray  # (pairs,) int32
     counts: np.ndarray  # (pairs,) int32

@@ -90,7 +90,7 @@ class PictureFigure:
     """A figure of pictures; `drawn` and `sources` are by the keys of marks, or by the name of columns that are shared.
 
     The reader may zoom along `zoom`, "width" or "both". `more` are pictures that the same figure is to be ready for:
-    the y axis of some may be logarithmic, that of others not. A page that has a `legend` of its own hides this one: its
+    the y axis of some may be logarithmic, for others not. A page that has a `legend` of its own hides this one: its
     items wait among its tags until a picture is saved.
     """
 
@@ -210,7 +210,7 @@ class PictureFigure:
             axis.ticker.ticks = one.ticks
 
     def follow(self) -> None:
-        """Set the ranges to those of the picture again, after the reader's zoom."""
+        """Set the ranges to the picture's again, after the reader's zoom."""
         self._spans.clear()
         self._show_axes(self.picture)
 
@@ -282,7 +282,7 @@ class PictureFigure:
         return {**columns, **more} if more else columns
 
     def _empty(self, layer: Layer) -> None:
-        """What is not in the picture has no points; the columns that others share stay."""
+        """Marks that are not in the picture have no points; the columns that others share stay."""
         if "shared" in layer.mark.look:
             layer.show(False)
         elif layer.store.sent is not None:
@@ -438,10 +438,10 @@ class PictureFigure:
         for layer in self.drawn.values():
             layer.show(layer.mark.layer not in self.hidden)
 
-    # The legend: signs of their own, because BokehJS builds a legend anew for every change of a source that it names
+    # The legend: signs of their own, because BokehJS rebuilds a legend for every change of a source that it names
 
     def _show_legend(self, picture: Picture) -> None:
-        """What there is to be seen; where that stays, so do the items: another legend is laid out anew."""
+        """What there is to be seen; where that stays, so do the items: a different legend is laid out again."""
         marks, legend = picture.marks, picture.legend
         looks = [(m.role, m.look.get("dash"), m.look.get("marker")) for m in map(marks.get, legend) if m is not None]
         looks.append([*marks])
@@ -461,7 +461,7 @@ class PictureFigure:
             self.legend.tags = self.items
 
     def _signs(self, key: str) -> list[GlyphRenderer]:
-        """What stands for a mark, and for those that are seen and hidden with it, with nothing in the picture."""
+        """The legend's sign of a mark, and for those that are seen and hidden with it, with nothing in the picture."""
         found = []
         for name, mark in sorted(self.picture.marks.items(), key=lambda each: each[0] != key):  # its own first
             if key in (name, mark.layer) and mark.kind not in ("image", "words"):

@@ -29,7 +29,7 @@ from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, 
 DIM = "0.35"  # of a picture that a new one takes the place of
 FOLD_JS = """
 const words = legend.items.map((item) => item.label?.value ?? "").join("")
-const width = figure.properties.outer_width.is_unset ? 0 : figure.outer_width  // to ask for an unset one is an error
+const width = figure.properties.outer_width.is_unset ? 0 : figure.outer_width  // reading an unset one is an error
 const large = figure.min_border_left > 70, small = width < 460
 const long = words.length > 45 && width < 700, lines = small && words.length > 56 ? 3 : 2
 if (width > 0 && words)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
@@ -79,7 +79,7 @@ def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None
 
 
 def dim(figure: Figure, on: bool) -> None:
-    """Fade an old picture, or show it fully again. A class in place of a style would lay out the page anew."""
+    """Fade an old picture, or show it fully again. A class instead of a style would lay out the page again."""
     if is_dim(figure) != on:  # asked with every frame
         figure.styles = {**figure.styles, "opacity": DIM if on else "1"}
 

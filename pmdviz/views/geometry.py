@@ -46,7 +46,7 @@ class TriangleView(GeometryView):
 
     def __init__(self) -> None:
         super().__init__("triangle", triangle_picture, AROUND, aspect_ratio=ASPECT)
-        self.figure.frame_align = False  # the charts' frames stand under one another, this one has no axes
+        self.figure.frame_align = False  # the charts' frames are in one column, this one has no axes
         self.figure.axis.visible = self.figure.grid.visible = False
         self.dragged = ColumnDataSource({"x": [], "y": []}, name="dragged")
         args = {"figure": self.figure, "start": self.sources["start"], "dragged": self.dragged}

@@ -13,7 +13,7 @@ from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, 
 from pmdviz.views.drawing import PictureFigure
 
 HEIGHT, TOP, SIDE = 380, 12, 560  # px, of a figure, above its frame, and of a square at most
-BORDERS = {**style.BORDERS, "top": TOP}  # the legend is no part of the figure
+BORDERS = {**style.BORDERS, "top": TOP}  # the legend is not part of the figure
 SQUARE = {"left": 64, "right": 12, "bottom": 48, "top": 28}  # alike in sum: a square outside is a square inside
 Kind = tuple[Any, ...]
 NO_NUMBERS: Mapping[str, int] = {}
@@ -65,7 +65,7 @@ class PicturesView:
     def show(self, pictures: Sequence[Picture], known: Mapping[str, int] = NO_NUMBERS) -> None:
         """Draw them all. Only where their kinds are others than before are figures made.
 
-        What has one name in several pictures has one colour; `known` are the numbers of colours of others.
+        A name has the same colour in all pictures; `known` are the numbers of colours of others.
         """
         self.colours = {**known, **self.colours}
         kinds = [kind_of(picture) for picture in pictures]
@@ -78,7 +78,7 @@ class PicturesView:
         self._show_heads()
 
     def forget(self) -> None:
-        """Other names are to come: colours are given out anew."""
+        """Other names are to come: colours are assigned again."""
         self.colours = {}
 
     def _make(self, kinds: list[Kind], pictures: Sequence[Picture]) -> None:

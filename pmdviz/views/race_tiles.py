@@ -14,7 +14,7 @@ UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
 
 
 class RaceTiles(PictureFigure):
-    """One Bokeh figure, which has as many tiles a row as its `width` allows."""
+    """One Bokeh figure, which has as many tiles per row as its `width` allows."""
 
     def __init__(self) -> None:
         self.tiling, self.width = Tiling(0, 3), UNKNOWN_PX

@@ -49,7 +49,7 @@ class RaceTraces:
         self.measure(metrics)
 
     def measure(self, metrics: Sequence[Metric]) -> bool:
-        """Have figures of these metrics: new ones where they are others. Returns whether they are."""
+        """Have figures of these metrics: new ones where they are others. Returns whether the figures are new."""
         if self.metrics == tuple(metrics):
             return False
         self.metrics, self._rows, self._histories = tuple(metrics), (), ()

@@ -30,7 +30,7 @@ class StageView(PictureFigure):
     """One Bokeh figure, built once; `show(frame)` changes its data and nothing else.
 
     The regions of 50, 80 and 95 % of the exact posterior are areas, q is its region of 95 %; in one dimension both are
-    curves and the particles a rug under them. The ranges belong to the user.
+    curves and the particles a rug under them. The user zooms and pans; a frame never changes the ranges.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class StageView(PictureFigure):
         self.draw_picture(made._replace(marks={**made.marks, **self._below}))
 
     def draw_below(self, name: str, lines: Mapping[str, np.ndarray] = EMPTY_LINE) -> None:
-        """Draw lines under those of the run, or none: of a "ghost", or where a target is "moved" to."""
+        """Draw lines under the run's, or none: of a "ghost", or where a target is "moved" to."""
         mark = MARKS[name]._replace(columns=lines)
         if lines is not self._below.get(name, MARKS[name]).columns:
             self._below[name] = mark
@@ -124,7 +124,7 @@ class DataView(PictureFigure):
         self.draw_picture(data_picture(moment, self._rug))
 
     def show_rug(self, columns: Columns) -> None:
-        """Dots at the foot of a histogram, one for each datum; none while nobody edits the data."""
+        """Dots at the foot of a histogram, one for each observation; none unless the data are being edited."""
         if len(columns["x"]) or len(self._rug["x"]):
             self._rug = dict(columns)
             self.show(self._moment)

@@ -116,7 +116,7 @@ class TracesView(PictureFigure):
         return history(group.metrics) if callable(history) else history
 
     def _picture(self, group: Group) -> Picture:
-        """The picture of what was shown last."""
+        """The picture shown last."""
         _, floors, marks, budget, unit, expected, standing = self._last
         history = self._history(group)
         beside = [band[edge] for band in self._bands.values() for edge in ("low", "high")]

@@ -16,7 +16,7 @@ from pmdviz.wasm.kernels import declared, digest
 
 
 def main() -> None:
-    """Write the module, and beside it the kernels' arguments with the hash of their sources."""
+    """Write the module, and the kernels' arguments with the hash of their sources."""
     with tempfile.TemporaryDirectory() as folder:
         link(list(objects(Path(folder))), MODULE)
     NAMES.write_text(json.dumps({"sources": digest(), "kernels": declared()}, indent=1) + "\n", encoding="utf-8")

@@ -2,7 +2,7 @@
 
 numba gives LLVM's text for the processor of this computer; what differs is replaced, and llvmlite compiles it for
 wasm32. The linker is LLVM's, which the wheel `ziglang` brings. Memory is never given back one by one: the page resets
-it as a whole after each call. numba is to compile for a plain processor (`python -m pmdviz.wasm` says so), because a
+it as a whole after each call. numba is to compile for a plain processor (`python -m pmdviz.wasm` sets this), because a
 page has vectors of 128 bits and no fused multiply-add.
 """
 

@@ -42,7 +42,7 @@ class Entry:
         return self.words[place].startswith(">")
 
     def types(self) -> list[types.Type]:
-        """The arguments' types, those of a tuple one by one."""
+        """The arguments' types, for a tuple one by one."""
         return [type_of(word) for word in self.words]
 
     def signature(self) -> tuple[types.Type, ...]:
@@ -150,7 +150,7 @@ def sources() -> Iterator[str]:
 
 
 def digest() -> str:
-    """A hash of the sources: the committed module has that of its own."""
+    """A hash of the sources: the committed module has the hash of its own."""
     return hashlib.sha256("\n".join(sorted(sources())).encode()).hexdigest()
 
 

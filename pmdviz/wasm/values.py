@@ -18,7 +18,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.options import SIMULATED
 from pmdviz.wasm.files import FOLDER, MODULE, NAMES
 
-SCRIPTS = ("host", "random", "densities", "targets", "methods", "chains", "session")  # in this order
+SCRIPTS = ("host", "densities", "targets", "methods", "chains", "session")  # in this order
 METHODS = ("pmd", "svgd", "smc_mcmc", "importance", "random_walk", "mala", "hmc", "sgld")
 MOST_DIM = 20  # coordinates
 
@@ -36,7 +36,7 @@ def script(*names: str) -> str:
 
 
 def array(values: Any) -> Any:
-    """Numbers for the page; None stands for NaN, and infinities are words."""
+    """Numbers for the page; None means NaN, and infinities are words."""
     if isinstance(values, np.ndarray):
         return {"shape": list(values.shape), "data": [number(value) for value in values.ravel().tolist()]}
     if isinstance(values, tuple) and hasattr(values, "_asdict"):
@@ -54,7 +54,7 @@ def number(value: Any) -> Any:
 
 
 def _given(target: Any) -> dict[str, Any]:
-    """What the page needs of a target beside its options: means and weights, which may have been drawn, or a tree."""
+    """What the page needs of a target besides its options: means and weights, which may have been drawn, or a tree."""
     if target.name == "formula":
         return {"tree": tree_of(target.formula.tree)}
     if target.name in ("gmm", "warped_gmm"):

@@ -1,16 +1,13 @@
-"""The generated problems and their answers, and what `bench silence` and `bench outside` make of runs."""
+"""The generated problems and their answers, and what `bench silence` makes of runs."""
 
-import sys
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from benchmarks import outside, silence
+from benchmarks import silence
 from benchmarks.problems import KINDS, Problem, problem, problems
-from pmdviz.errors import InputError
 
 FEW = 20  # every variant of every kind is among the first ones
 Z = 4.5
@@ -125,11 +122,3 @@ def test_runs_end_right_cut_off_failed_or_do_not_apply(few, monkeypatch):
     monkeypatch.setattr(conjugate.target, "log_likelihood", lambda *given: 1 / 0)
     failed = silence.ended(conjugate, "importance", 0)
     assert failed.result == "failed" and "ZeroDivisionError" in failed.caveat
-
-
-def test_outside_libraries_get_the_targets_own_densities_and_a_missing_one_is_named(monkeypatch):
-    for posterior in outside.posteriors().values():
-        outside.check(posterior, SimpleNamespace(numpy=np))
-    monkeypatch.setitem(sys.modules, "blackjax", None)
-    with pytest.raises(InputError, match="blackjax.*pip install --no-deps --target FOLDER .*PYTHONPATH=FOLDER"):
-        outside._libraries()

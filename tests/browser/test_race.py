@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pmdviz.engine.recipe import Recipe
+from pmdviz.experiments.race import RaceRecipe
+
 pytestmark = pytest.mark.ci
 
 DRAWN = "pmdviz.model('race-acknowledge')?.drawn"
@@ -96,3 +99,51 @@ def test_tiles_are_square_and_entrants_change(race):
     box.fill("300")
     box.press("Enter")
     race.wait("JSON.parse(pmdviz.model('race-acknowledge').shown).entrants.includes('smc:num_particles=300')", 30)
+
+
+def test_a_step_of_every_method_is_seen_from_the_inside(race):
+    page = race.page
+    page.get_by_role("button", name="See inside this step").click()
+    page.locator(".inside .note", has_text="Press Step or Play").wait_for()
+    race.press("Step")
+    page.locator(".inside .title", has_text="Iteration 1:").wait_for()
+    assert "log p" in page.locator(".inside .term").nth(1).inner_text()
+    page.get_by_label("Step of").select_option("SGLD")
+    page.locator(".inside .term", has_text="noise").first.wait_for()
+    page.locator(".pmdviz-race-tiles").hover()
+    page.keyboard.press("i")
+    page.locator(".inside").wait_for(state="hidden")
+
+
+def test_a_link_opens_at_its_round_and_a_branch_there_can_take_the_place_of_its_method(open_lab):
+    recipe = RaceRecipe.checked("pmd:num_particles=100,sgld", budget=2_000)
+    race = open_lab(f"/?page=race&race={recipe.to_link()}&at=3")
+    page, place = race.page, "JSON.parse(pmdviz.model('race-acknowledge')?.words || '{}').at"
+    entrants = "JSON.parse(pmdviz.model('race-acknowledge').shown).entrants"
+    race.wait(f"{place} === 3", 60)
+    page.get_by_role("button", name="What if …").click()
+    page.locator(".more", has_text="Change a setting of a method").wait_for()
+    page.get_by_role("button", name="Methods and settings").click()
+    page.locator(".pmdviz-entrant").first.click()
+    box = page.locator("input#knob-num_particles:visible")
+    box.fill("300")
+    box.press("Enter")
+    race.wait(f"{entrants}.length === 3", 30)
+    page.locator(".time path[d^=M]").wait_for(state="attached")  # where the branch begins
+    page.get_by_role("button", name="Remove", exact=True).click()
+    race.wait(f"{entrants}.length === 2 && {entrants}[1].includes('@') && {place} === 3", 30)
+
+
+def test_a_run_and_its_branch_race(open_lab):
+    recipe = Recipe("mixture", num_particles=200, budget=3_000)
+    lab = open_lab(f"/?run={recipe.to_link()}&at=10")
+    lab.wait("pmdviz.iteration() === 10")
+    lab.press("What if …")
+    lab.type("bandwidth", "0.3")
+    lab.page.locator(".more", has_text="Branch at iteration 10").wait_for()
+    lab.press("Compare")
+    lab.page.get_by_label("What differs").select_option("The run and its branch")
+    lab.page.get_by_text("Branch at iteration 10: Bandwidth").last.wait_for()
+    lab.page.get_by_role("button", name="Compare", exact=True).last.click()
+    lab.wait("JSON.parse(pmdviz.model('race-acknowledge')?.shown || '{}').entrants?.length === 2", 60)
+    lab.page.locator(".pmdviz-race-heading", has_text="which setting comes closest?").wait_for()

@@ -121,12 +121,6 @@ def test_output_in_a_terminal_that_cannot_write_greek():
     assert "θ" in json.loads(done.stdout)["targets"]["bimodal1d"]["about"]
 
 
-def test_version_and_help(capsys):
-    assert called(capsys, "--version")[:1] == (0,)
-    status, out, _ = called(capsys, "run", "--help")
-    assert status == 0 and "--target-option" in out
-
-
 def test_a_preset_is_run_and_raced_by_its_name(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one = json_of(capsys, "run", "algorithm_1")

@@ -5,7 +5,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pmdviz
@@ -15,8 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits
 from pmdviz.limits import variable
-from pmdviz.targets import TARGETS
-from tests.support.engine import changes_of, columns, default_target, drive, recipes
+from tests.support.engine import changes_of, columns, drive, recipes
 from tests.support.tables import looped
 
 SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
@@ -76,26 +75,6 @@ def test_its_python_names_an_option_that_its_data_would_have_set_otherwise():
     recipe = Recipe("regression_net", target_options={"data": "breast_cancer", "response": "real"}, method="importance")
     assert "'response': 'real'" in recipe.to_python()
     assert "response" not in recipe.replaced(target_options={"data": "breast_cancer"}).to_python()
-
-
-@pytest.mark.nightly
-def test_a_recipe_of_any_target_comes_back_and_its_python_gives_the_same_bytes():
-    for name in TARGETS:
-        default_target(name)  # a package that is loaded inside of a strategy may draw random numbers
-
-    @given(recipes_with_changes(()))
-    def check(recipe):
-        assert Recipe.from_json(recipe.to_json()) == recipe
-        check_its_python(recipe)
-
-    check()
-
-
-@pytest.mark.ci
-@settings(max_examples=5)
-@given(recipes_with_changes())
-def test_its_python_when_run_gives_the_same_bytes(recipe):
-    check_its_python(recipe)
 
 
 @looped("method, changes", [("pmd", [(2, {"eta": 1.0}), (4, {"num_particles": 12})]), ("sgld", [(3, {"thinning": 2})])])
@@ -264,7 +243,7 @@ def test_what_is_not_a_recipe_is_refused_in_a_line():
         ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
         ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
     ]:
-        with pytest.raises(InputError, match=f"a recipe gives each key once; twice in one object: '{key}'"):
+        with pytest.raises(InputError, match=f"a recipe must give each key once; remove one of the two '{key}'"):
             Recipe.from_json(text)
     text = Recipe(**SMALL).to_json()
     assert Recipe.from_json(text.encode("utf-16")) == Recipe(**SMALL), "with its byte order mark"

@@ -70,6 +70,6 @@ def test_the_command_writes_it_or_says_why_it_cannot(tmp_path, capsys):
     path = tmp_path / "essay.html"
     assert main(["essay", str(path)]) == 0
     assert path.read_text(encoding="utf-8") == page() and str(path) in capsys.readouterr().out
-    for name, words in (("essay.pdf", "ends in .html"), ("no/essay.html", "no folder")):
+    for name, words in (("essay.pdf", "ends in .html"), ("no/essay.html", "no such folder")):
         assert main(["essay", str(tmp_path / name)]) == 2
         assert words in capsys.readouterr().err and [*tmp_path.iterdir()] == [path]

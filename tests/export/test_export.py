@@ -54,7 +54,7 @@ def test_what_is_no_path_and_no_function_is_refused(run, path, more, words):
         (".gif", "a file needs a name before its suffix, such as film.gif; given: '"),
         ("a\0.csv", "a file needs a path that ends in its name"),
         ("n" * 300 + ".csv", ": File name too long"),
-        ("there/film.gif", "there is no folder"),
+        ("there/film.gif", "no such folder"),
         ("folder.gif", "it is a folder"),
     ],
 )

@@ -94,13 +94,6 @@ def test_axes_words_legend_and_traces_are_the_pages(run):
     assert said[0] == "TV" and said[1].startswith("independent draws: 0.") and "setting changed" in said
 
 
-def test_a_trace_that_the_run_has_not_is_not_in_the_legend():
-    """Not every estimate of log Z has a bound from above."""
-    run = pmdviz.run(target="gaussian", method="importance", num_particles=20, budget=50, floor=False)
-    traces = drawn(run, traces="log_z")[0].traces
-    assert [text.get_text() for text in traces.axes.get_legend().get_texts()] == ["log Z", "exact log Z"]
-
-
 @looped("options", [{"size": "480x270"}, {"size": "360x360", "transparent": True, "large_type": True}])
 def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
     film = film_of(run, frames=4, **options)
@@ -154,20 +147,6 @@ def test_other_dimensions(dim):
         assert (
             picture.traces.axes.get_ylabel() == "importance shift (posterior sds)"
         )  # there is nothing to compare with
-
-
-def test_the_paths_of_a_method_are_drawn():
-    made = pmdviz.run(method="svgd", budget=500, floor=False)
-    film = film_of(made, frames=2, size="480x270")
-    first, last = film.scenes()
-    picture = RunPicture(film, first)
-    pixels, columns = picture.draw(last), last.columns.paths
-    paths = picture.stage.artists["paths"]
-    ends = np.array(paths.get_segments()).reshape(-1, 4)
-    np.testing.assert_allclose(ends, np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1))
-    assert len(ends) and len(np.unique(paths.get_colors()[:, :3], axis=0)) == len(np.unique(columns["kind"]))
-    without = film_of(made, layers="exact,approximate,particles,prior", size="480x270")
-    assert not np.array_equal(pixels, RunPicture(without, first).draw(last))
 
 
 @looped("transparent", [False, True])

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import pmdviz
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look
 from pmdviz.export.pictures import traces_of
-from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Numbers, Page, quantised, scale
+from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Page, quantised, scale
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import merged, opened, unpacked
 
@@ -26,13 +25,6 @@ def test_numbers_come_back_to_half_a_step(values):
     np.testing.assert_allclose(low + step * numbers, values, atol=0.501 * step)
 
 
-def test_the_same_array_is_stored_once():
-    numbers = Numbers()
-    one, two = np.array([1, 2, 3], np.uint16), np.array([4], np.uint16)
-    assert [numbers.put(each) for each in (one, two, one.copy())] == [[0, 3], [3, 1], [0, 3]]
-    assert unpacked(numbers.text()).tolist() == [1, 2, 3, 4]
-
-
 @pytest.fixture(scope="module")
 def scenes(run):
     return [*Film(run, Look.checked({"frames": 7})).scenes()]
@@ -40,13 +32,6 @@ def scenes(run):
 
 def page(run, scenes, **options):
     return Page(Film(run, Look.checked(options)), scenes)
-
-
-def test_a_column_that_grows_is_stored_once_when_the_longest_comes_first():
-    numbers = Numbers()
-    long, other = np.array([1, 2, 3, 4], np.uint16), np.array([1, 2, 5], np.uint16)
-    assert [numbers.put(each, "x") for each in (long, long[:2], long[:0], other)] == [[0, 4], [0, 2], [0, 0], [4, 3]]
-    assert unpacked(numbers.text()).tolist() == [*long, *other]
 
 
 @pytest.mark.parametrize("traces", ["tv", "kl"])
@@ -79,19 +64,6 @@ def test_the_payload_holds_the_pictures_of_every_frame(run, scenes, traces):
     for before, after, scene in zip(places, places[1:], scenes[1:], strict=False):
         between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
         assert (before == after) == (not between & {scene.iteration - 1, scene.iteration})
-
-
-def test_the_payload_holds_the_paths_of_a_method():
-    made = pmdviz.run(method="gibbs", target_options={"num_data": 200}, budget=1_000, floor=False)
-    film = Film(made, Look.checked({}))
-    some = [*film.scenes()]
-    payload = Page(film, some).payload
-    found = opened(payload, payload["frames"][-1])["marks"]["paths"]["columns"]
-    for name in ("x0", "y1", "alpha"):
-        np.testing.assert_allclose(found[name], some[-1].columns.paths[name], atol=2e-4)
-    assert not len(opened(payload, payload["frames"][0])["marks"]["paths"]["columns"]["x0"]), (
-        "none before the first step"
-    )
 
 
 def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_nothing(run, scenes, tmp_path):

@@ -157,32 +157,6 @@ def words(texts):
     return [text.get_text() for text in texts]
 
 
-@looped(
-    "options",
-    [{}, {"large_type": True, "traces": "none"}, {"width": 540, "height": 540, "theme": "dark", "exact": False}],
-)
-def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, scenes, options):
-    of = film(race, **options)
-    picture = picture_of(of, scenes[0])
-    frames = [picture.draw(scene).copy() for scene in scenes]
-    assert np.array_equal(picture.draw(scenes[2]), frames[2]) and len({frame.tobytes() for frame in frames}) == 4
-    assert np.array_equal(picture_of(of, scenes[0]).draw(scenes[-1]), frames[-1])
-    renderer, tiles = picture.canvas.renderer, picture.tiles
-    titles = tiles.artists["titles"]
-    texts = [picture.title, *tiles.artists["states"], *tiles.axes.get_legend().get_texts(), *titles]
-    for box in (text.get_window_extent(renderer) for text in texts):
-        assert (
-            box.x0 >= -1
-            and box.y0 >= 0
-            and box.x1 <= picture.figure.bbox.width
-            and box.y1 <= picture.figure.bbox.height
-        )
-    one, two, *_ = (text.get_window_extent(renderer) for text in titles)
-    assert one.x1 < two.x0 and (picture.traces is not None) == (
-        options.get("traces") != "none" and "width" not in options
-    )
-
-
 def test_the_player_holds_every_frame_of_every_tile(race, scenes):
     made = film(race, clock="density_evaluations")
     page = RacePage(made, scenes)

@@ -22,14 +22,6 @@ def race():
     return pmdviz.race(methods=["pmd:num_particles=50"], target="logistic", budget=200, seeds=1)
 
 
-def test_the_legend_has_the_words_of_the_scene(run, tmp_path):
-    run.export(tmp_path / "one.svg", traces="mean_error")
-    run.export(tmp_path / "two.svg", traces="mean_error", scene="posterior", horizontal=3, vertical=1)
-    one, two = ((tmp_path / name).read_text() for name in ("one.svg", "two.svg"))
-    assert "line of the exact mean" in one and "data of class 0" in one
-    assert "w₃" in two and "w₁" in two and "line of the exact mean" not in two
-
-
 def test_a_player_carries_the_image_of_every_frame(run, tmp_path):
     run.export(tmp_path / "film.html", frames=2, traces="mean_error")
     film = json.loads(re.search(r'id="film"[^>]*>(.*?)</script>', (tmp_path / "film.html").read_text(), re.S)[1])

@@ -8,11 +8,9 @@ import pmdviz
 from pmdviz.data.cells import read_cells
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.export.films import UNITS
 from pmdviz.export.writers import table_csv
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.methods import METHODS, usual_target
 from tests.support.tables import looped
 
 
@@ -106,19 +104,6 @@ def test_the_python_of_a_stopped_session_ends_where_it_stands(at, budget):
     session = stopped(at, budget)
     assert_same(executed(session.run.to_python()), session)
     assert session.run.recipe.budget == budget  # the whole of it
-
-
-@pytest.mark.nightly
-@looped("method", METHODS)
-def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
-    session = Session(Recipe(usual_target(method), method, **SMALL))
-    session.advance(3)
-    if session.frame.info.visited == 0:
-        with pytest.raises(InputError, match="no budget says where this run stands, as its last step visited no data"):
-            session.run.to_recipe()
-        session = Session(session.recipe)
-        session.advance(1)
-    assert_same(pmdviz.run(session.run.to_recipe(), floor=False), session)
 
 
 def test_a_finished_run_keeps_its_budget_and_the_last_row_is_the_frame_that_is_seen():

@@ -49,14 +49,6 @@ def test_one_cluster_is_all_and_labels_have_no_gaps():
         assert np.array_equal(np.unique(labels), np.arange(labels.max() + 1)) and labels.max() < k
 
 
-def test_many_particles_take_the_clusters_that_a_few_have_learned():
-    points, side = two(m=30_000)
-    learned = np.zeros(30_000)
-    learned[::50] = 1 / 600
-    labels = clustered(points, equal(30_000), np.arange(0, 30_000, 1000), 2, learned)
-    assert labels.shape == (30_000,) and agree(labels, side) > 0.99
-
-
 @pytest.mark.parametrize("d", [1, 2, 7])
 def test_moments_are_numpy_s(d):
     rng = np.random.default_rng(d)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pmdviz.kernels.components import component_shares, weighted_sums
 from pmdviz.kernels.kde import kernels_of, leave_one_out
+from pmdviz.kernels.mixture import component_shares, weighted_sums
 from tests.support.tables import looped
 
 

@@ -1,5 +1,4 @@
 import ast
-import contextlib
 import inspect
 import os
 import subprocess
@@ -13,13 +12,12 @@ from numba.core.dispatcher import Dispatcher
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.kernels import chains, clusters, compiling, grid, jit, kde, likelihoods, mixture, resampling, spins
 from pmdviz.kernels.compiling import compiled_modules
 from pmdviz.kernels.jit import EXP_OPTIONS, OVERLOAD
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
 from tests.support.tables import looped
 
@@ -150,19 +148,6 @@ def missing(target, method):
 def test_the_default_run_needs_no_more_than_its_group():
     assert Recipe().kernel_groups[0] == compiling.DEFAULT
     assert missing("mixture", "pmd") == {}
-
-
-@pytest.mark.nightly
-def test_no_run_needs_more_than_its_groups():
-    pairs = {(target, "pmd") for target in TARGETS if target != "formula"} | {
-        (usual_target(name), name) for name in METHODS
-    }
-    faults = {}
-    for target, method in sorted(pairs):
-        with contextlib.suppress(InputError):  # a pair that does not fit
-            if found := missing(target, method):
-                faults[target, method] = found
-    assert faults == {}
 
 
 def test_targets_methods_and_knobs_name_groups_that_there_are():

@@ -1,9 +1,4 @@
-import resource
-import sys
-import tracemalloc
-
 import numpy as np
-import pytest
 
 from pmdviz.kernels import kde
 from pmdviz.kernels.kde import kde_log_density
@@ -82,18 +77,3 @@ def test_where_single_precision_would_be_worse_it_is_not_used(rng):
     both = np.concatenate([log_weights, log_weights]) - np.log(2)
     found = kde_log_density(far, both, np.eye(2), far, single=True)
     np.testing.assert_array_equal(found, kde_log_density(far, both, np.eye(2), far))
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("dim", [2, 5])
-def test_no_matrix_of_particles_by_points(dim, rng):
-    particles, log_weights = weighted(rng, 8000, dim)  # the matrix would be 512 MB
-    kde_log_density(particles[:2], log_weights[:2], np.eye(dim), particles[:2])
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    tracemalloc.start()
-    kde_log_density(particles, log_weights, np.eye(dim), particles)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    unit = 1 if sys.platform == "darwin" else 1024
-    assert peak < 10e6  # bytes that NumPy allocated
-    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident) * unit < 100e6  # and compiled code

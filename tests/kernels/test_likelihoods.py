@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm
 
 from pmdviz.kernels import likelihoods, mixture
-from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.mixture import (
     gaussian_mixture_grad_log_density,
     gaussian_mixture_log_density,

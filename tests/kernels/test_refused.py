@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels import likelihoods
-from pmdviz.kernels.blocks import logistic_block_gradient
+from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.clusters import median_distance, pooled_local_covariance
-from pmdviz.kernels.components import component_shares, weighted_sums
 from pmdviz.kernels.gaussian_processes import factorised, gp_log_marginal, tilted
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.mixture import gaussian_mixture_log_density, mixture_log_likelihood
+from pmdviz.kernels.mixture import component_shares, gaussian_mixture_log_density, mixture_log_likelihood, weighted_sums
 from pmdviz.kernels.networks import LayeredShape, NetShape, net_log_likelihood, regression_gradient
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.kernels.spins import block_gibbs, ising_log_density, mixture_sweep, through_bonds
 from pmdviz.kernels.stein_forces import imq_force, matched_force, soft_means, stein_force
 from pmdviz.kernels.stein_weights import log_determinants, nearest_on_simplex, stein_matrix, transport
-from pmdviz.kernels.topic_shares import shares_of
+from pmdviz.kernels.topics import shares_of
 from tests.support.tables import looped
 
 ZERO, ONE, EYE, NAN = np.zeros, np.ones, np.eye(2), np.full((3, 2), np.nan)

@@ -5,15 +5,13 @@ import pytest
 
 from pmdviz.kernels import networks, pool
 from pmdviz.kernels.clusters import pooled_local_covariance
-from pmdviz.kernels.components import component_shares
 from pmdviz.kernels.gaussian_processes import gp_log_marginal
 from pmdviz.kernels.grid import kde_on_grid
 from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels.mixture import component_shares, mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.kernels.stein_forces import imq_force, soft_means, stein_force
 from pmdviz.kernels.stein_weights import log_determinants, transport
-from pmdviz.kernels.topic_counts import filtered, tilted
-from pmdviz.kernels.topic_shares import shares_of
+from pmdviz.kernels.topics import filtered, shares_of, tilted
 from tests.kernels.naive import weighted
 
 RNG = np.random.default_rng(20_261_121)

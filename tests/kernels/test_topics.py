@@ -1,11 +1,10 @@
 """Kernels of latent Dirichlet allocation against enumeration, SciPy and naive loops."""
 
 import numpy as np
-import pytest
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
-from pmdviz.kernels import topic_counts
-from pmdviz.kernels.topic_shares import digammas, elbo_of_topics, expected_counts, shares_of
+from pmdviz.kernels import topics
+from pmdviz.kernels.topics import expected_counts, shares_of
 from tests.support.tables import looped
 from tests.support.topics import counts_of, enumerate_all, evidence_errors, log_normaliser, log_prior_of
 
@@ -28,23 +27,23 @@ def natural_of(seed=1):
 def test_the_stream_is_splitmix64():
     """The first outputs of the published generator from 1234567."""
     state = np.array([1234567], np.uint64)
-    assert [int(topic_counts.next_bits(state)) for _ in range(2)] == [6457827717110365317, 3203168211198807973]
+    assert [int(topics.next_bits(state)) for _ in range(2)] == [6457827717110365317, 3203168211198807973]
 
 
 def test_choices_have_their_probabilities():
     state, shares = np.array([5], np.uint64), np.array([0.5, 0.0, 2.0, 1.5])
-    found = np.bincount([topic_counts.chosen(shares, 4.0, state) for _ in range(20_000)], minlength=4) / 20_000
+    found = np.bincount([topics.chosen(shares, 4.0, state) for _ in range(20_000)], minlength=4) / 20_000
     expected = shares / 4
     assert np.abs(found - expected).max() < 4.5 * np.sqrt(0.25 / 20_000) and found[1] == 0
-    assert topic_counts.chosen(shares, 1e9, state) == 3  # beyond the sum: the last one
-    assert 0 <= topic_counts.uniform(state) < 1
+    assert topics.chosen(shares, 1e9, state) == 3  # beyond the sum: the last one
+    assert 0 <= topics.uniform(state) < 1
 
 
 @looped("sweeps, power", [(3, 1.0), (0, 2.5)])
 def test_a_tilted_posterior_is_a_proper_weight_of_all_assignments(sweeps, power):
     """The mean over draws of exp(partition + base), against the sum over every z with what z is drawn from."""
     m, kept, natural = 20_000, 0.7, natural_of()
-    new, partitions, bases = topic_counts.tilted(
+    new, partitions, bases = topics.tilted(
         np.repeat(natural[None], m, axis=0), DOCUMENTS, seeds(m), ALPHA, BETA, kept, power, sweeps
     )
     start = kept * natural + (1 - kept) * BETA
@@ -56,7 +55,7 @@ def test_a_tilted_posterior_is_a_proper_weight_of_all_assignments(sweeps, power)
     assert abs(evidence_errors(partitions + bases, top + np.log(np.exp(expected - top).sum()))) < 4.5
     np.testing.assert_allclose((new - start).sum(axis=(1, 2)), power * 7)
     np.testing.assert_allclose(partitions[:5], log_normaliser(new[:5].transpose(0, 2, 1)).sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(topic_counts.log_partitions(new[:5]), partitions[:5], rtol=1e-12)
+    np.testing.assert_allclose(topics.log_partitions(new[:5]), partitions[:5], rtol=1e-12)
 
 
 def assignments():
@@ -84,13 +83,11 @@ def r(z, words):
 def test_the_likelihood_of_a_document_is_estimated_without_bias():
     phi = natural_of() / natural_of().sum(axis=0)
     exact = [np.log(weights_of(words, phi).sum()) for words in TOKENS]
-    found = np.array(
-        [topic_counts.estimated_log_likelihood(phi[None], DOCUMENTS, one, ALPHA, 1)[0] for one in seeds(5000)]
-    )
+    found = np.array([topics.estimated_log_likelihood(phi[None], DOCUMENTS, one, ALPHA, 1)[0] for one in seeds(5000)])
     for k, value in enumerate(exact[:2]):
         assert abs(evidence_errors(found[:, k], value)) < 4.5
     np.testing.assert_allclose(found[:, 2], exact[2], rtol=1e-12)
-    averaged = topic_counts.estimated_log_likelihood(phi[None], DOCUMENTS, seeds(1)[0], ALPHA, 20_000)[0]
+    averaged = topics.estimated_log_likelihood(phi[None], DOCUMENTS, seeds(1)[0], ALPHA, 20_000)[0]
     np.testing.assert_allclose(averaged, exact, atol=0.02)
 
 
@@ -110,7 +107,7 @@ TOGETHER = lambda counts: counts[:, 0, 0] * counts[:, 1, 0]  # noqa: E731
 @looped("sweeps", [0, 2])
 def test_a_filter_weighs_with_the_evidence(sweeps):
     m = 20_000
-    natural, weights = topic_counts.filtered(np.full((m, W, K), BETA), DOCUMENTS, seeds(m), ALPHA, sweeps)
+    natural, weights = topics.filtered(np.full((m, W, K), BETA), DOCUMENTS, seeds(m), ALPHA, sweeps)
     exact = enumerate_all(TOKENS, W, K, ALPHA, BETA)
     assert abs(evidence_errors(weights, exact.log_evidence)) < 4.5
     for function in (PURE, TOGETHER):
@@ -127,7 +124,7 @@ def test_mean_counts_are_those_of_the_conditional():
         weights = weights_of(words, phi)
         for z, weight in zip(all_of(len(words)), weights / weights.sum(), strict=True):
             expected += weight * counts_of(words, z, W, K)
-    runs = np.array([topic_counts.mean_counts(natural, DOCUMENTS, one, ALPHA, 5, 20) for one in seeds(400)])
+    runs = np.array([topics.mean_counts(natural, DOCUMENTS, one, ALPHA, 5, 20) for one in seeds(400)])
     error = runs.std(axis=0, ddof=1) / np.sqrt(400)
     assert np.abs((runs.mean(axis=0) - expected) / error).max() < 4.5
     np.testing.assert_allclose(runs.sum(axis=(1, 2)), 7)
@@ -159,13 +156,13 @@ def test_shares_are_those_of_a_naive_loop_and_near_the_exact_ones():
 
 def test_digammas_are_scipys():
     x = np.geomspace(1e-3, 1e6, 2000)
-    np.testing.assert_allclose(digammas(x), digamma(x), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose([topics.digamma(each) for each in x], digamma(x), rtol=1e-12, atol=1e-12)
 
 
 def naive_step(natural):
     """One document after the other, by the published loop."""
     log_means = digamma(natural) - digamma(natural.sum(axis=0))
-    counts, bound = np.zeros((W, K)), 0.0
+    counts = np.zeros((W, K))
     for words in TOKENS:
         gamma = np.full(K, ALPHA + len(words) / K)
         for _ in range(500):
@@ -173,17 +170,10 @@ def naive_step(natural):
             belongs = np.exp(log_theta + log_means[words])
             belongs /= belongs.sum(axis=1, keepdims=True)
             gamma = ALPHA + belongs.sum(axis=0)
-        log_theta = digamma(gamma) - digamma(gamma.sum())
         np.add.at(counts, words, belongs)
-        bound += (belongs * (log_theta + log_means[words] - np.log(belongs))).sum()
-        bound += gammaln(K * ALPHA) - K * gammaln(ALPHA) + (ALPHA - 1) * log_theta.sum()
-        bound -= gammaln(gamma.sum()) - gammaln(gamma).sum() + ((gamma - 1) * log_theta).sum()
-    return counts, bound
+    return counts
 
 
 def test_a_variational_step_is_that_of_the_published_loop():
-    counts, bound = expected_counts(natural_of(), DOCUMENTS, ALPHA)
-    expected, expected_bound = naive_step(natural_of())
-    np.testing.assert_allclose(counts, expected, atol=2e-3)
-    assert bound == pytest.approx(expected_bound, abs=1e-3)
-    assert elbo_of_topics(np.full((W, K), BETA), BETA) == pytest.approx(0, abs=1e-12)
+    counts = expected_counts(natural_of(), DOCUMENTS, ALPHA)
+    np.testing.assert_allclose(counts, naive_step(natural_of()), atol=2e-3)

@@ -5,12 +5,10 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.compiling import compiler
-from pmdviz.lab import Lab
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.comparing import KNOB, METHOD, PRESET, ComparePanel
+from pmdviz.lab.panels.comparing import BRANCH, KNOB, METHOD, PRESET, ComparePanel
 from pmdviz.lab.panels.race_screen import status_fields
-from pmdviz.limits import variable
 from pmdviz.presets import PRESETS
 from pmdviz.views.race_traces import SLOTS
 from tests.scenes.test_race_difference import scene_of
@@ -29,20 +27,6 @@ def panel(begun):
     made.toggle()
     assert made.card.shown
     return made
-
-
-def seen(panel):
-    return [way.visible for way, _ in panel._ways.values()]
-
-
-def test_it_offers_the_settings_in_sight_other_methods_and_presets(panel):
-    options = panel.what.options
-    assert options["Bandwidth h"] == (KNOB, "bandwidth") and panel.what.value[0] == KNOB and seen(panel) == [1, 0, 0]
-    assert {kind for kind, _ in options.values()} == {KNOB, METHOD, PRESET}
-    assert "pmd" not in panel.method.options.values() and "smc" in panel.method.options.values()
-    assert "two_modes" in panel.preset.options.values()
-    panel.what.value = (METHOD, "")
-    assert seen(panel) == [0, 1, 0]
 
 
 def test_another_value_is_proposed_and_the_race_has_the_run_s_settings_beside_it(panel, begun):
@@ -67,20 +51,16 @@ def test_another_method_or_preset_races_too(panel, begun):
     assert (begun[1].recipes[1].method, begun[1].recipes[1].knobs) == (recipe.method, recipe.knobs)
 
 
-def test_what_cannot_race_is_said_and_the_card_stays(panel, begun, monkeypatch):
-    monkeypatch.setenv(variable("max_budget"), "100")
+def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
+    runner = Runner(panel._last.recipe)
+    runner.advance(3)
+    runner.past.visit(2)
+    panel.show(runner.set({"bandwidth": 0.5}))
+    panel.what.value = (BRANCH, "")
+    assert "Branch at iteration 2" in panel.said.object and not any(way.visible for way, _ in panel._ways.values())
     panel._compare()
-    assert begun == [] and panel.card.shown and "at most 100" in panel.said.object
-
-
-def test_a_lab_asks_for_the_race_page_or_copies_the_python():
-    lab, opened, copied = Lab(budget=500), [], []
-    race = RaceRecipe.checked("pmd,smc")
-    lab.screen.actions.put_on_clipboard = copied.append
-    lab._begin_race(race)
-    lab.on_open = lambda name, what: opened.append((name, what))
-    lab._begin_race(race)
-    assert opened == [("race", race)] and copied == [race.to_live_python()]
+    assert [one.text for one in begun[0].entrants] == ["pmd:num_particles=200@2:bandwidth=0.5", "pmd:num_particles=200"]
+    assert begun[0].recipes[0] == runner.session.recipe
 
 
 def test_a_race_page_takes_a_race_before_and_after_it_has_begun(monkeypatch):

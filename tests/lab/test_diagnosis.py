@@ -4,7 +4,6 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.controls.setup import UNDER_WAY, DiagnosisPanel
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lessons.words import NOTHING_YET, diagnosis_of
 from pmdviz.presets import PRESETS
@@ -36,31 +35,6 @@ def test_it_is_of_the_moment_that_is_shown_and_where_nothing_is_true_the_state_i
         told = ill.advance(1)
     words = diagnosis_of("two_modes", told.run)
     assert told.frame.caveat and words[1:] == told.frame.caveat[1:] + "." and words[0].isupper()
-
-
-def test_the_card_follows_the_run_while_it_is_open(runner):
-    looks = []
-    panel = DiagnosisPanel(looks.append)
-    panel.about("particles_die")
-    panel.show(runner.snapshot())
-    assert panel.card.collapsed and panel.card.visible and looks == []
-    panel.card.collapsed = False
-    assert looks == ["particles_die"]
-    panel.show(runner.snapshot())  # of a run that does not know yet
-    assert looks == ["particles_die"] * 2
-    panel.show(runner.diagnose("particles_die"))
-    assert NOTHING_YET in panel.words
-    runner.wanted.set()
-    panel.show(runner.advance(1))
-    assert UNDER_WAY in panel.words
-    runner.wanted.clear()
-    panel.again()
-    panel.show(runner.snapshot())
-    assert UNDER_WAY not in panel.words and looks == ["particles_die"] * 3
-    panel.about("too_bold")
-    assert panel.card.visible and panel.card.collapsed and looks[-1] == ""
-    panel.about("")
-    assert not panel.card.visible
 
 
 def asks(lab, name):

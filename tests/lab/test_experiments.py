@@ -14,18 +14,15 @@ from pmdviz.experiments.base import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import links
-from pmdviz.lab.controls.sharing import Choice, asked_of, changed, of_preset, read, usual
+from pmdviz.lab.controls.sharing import Choice, asked_of, read, usual
 from pmdviz.lab.links import Asked
 from pmdviz.lab.loop import work as experiment_work
 from pmdviz.lab.loop.work import ExperimentWork
 from pmdviz.lab.pages.theory import TheoryPage
-from pmdviz.lab.panels.experiments import EMPTY, ExperimentResults
-from pmdviz.presets import EXPERIMENT_PRESETS
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
 
 QUICK = {"runs": 2, "steps": 3}  # of `recurrence`
-PRESET = next(iter(EXPERIMENT_PRESETS))
 
 
 @pytest.fixture(autouse=True)
@@ -84,22 +81,6 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
     assert len([*csv.DictReader(io.StringIO(work.result.csv()))]) == len(work.rows)
 
 
-def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
-    results = ExperimentResults()
-    assert EMPTY in results.about.object and not results.download.visible
-    first = ExperimentWork("recurrence", QUICK)
-    first.act(lambda done, total: None)
-    results.begin(first)
-    assert "Runs: 2" in results.about.object and results.download.visible
-    assert len(results.pictures.views) == 2 and "<table>" in results.summary.object
-    assert results.download.filename == "pmdviz-recurrence.csv"
-    results.begin(ExperimentWork("descent", {}))  # has found nothing yet
-    results.look()
-    assert results.work is first and "Runs: 2" in results.about.object
-    rows = [*csv.DictReader(results._csv())]
-    assert len(rows) == 6 and "measured" in rows[0]
-
-
 @pytest.fixture
 def large(monkeypatch):
     monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "")
@@ -135,29 +116,12 @@ def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
     assert panel.sharing._ack.text == text and panel.sharing._ack.copies == 1
 
 
-def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
-    panel, preset = page.experiments, EXPERIMENT_PRESETS[PRESET]
-    panel.preset.value = PRESET
-    assert panel.choice == of_preset(PRESET) and panel.chosen.value == preset.experiment
-    assert preset.question in panel.about.object and changed(panel.knobs).keys() <= preset.knobs.keys()
-    assert panel.sharing._ack.link == f"?page=theory&settings={PRESET}"
-    name = next(iter(preset.knobs))
-    panel._turn(name, panel.knobs.defaults().as_dict()[name])
-    assert panel.preset.value == PRESET and f"experiment={preset.experiment}" in panel.sharing._ack.link
-    panel.preset.value = ""
-    assert panel.choice == usual(preset.experiment) and preset.question not in panel.about.object
-    panel.preset.value = PRESET
-    panel.chosen.value = "recurrence"
-    assert panel.preset.value == "" and panel.choice == usual("recurrence")
-    assert TheoryPage(Asked(settings=PRESET)).experiments.choice == of_preset(PRESET)
-
-
 @looped(
     "asked, words",
     [
         (Asked("descend"), "did you mean 'descent'"),
         (Asked("descent", "4.rubbish"), "cut short or changed"),
-        (Asked("descent", "nothing"), "not complete"),
+        (Asked("descent", "nothing"), "incomplete"),
         (Asked("descent", fold({"runs": 9, "steps": 7})), "unknown knob"),
         (Asked(settings="no_such"), "unknown preset of an experiment"),
     ],

@@ -11,16 +11,12 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.export import WRITERS
 from pmdviz.kernels.pool import Cancelled
-from pmdviz.lab.loop import work as export
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ExportTask
-from pmdviz.lab.panels.folds import CARDS, RACE, RUN, ExportPanel
+from pmdviz.lab.panels.folds import RACE, RUN, ExportPanel
 from tests.lab.threads import until
 
 
@@ -41,28 +37,6 @@ def gone(folder, seconds=60):
     while folder.exists() and time.monotonic() < end:
         time.sleep(0.02)
     return not folder.exists()
-
-
-def test_a_film_that_would_take_too_long_stops_after_its_first_frames(run, monkeypatch):
-    monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "1")
-    monkeypatch.setattr(export, "EXPORT_SURE", 2)
-    work = ExportTask("film.gif", {"width": 1600, "height": 1600, "frames": 16})
-    work.make(run)
-    await_end(work, 120)
-    with pytest.raises(InputError, match="1 s is the most here: choose fewer frames"):
-        work.result()
-    assert 0 < work.done < 16
-
-
-def test_a_film_of_a_run_that_nobody_has_played_is_of_the_whole_run():
-    session = Session(Recipe("gaussian", num_particles=30, budget=1_000))
-    work = ExportTask("film.gif", {"width": 160, "height": 160, "frames": 4})
-    work.make(session.run)
-    await_end(work)
-    with Image.open(work.result()) as image:
-        assert image.n_frames == 4
-    assert session.frame.iteration == 0  # what the page shows stays
-    work.clear()
 
 
 def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing(run):
@@ -92,31 +66,6 @@ def opened(asked, subject=RUN):
     assert len(panel.view) == 0  # nothing is built before it is looked at
     panel.view.collapsed = False
     return panel
-
-
-def test_the_form_shows_what_means_something_to_the_kind_of_file_and_takes_sizes_and_options():
-    panel = opened([])
-    for suffix in panel.kind.values:
-        if suffix in panel.kind.disabled_options:  # its extra is not installed
-            continue
-        writer, panel.kind.value = WRITERS[suffix], suffix
-        assert set(panel.form.controls) == set(writer.options)
-        assert panel.size.visible == ("width" in writer.options)
-    panel = opened([])
-    for card in ("Data", "Picture", "no such", "Film"):
-        panel.cards._handle_msg({"card": card})
-        assert card == "no such" or (panel.cards.chosen == card and panel.kind.value == CARDS[card][0])
-    panel.size.value = "1920x1080"
-    panel.form.controls["frames"].receive({"value": "7"})
-    assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
-    panel.form.controls["width"].receive({"value": "500"})
-    assert panel.size.value == "own size" and panel.options()["width"] == 500
-    panel.form.controls["width"].receive({"value": "960"}), panel.form.controls["height"].receive({"value": "540"})
-    assert panel.size.value == "960x540"
-    panel.form.controls["frames"].receive({"value": "1"})
-    assert "frames must be at least 2" in panel.form.controls["frames"].message
-    panel.kind.value = ".png"
-    assert panel.options() == {}
 
 
 def without(monkeypatch, *modules):

@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.lab.loop import work as fit_work
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.folds import CANCELLED, FitPanel
@@ -83,17 +82,3 @@ async def test_it_can_be_cancelled_and_the_end_of_the_page_cancels_it(held, gate
     panel._begin()
     panel.stop()
     assert not panel.work.running
-
-
-async def test_the_tests_offered_are_those_that_apply_and_evenly_spread_particles_are_refused():
-    panel = opened(at(Runner(Recipe("gaussian", "mala")), 1))
-    offered = {*panel.test.options.values()}
-    assert {"ksd", "mmd"} <= offered and "dksd" not in offered
-    states = at(Runner(Recipe("ising", "gibbs")), 1)
-    panel.show(states)
-    assert "dksd" in panel.test.options.values() and panel.test.value in panel.test.options.values()
-    assert {*panel.test.options.values()} == {n for n, t in FIT_TESTS.items() if t.applies(states.frame.target)}
-    panel = opened(at(Runner(Recipe("gaussian", "pmd", num_particles=50)), 5))
-    panel._begin()
-    await until(lambda: not panel.work.running)
-    assert "evenly spread" in panel.said.object and "set New particles to “independent”." in panel.said.object

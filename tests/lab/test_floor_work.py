@@ -16,17 +16,6 @@ def frame(seed, m=30):
     ).frame
 
 
-async def test_it_is_computed_once_and_told_at_the_end():
-    told = []
-    work, asked = FloorWork(lambda: told.append(work.running)), frame(901)
-    work.ask(asked)
-    work.ask(asked)
-    assert work.running and work.words.startswith("being computed")
-    await until(lambda: told and told[-1] is False)
-    assert told.count(False) == 1
-    assert known_floor(asked.target, 30, **asked.drawn_as) is not None and work.sets_done == NUM_SETS
-
-
 async def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch, gate):
     asked, held, calls = frame(902, m=400), threading.Event(), []
 

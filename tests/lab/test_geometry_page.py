@@ -1,51 +1,15 @@
 """The Geometry page without a browser: settings, steps, a dragged start, Play."""
 
-import asyncio
-
 import numpy as np
 import pytest
 
-from pmdviz.lab.pages import geometry as module
-from pmdviz.lab.pages.geometry import GeometryPage, explanation
+from pmdviz.lab.pages.geometry import GeometryPage
 from pmdviz.scenes.geometry import place
 
 
 @pytest.fixture
 def page():
     return GeometryPage()
-
-
-def steps(page):
-    return page.knobs.steps
-
-
-def points(page, name="mirror"):
-    return len(page.views["triangle"].sources[name].data["x"])
-
-
-def test_a_slider_is_in_all_pictures_and_in_the_words_at_once(page):
-    assert points(page) == 6 and "After 5 steps of γ = 0.3" in page.found.object
-    page.form.controls["gamma"].receive({"value": "0.5"})
-    page.form.controls["steps"].receive({"value": "9"})
-    assert points(page) == points(page, "gradient") == 10 and "After 9 steps of γ = 0.5" in page.found.object
-    assert len(page.views["kl"].sources["mirror"].data["x"]) == 10
-    assert "gradient step on probabilities" in explanation()
-    page.form.controls["gamma"].receive({"value": "0"})
-    assert "Step size γ must be" in page.form.controls["gamma"].message and page.knobs.gamma == 0.5
-
-
-def test_buttons_and_keys_step(page):
-    page._press("right")
-    page._press("left")
-    page._press("left")
-    page._press("P")  # no key of this page
-    assert steps(page) == 4
-    page.form.controls["steps"].receive({"value": "40"})
-    page._act("step")
-    assert steps(page) == 40 and not page.playback.offers("Step") and page.playback.buttons["Play"].label == "Replay"
-    page._act("restart")
-    page._act("back")
-    assert steps(page) == 0 and not page.playback.offers("Back")
 
 
 def test_a_dragged_start_is_taken_and_nonsense_is_not(page):
@@ -61,24 +25,3 @@ def test_a_dragged_start_is_taken_and_nonsense_is_not(page):
     np.testing.assert_allclose(page.geometry.start, 1 / 3)
     page.form.controls["start"].receive({"value": "moved"})
     np.testing.assert_allclose(page.geometry.start, q)
-
-
-async def test_it_plays_to_the_end_and_again_and_stops_when_nobody_looks(page, monkeypatch):
-    monkeypatch.setattr(module, "EVERY_S", 0.0)
-    page.start(None)
-    page.form.controls["steps"].receive({"value": "38"})
-    page._act("toggle")
-    assert page.playback.buttons["Play"].label == "Pause"
-    await page._playing
-    assert steps(page) == 40 and page._playing is None and page.playback.buttons["Play"].label == "Replay"
-    page._press("space")
-    assert steps(page) == 0
-    await asyncio.sleep(0.01)
-    page.look(False)
-    now = steps(page)
-    await asyncio.sleep(0.01)
-    assert steps(page) == now > 0 and not page.ack.keyboard
-    page._act("toggle")
-    page._act("toggle")
-    assert page._playing is None and page.playback.buttons["Play"].label == "Play"
-    page.stop()

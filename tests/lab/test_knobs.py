@@ -1,6 +1,6 @@
 import pytest
 
-from pmdviz.lab.controls.widgets import KnobForm, as_text
+from pmdviz.lab.controls.widgets import KnobForm
 from pmdviz.methods import METHODS
 
 
@@ -36,24 +36,6 @@ def test_out_of_range_is_refused_with_the_bounds_and_turns_nothing(form):
     assert control.message == "" and form.turned == [("num_particles", 2000)]
 
 
-def test_values_as_text_can_be_read_back():
-    assert [as_text(v) for v in (0.05, 2.0, 1500.0, 1500, True, "ess", 1e-9)] == [
-        "0.05", "2", "1500", "1500", "true", "ess", "1e-09",
-    ]  # fmt: skip
-
-
-def test_the_basic_knobs_come_first_and_what_was_changed_does_not_fold_away(form):
-    shown = [spec["name"] for spec in form.specs if form.controls[spec["name"]].visible]
-    assert shown[:5] == ["num_particles", "eta", "policy", "batch_size", "bandwidth"]
-    assert [name for name in shown if not form.states[name]["folds"]] == shown[:5]
-    assert {spec["name"] for spec in form.specs} == set(form.controls)
-    assert form.states["n0"]["folds"] and form.states["until"]["folds"]
-    show(form, n0=3.0, policy="until")
-    assert not form.states["n0"]["folds"], "changed"
-    assert not form.states["until"]["folds"], "without t₀ the choice means nothing"
-    assert form.states["step_limit"]["folds"]
-
-
 def test_unit_and_default_are_those_of_the_rule_in_force(form):
     assert form.controls["bandwidth"].unit == "× automatic"
     show(form, bandwidth_rule="local")
@@ -66,13 +48,3 @@ def test_unit_and_default_are_those_of_the_rule_in_force(form):
     assert control.changed and control.usual == "0.1"
     control.receive({"reset": True})
     assert form.turned == [("bandwidth", 0.1)]
-
-
-def test_the_browser_is_told_once_what_a_form_shows(form):
-    told = []
-    form.param.watch(lambda event: told.append(event.new), "states")
-    show(form, eta=5.0, bandwidth=2.0)
-    show(form, eta=5.0, bandwidth=2.0)
-    assert len(told) == 1 and told[0]["eta"]["value"] == "5" and told[0]["bandwidth"]["changed"]
-    form._handle_msg({"name": "eta", "value": "-1"})
-    assert "Step size η must be" in form.states["eta"]["message"]

@@ -26,29 +26,6 @@ def test_what_can_be_read_and_what_is_refused():
     assert failed_step_words(ValueError("broken")) == "the step failed with ValueError: broken"
 
 
-def test_without_an_event_loop_every_setting_acts_at_once():
-    lab = pmdviz.Lab(target="gaussian", num_particles=100)
-    lab.widget.bandwidth = 0.6
-    assert lab.session.knobs.bandwidth == 0.6
-    lab.set(bandwidth=0.5)
-    assert lab.session.knobs.bandwidth == lab.widget.bandwidth == 0.5
-
-
-async def test_it_plays_without_a_page_and_another_target_is_taken_back():
-    async with playing_lab(num_particles=100, budget=300) as lab:
-        lab._act("toggle")
-        await until(lambda: lab._last.done)
-        assert lab.session.frame.iteration == 3
-        assert lab.playback.buttons["Play"].label == "Play" and lab.playback.offers("Replay")
-        assert lab.playback.offers("Continue") and not lab.playback.offers("Step")
-        lab.commands.begin("new target", target="bimodal1d", target_options={})
-        await until(lambda: lab._last.recipe.target == "bimodal1d")
-        assert lab.verdict.undo.visible
-        lab._act("undo")
-        await until(lambda: lab._last.recipe.target == "mixture")
-        assert lab.session.frame.iteration == 3
-
-
 async def test_a_lab_that_nobody_has_touched_opens_a_link():
     """What is shown is the link's frame, there is nothing to go back to, and the address bar hears of no other run."""
     recipe = Recipe("banana", num_particles=90, seed=4, budget=None)

@@ -2,13 +2,11 @@
 
 import json
 from contextlib import asynccontextmanager
-from urllib.parse import parse_qsl
 
 import numpy as np
-import pytest
 
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LessonLink, attempt_query, read
+from pmdviz.lab.links import LessonLink
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
@@ -71,65 +69,6 @@ async def revealed(guide, value="b"):
     await until(lambda: told(guide)["asks"]["question"]["verdict"])
 
 
-async def test_play_is_closed_until_an_answer_is_stored_and_stepping_on_reveals():
-    async with opened() as (guide, lab):
-        assert told(guide)["closed"] and lab.playback.buttons["Play"].disabled
-        for act in ("toggle", "step", "proceed", "replay"):
-            lab._act(act)
-        await until(lambda: not lab.live.at_work)
-        assert lab._last.frame.iteration == 0 and not lab.live.playing
-        assert "Store your answer first" in told(guide)["said"]
-        do(guide, "next")
-        assert guide.step.name == "first" and "Next" in told(guide)["said"]
-        do(guide, "reveal")
-        assert not guide.progress.is_revealed
-        do(guide, "answer", part="question", value="a")
-        do(guide, "answer", part="question", value="b")  # it may be changed
-        assert not told(guide)["closed"] and not lab.playback.buttons["Play"].disabled
-        lab._act("step")
-        await until(lambda: lab._last.frame.iteration == 1)
-        assert guide.progress.is_revealed and told(guide)["asks"]["question"]["locked"]
-        assert told(guide)["asks"]["question"]["verdict"] is None  # it waits for the end
-        assert "Play the run to its end" in told(guide)["verdict_waits"]
-
-
-async def test_the_reveal_plays_judges_and_tells():
-    async with opened() as (guide, lab):
-        text = told(guide)["text"]
-        assert "<b>No markup</b>" in words(text) and ["strong", {}, ["strong"]] in text[0][2]
-        assert lab.screen.group.value == "ess"
-        await revealed(guide)
-        right, said = verdict(guide)
-        assert right and "Yes: 3 with" in said and f"{lab._last.metrics['tv']:.3f}" in said
-        assert [mark for _, _, mark in told(guide)["asks"]["question"]["options"]] == [False, True]
-        assert told(guide)["diagnosis"] == "3 iterations visited 60 data."
-        assert "visits a batch" in words(told(guide)["reveal"]["text"])
-        assert not told(guide)["may_go_on"]  # a second question comes after the reveal
-        do(guide, "answer", part="after", value="59.9")
-        await until(lambda: told(guide)["asks"]["after"]["verdict"])
-        assert verdict(guide, "after") == [True, "Yes."] and told(guide)["may_go_on"]
-
-
-async def test_hints_come_one_by_one_and_a_solution_for_who_asks_twice():
-    async with opened() as (guide, lab):
-        assert told(guide)["hints"] == [] and told(guide)["num_hints"] == 2
-        do(guide, "hint")
-        assert words(told(guide)["hints"][0]) == "Divide 60 by 20."
-        do(guide, "hint")
-        do(guide, "hint")
-        assert len(told(guide)["hints"]) == 2 and "no more hints" in told(guide)["said"]
-        do(guide, "solution")
-        assert guide.wanted == set()  # the step has none
-        guide.progress = guide.progress.jump("turn")
-        guide.enter()
-        do(guide, "solution")
-        await until(lambda: not lab.live.at_work)
-        assert lab._last.frame.knobs.num_particles == 200 and "Ask again" in told(guide)["said"]
-        do(guide, "solution")
-        await until(lambda: told(guide)["goal"]["reached"])
-        assert lab._last.frame.knobs.num_particles == 400 and lab._last.done
-
-
 async def test_a_goal_says_how_far_it_is_and_its_settings_act():
     async with opened() as (guide, lab):
         await revealed(guide)
@@ -170,57 +109,6 @@ async def test_a_goal_says_how_far_it_is_and_its_settings_act():
         await until(lambda: lab._last.recipe.seed != 7)
 
 
-async def test_an_answer_leads_on_by_its_own_way_and_back_keeps_it():
-    async with opened() as (guide, lab):
-        await revealed(guide, "a")
-        assert verdict(guide) == [False, "It made 3."]
-        do(guide, "answer", part="after", value="1")
-        await until(lambda: verdict(guide, "after") == [False, "More: 60."])
-        do(guide, "next")
-        assert guide.step.name == "detour" and told(guide)["next"] == "Finish"
-        await until(lambda: lab._last.recipe.budget == 40)
-        do(guide, "back")
-        assert guide.step.name == "first" and told(guide)["asks"]["question"]["stored"] == ["a", "sure"]
-        do(guide, "next")
-        do(guide, "next")
-        assert told(guide)["is_done"] and told(guide)["done"] == [
-            "0 of 2 answers right.", "You were sure of 1 answer, and right on 0.", "0 of 1 goals reached."
-        ]  # fmt: skip
-        do(guide, "again")
-        assert guide.step.name == "first" and told(guide)["asks"]["question"]["stored"] is None
-
-
-async def test_leaving_gives_the_run_back_bit_for_bit():
-    lab = Lab("banana", keyboard=True, num_particles=80, seed=4, budget=2000)
-    drawing(lab.screen.ack)
-    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab)}, "lab")
-    guide = Guide(tabs, lab)
-    guide.watch.hook("lab", lab)
-    lab.start()
-    for k in range(1, 6):
-        lab._act("step")
-        await until(lambda k=k: lab._last is not None and lab._last.frame.iteration == k)
-    lab.setup.preset.value = "particles_die"
-    await until(lambda: lab._last.preset == "particles_die")
-    lab._act("step")
-    await until(lambda: lab._last.frame.iteration == 1)
-    before, undo, speed = lab._last, len(lab.commands._before), lab.playback.speed.value
-    guide.open(LESSON)
-    guide.resume(LESSON)
-    await until(lambda: lab._last.recipe.target == "gaussian")
-    await revealed(guide)
-    do(guide, "leave")
-    await until(lambda: lab._last.preset == "particles_die")
-    after = lab._last
-    assert after.frame.digest == before.frame.digest and after.recipe == before.recipe
-    np.testing.assert_array_equal(after.frame.particles, before.frame.particles)
-    assert len(lab.commands._before) == undo and lab.playback.speed.value == speed and not guide.is_open
-    assert not lab.playback._closed and told(guide) == {}
-    lab._act("step")  # and it goes on, without a gate
-    await until(lambda: lab._last.frame.iteration == 2)
-    tabs.stop()
-
-
 async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
     async with opened() as (guide, lab):
         await revealed(guide)
@@ -235,34 +123,6 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
             again.resume(LESSON, text)
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
-
-
-@pytest.mark.ci
-async def test_a_score_is_of_the_end_of_the_budget_and_of_runs_that_change_nothing_else():
-    async with opened(CHALLENGE) as (guide, lab):
-        assert told(guide)["score"].startswith("Score: at the end of the budget")
-        lab._act("step")
-        await until(lambda: lab._last.frame.iteration == 1)
-        lab._act("reseed")
-        assert "keeps its seed" in told(guide)["said"] and lab._last.recipe.seed == 0
-        guide.controls.form.controls["num_particles"].receive({"value": "400"})
-        lab._act("restart")
-        lab._act("toggle")
-        await until(lambda: "Score 40 of 100" in told(guide)["score"])
-        assert guide.progress.scores == {"tune": 40.0}
-        attempt = lab._last.recipe
-        guide.controls.form.controls["num_particles"].receive({"value": "300"})
-        lab._act("toggle")
-        await until(lambda: "Score 30 of 100. Best: 40 of 100." in told(guide)["score"])
-        lab.commands.begin("this seed", seed=5)
-        await until(lambda: "keeps fixed (seed)" in told(guide)["score"])
-    query = parse_qsl(attempt_query("five_passes", "", attempt).removeprefix("?"))
-    link = read({name: [value] for name, value in query})
-    assert link.lesson == LessonLink("five_passes", "", False, True, True) and link.recipe == attempt
-    async with opened(CHALLENGE, link=link.lesson, recipe=attempt) as (guide, lab):
-        lab._act("toggle")
-        await until(lambda: told(guide)["score"] == "Score 40 of 100 (replayed from the link).")
-        assert guide.progress.scores == {}  # of somebody else
 
 
 async def test_a_step_with_a_race_opens_its_page_and_judges_all_entrants():

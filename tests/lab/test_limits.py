@@ -8,7 +8,6 @@ from pmdviz.data import files as data_files
 from pmdviz.engine import recipe_parts as parts
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_CHANGES
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments import base as forecast
 from pmdviz.lab.controls.setup import BUDGETS
@@ -20,9 +19,8 @@ from pmdviz.lab.loop.limits import (
 )
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.limits import LIMITS, limit, set_limits, variable
-from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods import METHODS
 from pmdviz.serve.pages import lab_page
-from pmdviz.targets import make_target
 from tests.support.tables import looped
 
 KNOBS = METHODS["pmd"].Knobs
@@ -139,43 +137,8 @@ def test_limits_have_a_least_value(name, monkeypatch):
 # How long a step is going to take.
 
 
-N = 40
-FURTHER = {
-    "pmd": [{"growth": "jump", "policy": "always", "until": 1, "most_particles": 300}],
-    "npv": [{"optimiser": "lbfgs"}],
-    "hmc": [{"leapfrog_steps": 1}, {"leapfrog_steps": 50}],
-    "smc_mcmc": [{"num_moves": 20}],
-}
-CASES = [(name, knobs) for name in METHODS for knobs in [{}, *FURTHER.get(name, [])]]
-
-
 def knobs_of(name, **values):
     return METHODS[name].Knobs.checked(values)
-
-
-@pytest.mark.nightly
-@looped("name, knobs", CASES)
-def test_the_declared_work_is_what_the_longest_step_computes(name, knobs):
-    """Likelihoods and gradients as steps count them, which random ones are only about."""
-    target = usual_target(name) if METHODS[name].missing_in(make_target("gaussian")) else "gaussian"
-    knobs = {**knobs, **({"num_particles": 100} if "num_particles" in METHODS[name].Knobs.specs() else {})}
-    rows = {"batch_size": 20} if "batch_size" in METHODS[name].Knobs.specs() else {}
-    session = Session(Recipe(target, name, target_options={"num_data": N}, budget=None, **knobs, **rows))
-    work = session.knobs.work(N)
-    infos = [session.advance(1).info for _ in range(20) if not session.done]  # a chain asks once more at its start
-    for declared, counted in [
-        (work.likelihoods, max(info.density_evaluations for info in infos)),
-        (work.gradients, max(info.gradient_evaluations for info in infos)),
-    ]:
-        assert 0.4 * declared <= counted <= 2.5 * declared
-
-
-def test_kernels_are_of_pairs_of_particles():
-    for name in ("pmd", "svgd"):
-        few, many = (step_seconds(knobs_of(name, num_particles=m, batch_size=1), 1) for m in (1000, 10_000))
-        assert 95 < many / few < 100.1
-    grown = knobs_of("pmd", policy="ess", growth="power", most_particles=10_000, num_particles=1000)
-    assert step_seconds(grown) == step_seconds(knobs_of("pmd", num_particles=10_000))
 
 
 @looped("name", METHODS)

@@ -6,7 +6,6 @@ import pytest
 import segno
 
 from pmdviz.lab.controls.sharing import NO_CODE, LinkBuilder, qr_code
-from pmdviz.lab.links import START
 from pmdviz.lab.loop.frame_sender import Acknowledge
 
 ADDRESS = "https://example.org/app?preset=two_modes&start=start"
@@ -25,17 +24,6 @@ def press(builder, label):
     (row,) = [one for one in builder.view.objects if hasattr(one, "objects")]
     (button,) = [one for one in row if one.label == label]
     button.param.trigger("clicks")
-
-
-@pytest.mark.parametrize("answer", ["copied", "refused"])
-def test_the_code_is_of_the_address_that_the_browser_says(builder, answer):
-    builder.hide.value = ["seed"]
-    press(builder, "Show a QR code")
-    assert builder.copied == [(START, builder.page)] and builder.page.hide == ("seed",)
-    assert builder.code.object == ""
-    builder.ack.address = ADDRESS
-    setattr(builder.ack, answer, 1)
-    assert builder.code.object == qr_code(ADDRESS)
 
 
 def test_the_picture_holds_the_modules_of_the_code_and_an_address_that_none_can_hold_is_a_sentence(builder):

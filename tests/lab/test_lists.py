@@ -2,13 +2,11 @@
 
 import pytest
 
-from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.pages.lists import CHALLENGES, LessonsPage, MethodsPage, Opening, opening
 from pmdviz.lessons.reading import LESSONS, read_lesson
 from pmdviz.methods import METHODS
-from pmdviz.methods.grammar import COLUMNS
+from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
-from tests.lab.threads import playing_lab, until
 from tests.support.tables import looped
 
 
@@ -65,22 +63,6 @@ def test_every_cell_of_every_method_names_traces_that_there_are(name):
         assert trace in ("", *GROUPS)
 
 
-async def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
-    async with playing_lab(target="gaussian", num_particles=50) as lab:
-        lab.take(Opening("pmd", "ess", inside=True))
-        await until(lambda: lab.last.frame.iteration > 1 and lab.last.inside)
-        assert (lab.last.recipe.method, lab.last.recipe.target) == ("pmd", "mixture")
-        assert lab.screen.group.value == "ess" and lab.inside.is_open and lab.commands.can_undo
-        lab._act("toggle")
-        await until(lambda: not lab.live.playing)
-        wanted = Recipe("banana", num_particles=30)
-        lab.take(wanted)
-        await until(lambda: lab.last.recipe == wanted)
-        assert lab.last.frame.iteration == 0 and not lab.live.playing
-        lab.commands.act("undo")
-        await until(lambda: lab.last.recipe.target == "mixture")
-
-
 # The Lessons page: lessons and challenges apart, in their order.
 
 STEP = """```{{step}} {name}
@@ -112,15 +94,6 @@ def test_it_lists_what_there_is_in_its_order_and_challenges_apart():
     page.look(False)
     page.look(True)
     assert page.list.looks == 1
-
-
-def test_a_press_opens_the_lesson_in_the_lab_and_nonsense_does_not():
-    page, opened = LessonsPage({"a": made("a")}), []
-    page.list._handle_msg({"lesson": "a"})  # where there is no lab
-    page.on_open = lambda name, what: opened.append((name, what.name))
-    for message in ({"lesson": "a"}, {"lesson": "no such"}, {"lesson": ["a"]}, {}):
-        page.list._handle_msg(message)
-    assert opened == [("lab", "a")]
 
 
 def test_a_press_on_practice_opens_cases_that_nobody_has_seen():

@@ -73,18 +73,6 @@ async def running(**options):
         await asyncio.wait_for(bench.live._task, 60)
 
 
-async def test_plays_pauses_and_plays_on():
-    async with running() as bench:
-        bench.live.play(True)
-        await until(lambda: len(bench.screen.shown) >= 5)
-        bench.live.play(False)
-        await bench.at_rest()
-        stood = len(bench.screen.shown)
-        await asyncio.sleep(0.2)
-        assert len(bench.screen.shown) == stood
-        assert [s.frame.iteration for s in bench.screen.shown] == list(range(1, stood + 1))
-
-
 async def test_a_pace_holds_back_the_steps_and_another_acts_at_once():
     async with running() as bench:
         bench.live.pace = Pace("a step an hour", 1 / 3600)

@@ -103,27 +103,6 @@ def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
     assert made["css"].startswith("@container")
 
 
-@pytest.mark.ci
-async def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):
-    monkeypatch.setattr(notebook, "GRACE_S", 0.0)
-
-    async with shown_lab() as (lab, place):
-        lab.widget.playing = True
-        await place.until(lambda: lab.widget.iteration >= 3)
-        place.say("gone")
-        await place.until(lambda: lab.live._task.done(), drawing=False)
-        assert lab._shown is None and lab not in notebook._in_view and not lab.live.playing
-        lab.screen.wait("opening")
-        assert "opening" in lab.screen.status.text  # in the document itself, for whoever shows it next
-        stands = lab.session.frame.iteration
-        place.sent.clear()
-        place.open(has=(VERSION,))
-        await place.until(lambda: "patch" in place.kinds())
-        assert lab.session.frame.iteration == stands
-        lab.widget.playing = True
-        await place.until(lambda: lab.session.frame.iteration > stands)
-
-
 async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     caplog.set_level(logging.INFO, logger="panel")  # a log that is kept holds values of the page
     monkeypatch.setattr(notebook, "GRACE_S", 0.0)
@@ -145,20 +124,6 @@ async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     await until(lambda: gc.collect() >= 0 and [ref() for ref in seen] == [None, None])
     widget._hear({"what": "open", "view": "later", "has": [], "dark": False})
     assert place.kinds()[-1] == "lost"
-
-
-@pytest.mark.ci
-async def test_a_race_is_shown_alike():
-    race = pmdviz.Race(["pmd", ("smc", {"num_particles": 200})], "bimodal1d", budget=500)
-    place = Place(race)
-    place.open()
-    await place.until(lambda: race._last is not None)
-    race.widget.playing = True
-    await place.until(lambda: race._last.done)
-    assert race.runs["pmd"].final.visited == 500 and race.widget.iteration == race._last.iteration
-    assert list(race.runs) == ["pmd", "smc:num_particles=200"]
-    race._leave(race._views)
-    await asyncio.wait({race.live._task})
 
 
 def test_the_still_picture_of_a_lab_or_a_race_is_one():

@@ -146,17 +146,6 @@ def test_swap_keep_and_drop_give_back_exactly_the_other_run(runner):
     assert_is_the_recipe_s(runner.session)
 
 
-def test_what_if_at_the_end_begins_a_branch_and_the_ghost_runs_along(runner):
-    advance(runner, 15)
-    same = runner.travel(Past.what_if)
-    assert "no setting differs yet" in same.ghost.words
-    turned = runner.set({"bandwidth": 0.2})
-    assert turned.recipe.changes == ((15, {"bandwidth": 0.2}),)
-    further = advance(runner, 10)
-    assert further.ghost.iteration == 25 and runner.past.branch.ghost.head.recipe.changes == ()
-    assert runner.travel(Past.drop).frame.iteration == 25
-
-
 def test_the_time_line_ends_where_the_budget_does_or_leaves_room():
     assert line_end(40, 4_000, 20_000) == 200
     assert line_end(200, 20_000, 20_000) == 200
@@ -189,16 +178,6 @@ def test_every_drawn_frame_is_a_point_with_the_number_that_the_status_says():
     rejuvenated = [mark.iteration for mark in snapshot.marks if mark.kind == "rejuvenated"]
     assert any(at not in (1, 2, 5, 10, 16, 22, 30) for at in rejuvenated)  # whose jumps were left out
     assert all((np.diff(trace[clock]) > 0).all() for clock in ("visited", "seconds"))
-
-
-def test_the_history_is_the_same_whether_it_was_looked_at_or_not():
-    looked, alone = Runner(RECIPE), Session(RECIPE)
-    while not looked.session.done:
-        snapshot = looked.advance(1)
-    alone.advance(10**9)
-    assert same(looked.session.history.columns, alone.history.columns)
-    assert same(snapshot.history, alone.run.history) and len(snapshot.trace["iteration"]) == 51
-    assert same(looked.session.run.history, alone.run.history)
 
 
 def test_after_a_step_back_the_points_ahead_are_gone_and_come_again():

@@ -1,6 +1,7 @@
 """The Race page without a browser: its controls, its loop out of sight, its bands."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -14,8 +15,8 @@ RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_dat
 
 
 @asynccontextmanager
-async def raced(recipe=RACE):
-    page = RacePage(recipe)
+async def raced(recipe=RACE, at=0):
+    page = RacePage(recipe, at)
     drawing(page.screen.ack)
     page.start(None)
     try:
@@ -28,18 +29,6 @@ async def raced(recipe=RACE):
 def at_rest(page):
     """Whether no step is under way, of the loop's or of an entrant's own thread."""
     return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns.values())
-
-
-async def test_plays_to_the_end_and_continues():
-    async with raced() as page:
-        page._act("toggle")
-        await until(lambda: page._last.done)
-        assert [tile.visited for tile in page._last.tiles] == [900, 300]
-        assert page.playback.buttons["Play"].label == "Replay" and page.playback.offers("Continue")
-        assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
-        page._act("proceed")
-        await until(lambda: page._last.done and page._last.budget == 1800)
-        assert page._last.tiles[0].visited == 1800
 
 
 async def test_out_of_sight_it_stands_still_and_goes_on_later():
@@ -55,25 +44,6 @@ async def test_out_of_sight_it_stands_still_and_goes_on_later():
         assert not page.screen.ack.keyboard and page.live.playing
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))
-
-
-async def test_an_entrant_is_turned_added_and_removed():
-    async with raced() as page:
-        page.setup._turn(page.setup.cards[0], "bandwidth", 0.5)
-        await until(lambda: page._last.tiles[0].label == "pmd:num_particles=80,bandwidth=0.5")
-        page.setup.method.value = "svi"
-        page.setup._add()
-        await until(lambda: len(page._last.tiles) == 3)
-        first = page.setup.cards[0]
-        page.setup._remove(page.setup.cards[1])
-        await until(lambda: [tile.label for tile in page._last.tiles[1:]] == ["svi"])
-        assert page.setup.cards[0] is first and len(page.setup.entrants) == 2
-        page.setup._remove(page.setup.cards[1])
-        await until(lambda: len(page._last.tiles) == 1)
-        page.setup._remove(page.setup.cards[0])
-        await until(lambda: len(page._last.tiles) == 0)
-        assert page._last.done and "No methods yet" in page.setup.said.object
-        assert page.screen.tiles.middle.text == 'No methods yet: open "Methods and settings" and press Add'
 
 
 async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_entrant():
@@ -94,6 +64,43 @@ async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_ent
         page._act("what_if")
         page.setup._turn(page.setup.cards[1], "jitter", 0.5)
         await until(lambda: [tile.label for tile in page._last.tiles][3:] == ["smc:num_particles=80,jitter=0.5"])
+
+
+async def test_a_link_opens_at_its_round_and_a_branch_takes_the_place_of_the_method_that_it_left():
+    async with raced(at=4) as page:
+        await until(lambda: page._last.at == 4)
+        assert page._query(page.recipe).endswith("&at=4") and [tile.visited for tile in page._last.tiles] == [400, 300]
+        page._act("what_if")
+        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
+        await until(lambda: page._last.changed)
+        title = page._last.tiles[2].title
+        assert page.screen.marks.data == {"iteration": [4], "marker": ["diamond"], "text": [title]}
+        page.setup._remove(page.setup.cards[0])
+        await until(lambda: len(page._last.tiles) == 2)
+        assert (page._last.at, page._last.tiles[1].title) == (4, title) and page._last.tiles[1].visited == 400
+        assert page.setup.cards[1].shown == page.recipe.entrants[1]
+
+
+async def test_the_steps_of_one_entrant_are_seen_from_the_inside_while_the_race_goes_on():
+    async with raced() as page:
+        page._act("inside")
+        await until(lambda: "Press Step" in page.inside.inside.told)
+        page._act("step")
+        for k in range(2):
+            page.inside.entrant.value = k
+            await until(lambda k=k: told(page)["iteration"] == page._last.tiles[k].iteration > 0 and at_rest(page))
+            assert len(told(page)["dots"]["row"]) and page._last.watched
+        one = replace(page.recipe, entrants=page.recipe.entrants[:1])
+        page._begin(one)  # another race, of which the chosen entrant is not one
+        await until(lambda: len(page._last.tiles) == 1 and page._last.watched)
+        page._act("step")
+        await until(lambda: told(page)["iteration"] == page._last.iteration > 0)
+        page._act("inside")
+        await until(lambda: not page._last.watched)
+
+
+def told(page):
+    return json.loads(page.inside.inside.told)
 
 
 async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():

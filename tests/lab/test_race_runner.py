@@ -13,6 +13,7 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.pool import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
+from pmdviz.lab.loop.task import Again
 from pmdviz.lab.panels.race_screen import status_fields
 
 FEW = {"num_particles": 80}
@@ -78,6 +79,7 @@ def test_a_branch_is_one_more_entrant_whose_recipe_replays_it():
     assert [tile.label for tile in made.tiles][:3] == [tile.label for tile in end.tiles]
     assert made.tiles[3].label == f"pmd:num_particles=80@{at}:bandwidth=3.0"
     assert made.tiles[3].title == f"PMD, particles m = 80, bandwidth h = 3 from iteration {at}"
+    assert made.changed == ((3, made.tiles[3].title),)
     assert made.tiles[3].iteration == at and len(made.tiles[3].trace["visited"]) > 1
     after = to_the_end(runner)[-1]
     assert shown(after)[:3] == shown(end) and after.tiles[3].row["tv"] != after.tiles[0].row["tv"]
@@ -88,6 +90,37 @@ def test_a_branch_is_one_more_entrant_whose_recipe_replays_it():
     with pytest.raises(InputError, match="bandwidth must be"):
         runner.branch(0, {"bandwidth": -1})
     assert len(runner.snapshot().tiles) == 4
+
+
+def ends(snapshot):
+    """Where each tile is, and its TV there."""
+    return [(tile.iteration, tile.spent, tile.row["tv"]) for tile in snapshot.tiles]
+
+
+def test_an_entrant_leaves_and_the_others_go_on_as_if_it_had_never_been_there():
+    runner, alone = RaceRunner(RACE), to_the_end(RaceRunner(RACE.without(1)))[-1]
+    runner.advance(3)
+    at = runner.iteration
+    left = runner.remove(1)
+    assert left.at == at and left.recipe == RACE.without(1)
+    end = to_the_end(runner)[-1]
+    assert [(tile.spent, tile.row["tv"]) for tile in end.tiles] == [
+        (tile.spent, tile.row["tv"]) for tile in alone.tiles
+    ]
+
+
+def test_the_way_to_a_round_comes_in_turns_and_ends_where_the_round_is():
+    runner, other = RaceRunner(RACE), RaceRunner(RACE)
+    while isinstance(there := runner.go(4), Again):
+        assert runner.iteration <= 4
+    to_the_end(other)
+    again = other.visit(4)
+    assert there.at == again.at == 4
+    assert ends(there) == ends(again)
+    whole = runner.go(10**6)
+    while isinstance(whole, Again):
+        whole = runner.go(10**6)
+    assert whole.done
 
 
 def test_inside_the_last_step_of_each_entrant():

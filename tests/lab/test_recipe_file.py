@@ -5,7 +5,6 @@ import json
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab import Lab
 from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.controls.sharing import OPENING, RecipeFile
 from tests.support.tables import looped
@@ -34,12 +33,3 @@ def test_a_recipe_and_what_run_wrote_begin_a_run(wrap):
 def test_anything_else_gets_a_sentence(content):
     begun, words = opened(content)
     assert isinstance(words, str) and "\n" not in words if content else begun == []
-
-
-def test_a_refusal_stands_beside_the_box_until_another_file_is_chosen():
-    lab = Lab("gaussian", num_particles=10)
-    lab.refused(OPENING, InputError("<b>no recipe</b>"))
-    assert "&lt;b&gt;no recipe" in lab.recipe_file.said.object
-    lab.recipe_file._begin = lambda what, **parts: None
-    lab.recipe_file.box.value = b"{}"
-    assert "></span>" in lab.recipe_file.said.object

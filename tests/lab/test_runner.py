@@ -1,6 +1,5 @@
 import re
 
-import numpy as np
 import pytest
 
 from pmdviz.engine.recipe import Recipe
@@ -8,9 +7,8 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.status import fields_html, result_words, slow_words, status_fields
+from pmdviz.lab.panels.status import fields_html, result_words, status_fields
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import marked, state
 
 
@@ -98,13 +96,6 @@ def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
     assert next(mark for mark in marks if mark.kind == "knob").visited == 500
 
 
-def test_a_slow_step_is_foretold(runner):
-    assert slow_words(runner.snapshot()) == ""
-    slow = runner.set({"num_particles": 50_000})
-    label = slow.frame.knobs.specs()["num_particles"].label
-    assert slow_words(slow).startswith(f"{label} = 50,000: expect up to ")
-
-
 def test_a_value_of_a_form_whose_method_has_been_left_is_checked_anew(runner):
     """A slider may be moved between another method's choice and its form; the same name may have other bounds there."""
     svi, before = METHODS["svi"].Knobs, runner.session.knobs
@@ -129,12 +120,3 @@ def test_another_target_keeps_what_fits_and_comes_with_a_method_that_can_run_on_
         made = next_recipe(session, {"target": target})
         assert (made.target, made.method) == (target, method)
     assert next_recipe(Session(Recipe("topics", "online_vb")), {"target": "mixture"}).method == "pmd"
-
-
-def test_another_picture_of_the_same_moment_moves_nothing():
-    runner = Runner(Recipe("logistic", num_particles=50, budget=2_000))
-    before = runner.advance(3)
-    after = runner.look_at(SceneChoice("posterior", (2, 0)))
-    assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
-    assert after.frame.state is before.frame.state
-    np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))

@@ -1,4 +1,3 @@
-import html
 import threading
 import time
 
@@ -6,12 +5,10 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.sweep import planned
-from pmdviz.experiments.theory.costs import LINES, Cost
-from pmdviz.experiments.theory.formulas import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
-from pmdviz.experiments.theory.theorems import Terms
+from pmdviz.experiments.theory.formulas import STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.work import WAITING, Measurement
-from pmdviz.lab.pages.theory import TheoryPage, cost_table, recurrence_chart, recurrence_table
+from pmdviz.lab.pages.theory import TheoryPage
 from tests.support.tables import looped
 
 
@@ -78,47 +75,3 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     assert view.figure.yaxis[0].axis_label == "TV (0 to 1)"
     np.testing.assert_allclose(view.sources["dots-0"].data["y"], [2 * row["bounded"] for row in rows()])
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
-
-
-def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will_be_here():
-    made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 0.21, 6.71, 1.5, 0.3)])
-    assert all(
-        f"<td>{cell}</td>" in made
-        for cell in ("1", "0.500", "6.00", "2.00", "4.50", "0.0100", "6.51", "0.210", "6.71", "1.50")
-    )
-    empty = cost_table([])
-    assert all(html.escape(line.name) in empty for line in LINES) and "Ω(d m² N + d² N)" in empty
-    costs = [Cost("Static SMC", m, 1000, 2, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]
-    assert "1.00 ms (m = 1,000, N = 1,000, d = 2); ~ m<sup>1.00</sup>" in cost_table(costs)
-    page = TheoryPage()
-    shown = page.sweep_view.views[0].sources["dots-0"].data["x"]
-    assert len(shown) == 120 and "stored sweep of 120 runs" in page.said.object
-    assert (
-        "Measured slope -0.35 ± 0.06 (all 120 points)" in page.found.object
-        and "not measured yet" in page.cost_words.object
-    )
-    assert not page.recurrence_pane.visible
-    page.set_theme(dark=True)
-    page.look(False)
-    page.stop()
-    page = TheoryPage()
-    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
-    page._redraw()
-    assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
-    assert not np.isfinite(page.sweep_view.views[0].sources["legs"].data["x"]).any()
-    assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
-    assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
-
-
-def test_the_terms_of_theorem_2_are_lines_and_nothing_has_no_place_on_the_log_axis():
-    terms = [
-        Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 0.0, 6.5, 1.5, 1.6),
-        Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.2, 3.2, 0.9, 1.2),
-    ]
-    series = {one.name: one for one in recurrence_chart(terms).series}
-    assert series["measured"].y.tolist() == [1.5, 0.9] and series["measured"].look == "line"
-    assert np.isnan(series["εₜ, as proved"].y[0])
-    page = TheoryPage()
-    page.recurrence_view.show([recurrence_chart(terms)])
-    (view,) = page.recurrence_view.views
-    assert view.figure.y_range.start < 0.2 and view.figure.y_range.end > 6.5

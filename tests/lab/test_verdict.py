@@ -55,27 +55,3 @@ async def test_either_end_of_each_slider_breaks_the_default_run_and_the_verdict_
         assert said in lab.verdict.said.object, lab.verdict.said.object
         if "times" not in said and "barely" not in said:
             assert lab._last.frame.metric("tv") > 2 * before and lab.verdict.undo.visible
-
-
-async def test_the_sliders_say_what_their_values_mean():
-    async with playing_lab() as lab:
-        await step_to(lab, 3)
-        await until(lambda: "now" in lab.setup.brief.meanings["eta"])
-        said = lab.setup.brief.meanings
-        assert said["eta"] == {"now": f"now {lab._last.frame.info.step_size:.3g}", "below": "min(1, η / (20 + t))"}
-        assert 0 < float(said["bandwidth"]["other"].removesuffix(" in θ")) < 0.5
-
-
-async def test_three_sliders_are_of_every_method_and_one_sheet_is_open_at_a_time():
-    async with playing_lab(num_particles=100) as lab:
-        assert [*lab.setup.brief.controls] == ["num_particles", "eta", "bandwidth"]
-        lab.gallery._choose({"kind": "method", "name": "hmc"})
-        await until(lambda: lab._last.recipe.method == "hmc")
-        assert len(lab.setup.brief.controls) == 3 and "num_particles" not in lab.setup.brief.controls
-        lab.settings.toggle()
-        lab.share.toggle()
-        assert lab.share.shown and not lab.settings.shown
-        lab.cancel()
-        assert not lab.share.shown
-        lab.gallery._choose({"kind": "target", "name": "no such target"})  # a browser may make up anything
-        assert lab._last.recipe.target == "mixture"

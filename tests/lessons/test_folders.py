@@ -33,7 +33,7 @@ def test_what_is_no_lesson_is_left_out_with_a_sentence(folder, caplog, monkeypat
     said = " | ".join(record.getMessage() for record in caplog.records)
     assert "lesson broken.md is left out: lesson 'broken' must begin with a YAML block" in said
     assert "lesson one_step.md is left out: there is a lesson 'one_step' already" in said
-    assert "lesson picture.md is left out" in said and "it is no text in UTF-8" in said and "notes" not in said
+    assert "lesson picture.md is left out" in said and "it is not text in UTF-8" in said and "notes" not in said
 
 
 def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):

@@ -105,7 +105,7 @@ def test_an_earlier_file_of_the_lesson_is_refused_in_a_sentence():
     with pytest.raises(InputError, match="unknown step of this lesson 'third'"):
         Progress.from_json(shorter, at.to_json())
     for text in ("", "null", "[]", "{}", '{"pmdviz_progress": 2}', "x" * 200_000):
-        with pytest.raises(InputError, match="no progress in lesson 'small'"):
+        with pytest.raises(InputError, match="not the stored progress of lesson 'small'"):
             Progress.from_json(LESSON, text)
 
 

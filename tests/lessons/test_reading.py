@@ -69,7 +69,7 @@ WRONG = {
         "`try` of a hint of .* is {control: value}, or a list of these; given: 3",
     ),
     "a key of no step": ([("hints: [Think", "hint: [Think")], f"unknown key of {STEP} 'hint'; did you mean 'hints'"),
-    "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': this is no expression: 'tv <'"),
+    "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': invalid expression: 'tv <'"),
     "braces that do not match": (
         [('"It is {ess:.0f}."', '"It is {ess:.0f."')],
         f"`because` of option a of `question` of {STEP}",
@@ -87,7 +87,7 @@ WRONG = {
         [("title: A detour", "title: A detour: this")],
         "the YAML block of step 'detour' cannot be read: .* its line 1",
     ),
-    "an alias": ([("title: A detour", "title: &a A\nto: *a")], "a word that begins with \\* must stand in quotes"),
+    "an alias": ([("title: A detour", "title: &a A\nto: *a")], "a word that begins with \\* must be in quotes"),
 }
 
 

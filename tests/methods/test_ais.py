@@ -39,15 +39,6 @@ def test_pilots_alone_tune_the_step():
     assert longer.time_steps[1] == knobs.time_step
 
 
-def test_batches_of_all_data_are_the_method_without_batches():
-    options, knobs = {"num_data": 30}, {"num_temperatures": 30, "num_particles": 50}
-    runs = [
-        pmdviz.run(target="gaussian", target_options=options, method=name, seed=2, floor=False, **knobs, **batch)
-        for name, batch in (("ais", {}), ("stochastic_ais", {"batch_size": 30}))
-    ]
-    assert runs[1].final.metrics["log_z"] == pytest.approx(runs[0].final.metrics["log_z"], abs=1e-9)
-
-
 def test_batches_ruin_the_evidence_and_more_temperatures_make_it_worse():
     """About T/(p + 1) (N/B - 1) nats are lost where each move forgets its start; less where it does not."""
     options, errors = {"num_data": 200, "dim": 1, "sigma_x": 1.0}, {}
@@ -146,21 +137,3 @@ def test_langevin_proposals_by_a_surrogate_are_metropolis_hastings():
     alone = method.move(np.random.default_rng(5), walkers, at._replace(pilots=0), method.Knobs.checked({}))
     walk = walked(np.random.default_rng(5), walkers, at)
     np.testing.assert_array_equal(alone.walkers.points, walk.walkers.points)
-
-
-@pytest.mark.ci
-def test_with_all_walkers_as_centres_a_langevin_move_does_not_keep_its_density():
-    """In 20 dimensions exact draws of N(0, I) spread; with pilots as centres they stay."""
-    options = {"dim": 20, "num_components": 1, "spread": 0.0, "variance": 1.0, "q0_sd": 1.5}
-    target, method, spread = make_target("gmm", **options), METHODS["gf_ais"], {}
-    for proposals in ("pilots", "printed"):
-        rng = np.random.default_rng(0)
-        points = target.exact.sample(rng, 600)
-        blank, log_l = np.empty((0, 20)), target.log_likelihood(points, target.data_rows)
-        walkers = Walkers(points, points, target.log_prior(points), log_l, blank, blank)
-        at, knobs = Rung(target, target.data_rows, 1.0, 0.4, 200), method.Knobs.checked({"proposals": proposals})
-        for _ in range(40):
-            walkers = method.move(rng, walkers, at, knobs).walkers
-        spread[proposals] = (walkers.points[:400] ** 2).mean(axis=1)
-    assert abs(errors_from(spread["pilots"], 1.0)) < 4
-    assert errors_from(spread["printed"], 1.0) > 10

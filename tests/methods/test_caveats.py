@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.helpers.regressions import linear
+import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from tests.support.tables import looped
@@ -86,6 +86,22 @@ def test_the_share_of_limited_steps_falls_once_they_are_over():
     assert share < 0.1
 
 
+def linear(d, seed):
+    """y ~ N(w'x, 1), x and w ~ N(0, I), whose posterior the target does not tell; its mean and covariance."""
+    rng = np.random.default_rng([seed, d])
+    x, w = rng.standard_normal((1000, d)), rng.standard_normal(d)
+    y, covariance = x @ w + rng.standard_normal(1000), np.linalg.inv(np.eye(d) + x.T @ x)
+    target = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1) - 0.5 * d * np.log(2 * np.pi),
+        log_likelihood=lambda theta, rows: -0.5 * ((rows[:, -1] - theta @ rows[:, :-1].T) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, d)),
+        data=np.column_stack([x, y]),
+        dim=d,
+        name="linear_regression",
+    )
+    return target, covariance @ (x.T @ y), covariance
+
+
 def arrived(target, seed, moves):
     """A frame of `smc_mcmc` after at least so many moves at temperature 1 beyond those of each temperature."""
     session = Session(
@@ -124,9 +140,9 @@ def test_weights_with_a_heavy_tail_are_named():
 def test_what_was_lost_on_the_way_is_said_and_where_nothing_was_there_is_no_word(method, d, moves, lost):
     """Its weights at the end are as even as can be; of tempering, moves on the way to 20 dimensions are too short."""
     seed = {"smc": 301, "smc_mcmc": 302}[method]
-    made = linear(d, seed)
-    frame = ended(target=made.target, method=method, seed=seed) if moves is None else arrived(made.target, seed, moves)
-    off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+    target, mean, covariance = linear(d, seed)
+    frame = ended(target=target, method=method, seed=seed) if moves is None else arrived(target, seed, moves)
+    off = np.abs(frame.density.mean - mean) / np.sqrt(np.diag(covariance))
     assert (off.max() > 1) == lost and frame.caveat.startswith("all descend from ") == lost
     assert (lost or frame.caveat == "") and frame.metrics["ess"] > 300
 

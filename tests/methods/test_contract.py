@@ -9,9 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pmdviz.densities.density import GaussianMixture, KernelDensity, Points, effective_sample_size
+from pmdviz.densities.density import GaussianMixture, KernelDensity, Points, ShapedDensity, effective_sample_size
 from pmdviz.densities.product import ProductDensity
-from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError

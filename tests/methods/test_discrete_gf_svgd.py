@@ -16,10 +16,6 @@ from tests.support.tables import looped
 session_of = partial(advanced, "discrete_gf_svgd", 0)
 
 
-def tv_after(steps, seed, **knobs):
-    return session_of("categorical", seed=seed, **knobs).advance(steps).metrics["tv_states"]
-
-
 @looped("spread, clip", [(0.0, np.inf), (0.0, 1.0), (3.0, np.inf), (3.0, 2.5)])
 @looped("count, num_bins", [(2, 0), (3, 0), (5, 10)])
 def test_every_value_has_the_same_mass_of_the_base(spread, clip, count, num_bins):
@@ -96,13 +92,6 @@ def test_a_step_is_the_formula(name, weighting):
 def test_ranks_are_one_over_the_share_that_is_at_least_as_large():
     log_w = ranked(np.array([0.0, 3.0, 3.0, -1.0]))
     np.testing.assert_allclose(np.exp(log_w), np.array([1 / 3, 1 / 2, 1 / 2, 1 / 4]) / (1 / 3 + 1 + 1 / 4))
-
-
-@pytest.mark.ci
-def test_a_hundred_particles_come_to_five_probabilities():
-    """TV below 0.06, where Monte Carlo has 0.08; twenty do better than Monte Carlo's 0.17."""
-    assert np.mean([tv_after(500, seed, num_particles=100) for seed in range(3)]) < 0.06
-    assert np.mean([tv_after(500, seed, num_particles=20) for seed in range(3)]) < 0.09
 
 
 def test_clipped_points_stay_inside_and_ranks_clip_by_default():

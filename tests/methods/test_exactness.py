@@ -18,12 +18,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, smc
 from pmdviz.methods.annealing import Rung, Walkers, asked
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import position
 from pmdviz.methods.particles import equal_log_weights
-from pmdviz.methods.smc import tempered
 from pmdviz.targets import TARGETS, make_target
 from tests.support.tables import looped
 
@@ -84,9 +83,9 @@ def tempering(shape: str) -> Move:
         m = len(points)
         known = checked_log_prior(target, points), checked_log_likelihood(target, points, data)
         moves = (1.0, 1, 0, 0, points, 0, 0.0)
-        state = tempered.TemperingState(points, equal_log_weights(m), *known, np.arange(m), *moves)
+        state = smc.TemperingState(points, equal_log_weights(m), *known, np.arange(m), *moves)
         for _ in range(TRANSITIONS):
-            state, *_ = tempered.moved(rng, state, target, data, knobs)
+            state, *_ = smc.moved(rng, state, target, data, knobs)
         return state.particles
 
     return Move(transition, lambda target: "reals" in target.offers, together=True)

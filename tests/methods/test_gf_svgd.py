@@ -10,11 +10,12 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
 from pmdviz.methods.stein import squared_width
 from pmdviz.methods.stein.gf_svgd import (
-    SURROGATES,
+    TITLES,
     GaussianSurrogate,
     KernelSurrogate,
     growth,
     log_ratios,
+    made_surrogate,
     surrogate_width,
 )
 from pmdviz.targets import make_target
@@ -65,11 +66,12 @@ def test_with_the_target_itself_as_the_surrogate_it_is_svgd():
     np.testing.assert_allclose(one.frame.particles, other.frame.particles, atol=1e-6)
 
 
-@looped("name", SURROGATES)
+@looped("name", TITLES)
 def test_a_surrogate_s_score_is_the_gradient_of_its_log_density(name):
     target, rng = make_target("gaussian", dim=3), np.random.default_rng(0)
     x, y, e = rng.normal(size=(25, 3)), rng.normal(size=(4, 3)), 1e-5
-    rho = SURROGATES[name](x, rng.normal(size=25), GF.Knobs.checked({"surrogate_width": 3.0}), target)
+    knobs = GF.Knobs.checked({"surrogate": name, "surrogate_width": 3.0})
+    rho = made_surrogate(x, rng.normal(size=25), knobs, target)
     steps = [(rho.log_density(y + e * a) - rho.log_density(y - e * a)) / (2 * e) for a in np.eye(3)]
     np.testing.assert_allclose(rho.score(y), np.transpose(steps), atol=1e-7)
 
@@ -78,14 +80,14 @@ def test_surrogates_are_what_their_names_say():
     target, rng = make_target("gaussian", dim=2), np.random.default_rng(0)
     x, log_p = rng.normal(size=(40, 2)), rng.normal(size=40)
     knobs = GF.Knobs.checked({"surrogate_ratio": 1.5})
-    moments = SURROGATES["moments"](x, log_p, knobs, target)
+    moments = made_surrogate(x, log_p, knobs, target)
     np.testing.assert_allclose(moments.cov, 1.5 * np.cov(x.T, ddof=0), rtol=1e-6)
     np.testing.assert_allclose(moments.mean, x.mean(axis=0))
     h = surrogate_width(x, 12.0, target)
     squared = ((x[:, None] - x) ** 2).sum(axis=2)
     assert h == pytest.approx(12 * np.median(squared[np.triu_indices(40, 1)]) / (2 * np.log(41)), rel=0.02)
     for name, masses in (("kernels", np.ones(40)), ("density", np.exp(log_p))):
-        found = np.exp(SURROGATES[name](x, log_p, knobs, target).log_density(x))
+        found = np.exp(made_surrogate(x, log_p, knobs.replaced(surrogate=name), target).log_density(x))
         expected = np.exp(-squared / h) @ masses
         np.testing.assert_allclose(found / found[0], expected / expected[0], rtol=1e-10)
     pair = GaussianSurrogate(np.arange(3.0), np.diag([1.0, 2.0, 3.0])).marginal((2, 0))
@@ -103,13 +105,6 @@ def test_annealed_the_target_of_a_step_is_the_tempered_one():
     rho = GF.surrogate(state, frame.knobs, frame.target)
     np.testing.assert_array_equal(rho.centres, state.before)
     np.testing.assert_allclose(state.log_ratios, log_ratios(rho.log_density(state.before), state.log_p, state.before))
-
-
-@pytest.mark.ci
-def test_the_defaults_find_a_posterior_much_narrower_than_the_prior():
-    frame = run(500, "gaussian", {"num_data": 100}, num_particles=100, bandwidth_rule="shaped").frame
-    metrics = frame.metrics
-    assert metrics["mean_error"] < 0.01 and 0.95 < metrics["sd_ratio_min"] <= metrics["sd_ratio_max"] < 1.05
 
 
 def test_a_density_that_is_not_positive_is_a_sentence():

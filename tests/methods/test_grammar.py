@@ -11,7 +11,7 @@ from pmdviz import methods
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError
 from pmdviz.methods import FAMILIES, METHODS, StepInfo, by_family
-from pmdviz.methods.grammar import COLUMNS, Cell, Grammar
+from pmdviz.methods.step import COLUMNS, Cell, Grammar
 from tests.support.engine import default_target, small_knobs, small_target
 from tests.support.tables import looped
 

@@ -19,7 +19,7 @@ HMC = METHODS["hmc"]
 def test_a_trajectory_that_goes_too_far_asks_for_no_gradient_there(name):
     target, rng = make_target(name, num_data=30), np.random.default_rng(4)
     theta, momentum = target.sample_prior(rng, 1)[0], 1e9 * np.sign(rng.standard_normal(target.dim))
-    end = trajectory(target, theta, target.grad_log_joint(theta[None])[0], momentum, 0.02, 30, target.data)
+    end = trajectory(target, theta, target.grad_log_joint(theta[None])[0], momentum, 0.02, 30, target.data)[-1]
     assert end.diverged and end.num_gradients == 0
 
 
@@ -28,19 +28,6 @@ def test_acceptance_is_that_of_the_energy():
     assert acceptance(-3.0, -3.5, np.array([0.0]), np.array([1.0])) == pytest.approx(np.exp(-1.0))
     assert acceptance(-3.0, -np.inf, np.zeros(1), np.zeros(1)) == 0.0
     assert acceptance(-np.inf, -3.0, np.zeros(1), np.zeros(1)) == 1.0
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("method, burn_in, wanted", [("hmc", 200, 0.8), ("mala", 500, 0.574)])
-@pytest.mark.parametrize("target", ["gaussian", "bimodal1d"])
-def test_the_tuning_finds_the_acceptance_that_it_is_led_to(method, burn_in, wanted, target):
-    session = advanced(method, burn_in, target, burn_in=burn_in)
-    before, settled = session.frame, []
-    for _ in range(600):
-        settled.append(session.advance().info.step_size)
-    found = (session.frame.state.accepted - before.state.accepted) / 600
-    assert found == pytest.approx(wanted, abs=0.15), "it settles up to a tenth above where lengths vary"
-    assert len(set(settled)) == 1 and settled[0] != FIRST_TIME_STEP, "it stays after the burn-in"
 
 
 @pytest.mark.parametrize("plan", [Plan(100, 1.0, 0.05), GENTLE], ids=["of a count", "of a share"])

@@ -6,10 +6,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import TargetError
 from pmdviz.kernels.stein_weights import transport_diagonal
-from pmdviz.methods import METHODS
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.steinis import squared_discrepancy, start_gap
-from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.ladder import start_divergence
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
@@ -70,18 +68,6 @@ def test_steps_are_shortened_where_the_posterior_is_much_narrower_than_the_prior
     assert "a longer one would fold space" in infos[0].words
     frame = session.advance(90)
     assert np.abs(frame.particles / frame.target.scale).max() < 10
-
-
-def test_the_picture_shows_the_area_beside_what_it_should_come_to():
-    frame = advanced("path_integration", 100, "gmm", num_particles=60, start_draws=1000).frame
-    scene = SCENES["area"]
-    assert scene.applies(frame.target, METHODS["path_integration"]) and not scene.applies(frame.target, METHODS["svgd"])
-    columns = scene.columns(frame, (0, 1))
-    np.testing.assert_allclose(columns.approximate["y"], frame.state.areas, rtol=1e-6)
-    np.testing.assert_allclose(columns.approximate["x"], np.linspace(0, 1, 101), rtol=1e-6)
-    np.testing.assert_allclose(columns.exact["y"], start_divergence(frame.target), rtol=1e-6)
-    assert columns.top == start_divergence(frame.target) > 0.5
-    assert scene.ranges(frame.target, (0, 1), columns.top) == ((0.0, 1.0), (-columns.top, 2 * columns.top))
 
 
 def test_particles_that_fly_off_end_the_run_with_a_sentence():

@@ -17,7 +17,6 @@ from tests.support.engine import advanced
 PMFVB = METHODS["pmfvb"]
 run = partial(advanced, "pmfvb")
 E12 = {"dim": 4, "num_data": 200, "prior_sd": 2.0, "truth": "prior"}
-TWO = {"arrangement": "diagonal", "num_components": 2, "spread": 1.5, "variance": 0.3, "q0_sd": 0.5}
 
 
 def log_joint(target):
@@ -51,18 +50,6 @@ def test_a_step_is_the_mean_over_others_one_block_after_the_other(grouping, bloc
     np.testing.assert_allclose(sum(info.terms.values()), after.particles - state.particles, atol=1e-12)
     assert info.visited == 30 and info.gradient_evaluations == 20 * 6 * len(blocks) * 30
     assert info.density_evaluations == 20 * 30, "the lower bound, at the first step"
-
-
-def test_all_parameters_together_are_unadjusted_langevin_dynamics():
-    target = make_target("gmm", **TWO)
-    knobs = PMFVB.Knobs.checked({"num_particles": 20, "grouping": "joint"})
-    state = PMFVB.init(np.random.default_rng(0), target, knobs)
-    after, info = PMFVB.step(np.random.default_rng(1), state, target, target.data_rows, knobs)
-    rng = np.random.default_rng(1)
-    noise = 0.1 * rng.standard_normal((20, 2), np.float32).astype(float)
-    expected = state.particles + 0.005 * target.grad_log_joint(state.particles) + noise
-    np.testing.assert_allclose(after.particles, expected, atol=1e-12)
-    assert info.gradient_evaluations == 20
 
 
 def test_a_run_with_patience_ends_where_the_bound_has_stalled_and_says_so():

@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.cli.main import main
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.export.films import Film
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky, resampled
-from pmdviz.scenes import words
+from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, resampled
 from pmdviz.targets import make_target
-from tests.export.test_film import look
 from tests.support.engine import advanced, errors_from
 
 TEMPERING = METHODS["smc_mcmc"]
@@ -120,17 +116,6 @@ def test_few_families_are_named_until_their_moves_have_made_up_for_that():
         assert TEMPERING.caveat(given, knobs).startswith(start) and bool(TEMPERING.caveat(given, knobs)) == bool(said)
     on = TEMPERING.unfinished(state._replace(beta=0.25), knobs)
     assert on.startswith("temperature 0.25") and TEMPERING.caveat(state._replace(beta=0.25), knobs) == on
-
-
-def test_a_ladder_that_its_budget_ends_says_so_wherever_the_run_is_read(capsys):
-    made = pmdviz.run(target="mixture", method="smc_mcmc", budget=5000, num_particles=200, floor=False)
-    said = f"temperature {made.final.state.beta:.2g}"
-    assert 0 < made.final.state.beta < 1 and made.final.caveat.startswith(said)
-    assert repr(made).endswith(f"; {said}>") and said in words.state(made.final)
-    assert said in Film(made, look()).last_scene().words
-    options = "--target mixture --method smc_mcmc --budget 5000 --knob num_particles=200"
-    for more in ("", " --json -"):
-        assert not main(f"run {options}{more}".split()) and said in capsys.readouterr().out
 
 
 def bounded_target(log_likelihood):

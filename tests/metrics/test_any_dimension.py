@@ -195,13 +195,6 @@ def test_a_dear_metric_is_computed_when_it_is_asked_for():
     assert dict(two.advance(3).metrics) == dict(one.frame.metrics), "whenever they are looked at"
 
 
-def test_the_work_of_scores_counts_the_points_that_are_asked():
-    """Five nets of signs are asked themselves: a thousand draws were counted, and the history left accuracy out."""
-    pytest.importorskip("sklearn")
-    run = pmdviz.run(target="binary_net", method="discrete_gf_svgd", seed=0, budget=2_000, num_particles=5)
-    assert not run.final.dear[0] and np.isfinite(run.history["accuracy"]).all()
-
-
 def test_a_point_without_weight_is_no_scale_for_the_others():
     """One of two particles has weight 0 to double precision, and predicts better by more than 745 nats."""
     options = {"data": "curve", "response": "real", "num_data": 1, "layers": 1, "hidden": 1}

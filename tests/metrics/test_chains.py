@@ -7,7 +7,6 @@ from arviz_stats.base import array_stats
 from pmdviz.densities.chains import bulk_ess, normal_scores, rhat
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics.diagnostics import LAGS, autocorrelation
-from pmdviz.scenes.trace_columns import GROUPS
 from tests.support.engine import advanced
 from tests.support.tables import looped
 
@@ -72,12 +71,3 @@ def test_autocorrelations_are_those_of_another_implementation_and_of_an_autoregr
     assert autocorrelation(long, 1) == pytest.approx(0.8, abs=0.02)
     assert autocorrelation(long, 10) == pytest.approx(0.8**10, abs=0.05)
     assert autocorrelation(np.zeros((2, 100)), 1) is None is autocorrelation(chain[:, :40], 50)
-
-
-def test_a_chain_has_a_trace_and_lines_of_autocorrelation():
-    frame = advanced("hmc", 60, "banana", num_chains=3, burn_in=0.5).frame
-    groups = GROUPS.of(frame.target, frame.method)
-    assert {*groups["autocorrelation"].metrics} == {f"autocorrelation_{lag}" for lag in LAGS}
-    assert frame.metrics["theta_1"] == frame.state.chains[0].newer[-1, 0]
-    assert frame.metrics["autocorrelation_1"] == max(autocorrelation(frame.chains[:, :, k], 1) for k in range(2))
-    assert "theta_1" not in GROUPS.of(frame.target, METHODS["pmd"])

@@ -12,9 +12,9 @@ from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.densities.grid import SIDES, Grid, side_for
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.metrics.divergences import DensitiesOnGrid, compare, measure, picture, reverse_outside, total_variation
+from pmdviz.metrics.divergences import compare, measure, picture, reverse_outside, total_variation
 from pmdviz.targets import make_target
-from tests.support.engine import NormalTarget, advanced
+from tests.support.engine import NormalTarget
 from tests.support.tables import looped
 
 
@@ -105,31 +105,6 @@ def test_where_q_underflows_its_logarithm_is_exact(far):
 
 
 # Target, options, rule of the kernel and its bandwidth.
-SHOWN = [
-    ("mixture", {"num_data": 100}, "isotropic", 0.03),
-    ("mixture", {"num_data": 400, "sigma_x": 1.5}, "local", 0.75),
-    ("bimodal1d", {}, "isotropic", 0.6),
-    ("gaussian", {"num_data": 200}, "local", 2.0),
-]
-
-
-@pytest.mark.ci
-@looped("name, options, rule, bandwidth", SHOWN)
-def test_a_grid_four_times_finer_tells_the_same(name, options, rule, bandwidth):
-    kernel = {"bandwidth_rule": rule, "bandwidth": bandwidth}
-    frame = advanced("pmd", 20, name, options, num_particles=100, **kernel).frame
-    target, density = frame.target, frame.density
-    coarse = picture(density, target.exact, target.view_box)
-    assert coarse.resolved
-    finer = Grid(coarse.grid.box, 4 * coarse.grid.side)
-    log_p = target.exact.log_density(finer.points).reshape(finer.shape)
-    a, b = (
-        compare(coarse),
-        compare(DensitiesOnGrid(finer, np.exp(log_p), log_p, density.on_grid(finer), density, False)),
-    )
-    assert a["tv"] == pytest.approx(b["tv"], abs=0.002)
-    assert a["kl_forward"] == pytest.approx(b["kl_forward"], abs=0.01)
-    assert a["kl_reverse"] == pytest.approx(b["kl_reverse"], abs=0.01)
 
 
 def test_the_grid_is_as_coarse_as_it_may_be_and_its_cells_fill_its_box():

@@ -7,7 +7,6 @@ from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.metrics import divergences as quasi_draws
 from pmdviz.metrics.divergences import by_points, measure, picture
 from pmdviz.targets import make_target
-from tests.support.tables import looped
 
 FAR = {"num_data": 400, "sigma_x": 1.5}  # modes that stand apart
 TARGETS = [("mixture", {}), ("gaussian", {}), ("banana", {}), ("bimodal1d", {}), ("mixture", FAR)]
@@ -57,12 +56,6 @@ def check(*parts):
 
 @pytest.mark.parametrize("parts", QUICK, ids=str)
 def test_narrow_kernels_agree_with_draws(parts):
-    check(*parts)
-
-
-@pytest.mark.nightly
-@looped("parts", CASES)
-def test_all_the_hard_cases_agree_with_draws(parts):
     check(*parts)
 
 

@@ -186,7 +186,7 @@ def test_what_is_not_a_preset_is_refused_with_a_sentence():
     for changes, why in [
         ({"wacth": "TV"}, "did you mean 'watch'"),
         ({"trace": 3}, "`trace` of preset 'head_start' must be a text"),
-        ({"check": "tv = 1"}, "this is no expression"),
+        ({"check": "tv = 1"}, "invalid expression"),
         ({"check": {"tv": [0, 1]}}, "an expression is a text"),
         ({"diagnosis": [{"when": "tv < 1"}]}, "a list of entries with `when` and `say`"),
         ({"diagnosis": [{"when": "tv < 1", "say": "TV {tv"}]}, "the braces of this sentence do not match"),

@@ -7,15 +7,12 @@ from pmdviz.scenes.words import (
     button,
     count,
     duration,
-    explanation,
     marked,
     number,
-    sentence,
     short,
     state,
     typeset,
 )
-from pmdviz.targets import make_target
 from tests.support.tables import looped
 
 
@@ -106,29 +103,3 @@ def test_words_of_the_glossary_become_buttons_and_all_else_stays():
         f"{button('forward KL', 'kl')} 2"
     )
     assert marked("ESSEX, TVs, batch of 100") == "ESSEX, TVs, batch of 100"
-
-
-MIXTURE = make_target("mixture")
-
-
-@looped(
-    "method, knobs, said",
-    [
-        ("pmd", {}, "1,500 particles start at what is known before the data (prior) and should end where prior and"),
-        ("pmd", {"num_particles": 1}, "One particle starts at what is known before the data"),
-        ("gibbs", {}, "One point starts at what is known before the data"),
-        ("sgld", {"num_chains": 4}, "4 points start at what is known before the data"),
-        ("svi", {}, "One Gaussian starts at what is known before the data"),
-        ("npv", {"num_components": 20}, "20 Gaussians start at what is known before the data"),
-        ("importance", {}, "should count most where prior and data together point (posterior)."),
-    ],
-)
-def test_the_sentence_says_what_starts_and_where_it_should_end(method, knobs, said):
-    assert said in sentence(METHODS[method], METHODS[method].Knobs.checked(knobs), MIXTURE)
-
-
-@looped("name", METHODS)
-def test_what_is_this_opens_five_sentences_the_formula_and_the_paper(name):
-    told = explanation(METHODS[name], MIXTURE)
-    assert len(told.sentences) == 5 and all(one.endswith(".") for one in told.sentences)
-    assert told.formula and told.source and METHODS[name].title in told.title

@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from bokeh.document import Document
-from bokeh.models import ImportedStyleSheet
-from panel.io.state import set_curdoc
 from tornado.httputil import HTTPServerRequest, RequestStartLine
 
 from pmdviz.engine.recipe import Recipe
@@ -18,7 +15,6 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
 from pmdviz.serve import pages, prebuilt, turns
-from pmdviz.serve.pages import lab_page
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
 
@@ -126,22 +122,6 @@ def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
     assert most == [1]
 
 
-def test_style_sheets_come_from_this_server_before_panel_has_sent_the_page():
-    """What Panel writes into them then is lost where a callback in a thread has the document at that moment."""
-    doc = Document()
-
-    async def scene():
-        before = set(pages._open)
-        with set_curdoc(doc):
-            lab_page(Link(Recipe(num_particles=50))).server_doc(doc)
-        for tabs in pages._open - before:
-            pages._close(tabs)
-        return {sheet.url for root in doc.roots for sheet in root.select({"type": ImportedStyleSheet})}
-
-    urls = in_a_thread(scene)
-    assert urls and all(url.startswith("static/extensions/panel/") for url in urls), urls
-
-
 def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     arguments = {"page": [b"race"], "race": [RACE.encode()]}
     link = in_a_thread(lambda: asyncio.sleep(0, pages._checked(arguments)))
@@ -149,8 +129,3 @@ def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     monkeypatch.setenv(variable("max_particles"), "100")
     with pytest.raises(InputError):
         pages._checked(arguments)
-
-
-def test_an_address_has_one_question_mark():
-    assert prebuilt.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
-    assert prebuilt.one_question_mark("/") == "/"

@@ -32,14 +32,6 @@ def test_a_bad_origin_is_refused_before_anything_starts(more, monkeypatch, capsy
     assert "without http://; given: 'http://lab.example.org'" in capsys.readouterr().err
 
 
-@looped("port", [None, 0, 5999])
-@looped("address", ["203.0.113.7", "no such host", "a\0b", "a" * 64 + ".org", "\ud800"])
-def test_an_address_that_is_not_ours_is_named(address, port):
-    with pytest.raises(InputError, match="cannot listen on --address '") as refused:
-        chosen_port(port, address)
-    assert "None" not in str(refused.value) and "leave --port out" not in str(refused.value)
-
-
 def test_a_port_that_is_taken_is_named():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -76,11 +68,3 @@ async def words_at(url, query):
     document = await wire.open(query)
     await wire.close()
     return json.dumps(document)
-
-
-@looped("opened", [True, False])
-def test_show_says_so_where_there_is_no_browser(opened, monkeypatch, capsys):
-    monkeypatch.setattr(server.webbrowser, "open", lambda url: opened)
-    server.show_in_browser("http://127.0.0.1:5006/")
-    words = "no browser was found on this computer: open http://127.0.0.1:5006/ in one yourself\n"
-    assert capsys.readouterr().out == ("" if opened else words)

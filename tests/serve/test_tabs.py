@@ -105,20 +105,6 @@ async def test_a_page_that_cannot_be_built_says_so_and_leaves_the_others(log, ca
     assert seen(tabs) == ["race"]
 
 
-async def test_theme_and_end_reach_every_page(tabs, log):
-    tabs.set_theme(dark=True)
-    await visit(tabs, "race")
-    tabs.stop()
-    assert log[1:] == [
-        ("lab", "set_theme", True),
-        ("lab", "look", False),
-        ("race", "set_theme", True),
-        ("race", "start"),
-        ("lab", "stop"),
-        ("race", "stop"),
-    ]
-
-
 async def test_a_page_opens_another_one_with_something_to_show(tabs, log):
     """One that has not been built takes it before it begins; the bar follows as after a click."""
     tabs.built["lab"].on_open("race", "two")

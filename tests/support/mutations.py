@@ -1,4 +1,4 @@
-"""Messages that browsers sent, recorded from real pages (`bench recording`), and random changes of them."""
+"""Messages that browsers sent, recorded from real pages of Bokeh 3.9, and random changes of them."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class Hostile:
 def test_a_hostile_pickle_is_refused_and_not_run(path, thing, protocol, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     path.write_bytes(pickle.dumps({b"data": IMAGES, b"labels": LABELS, b"more": thing}, protocol))
-    with pytest.raises(InputError, match="asks for .*which no batch of images needs; nothing in it was run"):
+    with pytest.raises(InputError, match="loads .*which no batch of images needs; nothing in it was run"):
         make_target("binary_net", data=str(path), num_data=9)
     assert not (tmp_path / "it_ran").exists()
 

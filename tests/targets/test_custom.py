@@ -672,19 +672,6 @@ def test_blocks_are_checked_and_named_after_their_coordinates():
         checked_blocks([[0, 2], [2]], ["a", "b", "c"])
 
 
-def test_the_correlated_gaussian_is_what_it_says():
-    target = make_target("correlated_gaussian", dim=5, correlation=-0.6)
-    assert [block.coordinates for block in target.blocks] == [(0, 1), (2, 3), (4,)]
-    draws = target.exact.sample(np.random.default_rng(0), 50_000)
-    expected = np.eye(5)
-    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = -0.6
-    assert np.abs(np.cov(draws.T) - expected).max() < 4.5 / np.sqrt(50_000) * 1.5
-    assert target.exact.log_z == 0.0
-    for bad in (-1.0, 1.0):
-        with pytest.raises(InputError, match="correlation must be"):
-            make_target("correlated_gaussian", correlation=bad)
-
-
 def test_a_registered_target_is_found_by_its_name_everywhere_and_may_be_replaced(monkeypatch):
     monkeypatch.setattr(custom_targets, "_registered", {})
     first, second = custom(name="dose"), custom(name="dose")

@@ -165,20 +165,6 @@ def test_the_published_mean_of_an_outcome():
     assert mean_outcome(x)[0] == pytest.approx(expected)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("name, features, rows", [("randhie", 9, 20190), ("fair", 8, 6366)])
-def test_the_tables_of_statsmodels(name, features, rows):
-    pytest.importorskip("statsmodels")
-    target = make_target("regression_net", data=name, num_data=1000)
-    assert len(target.input_names) == features
-    assert len(target.validation_data) == min((rows - 1000) // 2, 5000)
-    if name == "randhie":
-        visits = np.expm1(target.data[:, -1])
-        np.testing.assert_allclose(visits, np.round(visits), atol=1e-9)
-    else:
-        assert target.predicts == "class" and 0.25 < target.data[:, -1].mean() < 0.4
-
-
 ADULT = """39, State-gov, 77516, Bachelors, <=50K
 50, Self-emp, 83311, Bachelors, >50K
 38, ?, 215646, HS-grad, <=50K

@@ -8,9 +8,7 @@ from scipy import stats
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.vi.gaussian import of_a_point
 from pmdviz.targets import make_target
-from pmdviz.targets import series as returns
 
 SHORT = {"num_data": 3, "data_seed": 1}
 
@@ -142,17 +140,6 @@ def test_long_chains_have_the_posterior_of_three_returns():
     np.testing.assert_allclose(np.diag(reference.cov), variance, rtol=0.12)
 
 
-@pytest.mark.nightly
-def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billionth_of_its_mean():
-    assert "shrunk to a point" in of_a_point(np.array([1e3, 1.0]), np.array([0.9e-6, 1e-12]))
-    assert of_a_point(np.array([1e3, 1.0]), np.array([1.1e-6, 1e-12])) == ""
-    assert of_a_point(np.zeros(2), np.array([0.0, 1e-12])) == "", "around zero any width is one"
-    frame = Session(Recipe("stochastic_volatility", "svi", target_options={"num_data": 500}), 10**9).frame
-    assert frame.caveat == ""
-    narrow = frame.state._replace(cholesky=1e-12 * frame.state.cholesky)
-    assert "shrunk to a point" in frame.replaced(state=narrow).caveat
-
-
 GIVEN = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
 
 
@@ -181,13 +168,3 @@ def test_the_last_returns_of_the_last_column_less_their_mean(tmp_path):
 def test_a_first_column_of_other_numbers_numbers_nothing(tmp_path):
     path = returns_file(tmp_path, "close,return\n" + "".join(f"{k * 7.5},{y}\n" for k, y in enumerate(GIVEN)))
     np.testing.assert_allclose(target_of(path).returns, GIVEN - GIVEN.mean())
-
-
-@pytest.mark.nightly
-def test_returns_of_the_index_are_percents_of_its_closings():
-    pytest.importorskip("inference_gym.internal.datasets.sp500_closing_prices", exc_type=ImportError)
-    closings = returns.closings()
-    target = make_target("stochastic_volatility", data="sp500", num_data=5)
-    expected = 100 * np.log(closings[-5:] / closings[-6:-1])
-    np.testing.assert_allclose(target.returns, expected - expected.mean(), rtol=1e-10)
-    assert len(closings) == 2517

@@ -3,20 +3,6 @@ import numpy as np
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs
 from pmdviz.views.geometry import DensityView, KLView, TriangleView
-from tests.support.tables import looped
-
-
-@looped("kind", [TriangleView, DensityView, KLView])
-def test_every_layer_is_drawn_and_nothing_is_sent_twice(kind):
-    view, geometry = kind(), Geometry(GeometryKnobs.checked({"steps": 7}))
-    view.show(geometry)
-    assert all(len(source.data["x"]) for name, source in view.sources.items() if name != "infinite")
-    before = {name: source.data for name, source in view.sources.items()}
-    view.show(geometry)
-    assert all(source.data is before[name] for name, source in view.sources.items())
-    view.show(Geometry(GeometryKnobs.checked({"steps": 7, "gamma": 0.8})))
-    changed = {name for name, source in view.sources.items() if source.data is not before[name]}
-    assert {"mirror", "gradient"} <= changed and not {"contours", "exact", "start", "posterior", "edges"} & changed
 
 
 def test_axes_hold_every_setting_and_a_drag_is_told():

@@ -65,29 +65,6 @@ def test_each_picture_is_drawn_under_its_words(view):
         assert one.figure.xaxis[0].axis_label == picture.x_label and one.figure.yaxis[0].axis_label == picture.y_label
 
 
-def test_figures_stay_while_their_kinds_do_and_one_row_and_none_are_pictures(view):
-    before = [one.figure for one in view.views]
-    view.show([chart(3), heat_map(), histogram(), ellipses(False)])
-    assert [one.figure for one in view.views] == before and "line-2" in view.views[0].drawn
-    view.show([chart(1), *ALL[1:]])
-    assert [len(view.views[0].sources[f"line-{k}"].data["x"]) for k in (0, 2)] == [3, 0]
-    assert [tool.renderers for tool in view.views[0].hovers] == [[view.views[0].drawn["dots-0"].renderer], [], []]
-    view.show([chart(y_log=False), heat_map()])
-    assert [one.figure for one in view.views][0] is not before[0]
-    assert len(view.layout.children) == len(view.heads) == 2
-    view.show([])
-    assert view.layout.children == []
-    one = Chart(
-        [Series("a", np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([3.0]))], "x", "y", slopes=[("s", 1.0)]
-    )
-    nothing = Chart([Series("a", np.empty(0), np.empty(0))], "x", "y", slopes=[("s", 1.0)])
-    flat = Ellipses([Group("g", np.empty((0, 2)), np.empty((0, 2, 2)))], np.empty((0, 2)), "x", "y")
-    for pictures in ([one], [nothing], [flat]):
-        view.show(pictures)
-        x, y = view.views[0].figure.x_range, view.views[0].figure.y_range
-        assert np.isfinite([x.start, x.end, y.start, y.end]).all() and x.start < x.end and y.start < y.end
-
-
 @looped("dark", [False, True])
 def test_colours_are_those_of_the_theme_and_differ(view, dark):
     view.set_theme(dark)

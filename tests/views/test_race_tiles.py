@@ -5,9 +5,8 @@ from bokeh.models import VArea
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import Tiling, placed
+from pmdviz.scenes.columns import Tiling
 from pmdviz.scenes.race import CLOCKS, Standing, band, line_columns, race_scene, span
-from pmdviz.scenes.tiles import cut
 from pmdviz.scenes.trace_columns import clock_end
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import RaceTraces
@@ -28,15 +27,6 @@ def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
     for k, one in enumerate(corners):
         for other in corners[:k]:
             assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
-
-
-def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_are_cut():
-    x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
-    assert (
-        x.tolist()[:3] == [3.0, 3.5, 4.0] and np.isnan(x[3]) and y.tolist()[:3] == [-1.0, -0.5, 0.0] and np.isnan(y[3])
-    )
-    assert cut("PMD, warm start", 20) == "PMD, warm start"
-    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
 
 
 def scene(*methods):
@@ -65,19 +55,6 @@ def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothin
     assert np.array_equal(view.sources["particles-0"].data["x"], drawn[0]["x"])
     view.draw(made._replace(tiles=made.tiles[:1]))
     assert [len(view.sources[f"approximate-{k}"].data["x"]) > 0 for k in range(3)] == [True, False, False]
-
-
-def test_states_change_a_few_times_a_second_and_more_tiles_at_once():
-    made = scene("pmd", "svi")
-    view = RaceTiles()
-    view.draw(made)
-    said, later = view.sources["states"].data, made._replace(tiles=made.tiles[::-1])
-    view.draw(later, with_words=False)
-    assert view.sources["states"].data is said
-    view.draw(later)
-    assert [*view.sources["states"].data["text"]] == [*said["text"]][::-1]
-    view.draw(later._replace(tiles=made.tiles[:1]), with_words=False)
-    assert [*view.sources["titles"].data["text"]] == [made.tiles[0].title]
 
 
 @looped("dark", [False, True])

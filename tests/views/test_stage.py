@@ -4,8 +4,7 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes import style
-from pmdviz.scenes.stage import LAYERS, SCENES
-from pmdviz.scenes.stage.posterior import stage_columns
+from pmdviz.scenes.stage import SCENES
 from pmdviz.views import StageView
 from tests.support.tables import looped
 
@@ -61,23 +60,6 @@ def test_another_target_brings_its_ranges_and_axes_without_numbers_are_bare(sess
     assert not any(bare())
 
 
-def test_a_rejuvenation_is_said_and_what_moves_lies_above_the_axes(session):
-    session.set(num_particles=150)
-    session.advance(1)
-    session.set(num_particles=100)
-    view = StageView(session.target)
-    view.show(session.advance(1))
-    assert view.note.text.startswith("new particles: ") and "particles 150 → 100" in view.note.text
-    view.toggle(["exact"])
-    assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
-    view = StageView(session.target)
-    moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
-    drawn = {view.drawn[name].renderer for name in ("others", "ghost", "moved", *LAYERS)}
-    assert moving == drawn and view.note.level == "overlay"
-    callbacks = view.figure.js_property_callbacks["change:inner_width"]
-    assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
-
-
 def luminance(colour):
     parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
@@ -96,24 +78,3 @@ def test_contrast(dark):
         assert contrast(text, colours.paper) >= 4.5
     for name, colour in colours.layers.items():
         assert contrast(colour, colours.paper) >= 3, name
-
-
-def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation():
-    session = Session(Recipe("mixture", "svi"))
-    view = StageView(session.target)
-    view.show(session.frame)
-    first = view.sources["image"].data["image"][0]
-    columns = stage_columns(session.advance(1))
-    view.draw(columns, with_image=False)
-    assert view.sources["image"].data["image"][0] is first
-    assert np.array_equal(view.sources["particles"].data["x"], columns.particles["x"])
-    view.draw(columns)
-    assert view.sources["image"].data["image"][0] is columns.image.values
-    view.toggle(["exact", "particles"])
-    image = view.drawn["image"].renderer
-    assert not image.visible and view.drawn["areas"].renderer.visible
-    view.look_at(session.target, view.scene, view.pair, session.frame.method)
-    assert not image.visible and not view.layers["prior"].visible and view.layers["exact"].visible
-    view.look_at(session.target, SCENES["difference"], view.pair)
-    view.show(session.frame)
-    assert image.visible, "the difference is the picture itself"

@@ -4,7 +4,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.pictures import ticks
 from pmdviz.scenes import trace_columns as columns
-from pmdviz.scenes.trace_columns import KINDS, OTHER, Mark, kinds_of
+from pmdviz.scenes.trace_columns import Mark
 from pmdviz.views import TracesView
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
@@ -87,18 +87,6 @@ def legend(view):
     return [item.label.value for item in view.legend.items]
 
 
-def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
-    view = TracesView()
-    assert view.group == "tv" and list(columns.GROUPS["tv"].metrics) == ["tv"] and not columns.GROUPS["tv"].log
-    view.show(history(tv=np.full(50, 0.2), kl_reverse=np.full(50, 99.0)), {"floor_tv": 0.087, "floor_kl": 0.02})
-    span = view.figure.extra_y_ranges["linear"]
-    assert (span.start, span.end) == (0.0, 1.0)
-    assert list(view.sources["floor, linear"].data["y"][:2]) == [0.087, 0.087]
-    view.choose("kl")
-    assert not len(view.sources["floor, linear"].data["y"])
-    assert list(view.sources["floor"].data["y"][:2]) == [0.02, 0.02] and view.figure.y_range.end == 100
-
-
 def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_the_picture():
     view = TracesView()
     marks = [
@@ -115,17 +103,6 @@ def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_th
     view.show(history(), NO_FLOORS, marks[:1])
     assert legend(view) == ["forward KL", "reverse KL", "new particles"]
     assert columns.floor_words(columns.GROUPS["tv"], {}) == ""
-
-
-def test_each_kind_of_mark_has_its_own_look_and_words():
-    kinds = [*KINDS.values(), OTHER]
-    assert all(len({getattr(kind, part) for kind in kinds}) == len(kinds) for part in ("marker", "height", "title"))
-    marks = [Mark(1, 1, 1, 0.0, kind, "") for kind in ("strange", "knob", "rejuvenated", "knob")]
-    assert kinds_of(marks) == [KINDS["rejuvenated"], KINDS["knob"], OTHER]
-    assert kinds_of((), ("limited",)) == [KINDS["limited"]]
-    view = TracesView()
-    view.show(history(1), {"floor_tv": 0.1}, expected=("rejuvenated", "limited"))
-    assert legend(view)[2:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
 
 
 def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
@@ -148,20 +125,3 @@ def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
     view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
     span = view.figure.y_range
     assert view.figure.yaxis[0].ticker.ticks == ticks(span.start, span.end, log=True) != []
-
-
-def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
-    """A change below the overlay has the browser paint axes, grid and legend anew."""
-    view, changed = TracesView(), []
-    marks = [Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated")]
-    view.show(history(20), {"floor_tv": 0.2}, marks, 20_000)
-    drawn = [layer.renderer for layer in view.drawn.values() if layer.store.source in (view.source, view.marks)]
-    assert {each.level for each in drawn} == {"overlay"}
-    moving = {view.source, view.marks}
-    for model in view.figure.references() - moving:
-        for name in model.properties():
-            model.on_change(name, lambda attr, old, new: changed.append(attr))
-    view.show(history(21), {"floor_tv": 0.2}, [*marks, *marks], 20_000)
-    assert not changed and len(view.source.data["tv"]) == 21
-    named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
-    assert not named & {*view.sources.values()}  # else BokehJS builds the legend anew for every point

@@ -55,7 +55,7 @@ def test_what_cannot_run_is_refused_with_its_reason(tmp_path):
     other = pmdviz.run(target="mixture", method="gibbs", budget=2_000, floor=False)
     with pytest.raises(InputError, match="gibbs does not run in a page"):
         other.export(tmp_path / "lab.html", live=True)
-    with pytest.raises(InputError, match="live means nothing"):
+    with pytest.raises(InputError, match="option live is not supported"):
         other.export(tmp_path / "lab.png", live=True)
 
 
@@ -138,6 +138,33 @@ def test_settings_keys_comparison_and_python(browser, file):
     page.locator("input[name=data_seed]").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#trouble")).to_be_empty()
+    assert not trouble
+    page.close()
+
+
+MOVED_JS = """() => new Promise((done) => {
+  const stage = document.querySelector(".stage"), seen = []
+  every("step")
+  const look = () => {
+    const {moved, picture} = stage.pmdviz, now = moved.particles.columns.x[0]
+    if (runs[0].frame.iteration === 1 && now !== seen.at(-1)) seen.push(now)
+    if (seen.length && moved === picture.marks) done(seen)
+    else requestAnimationFrame(look)
+  }
+  requestAnimationFrame(look)
+})"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("calm", ["reduce", "no-preference"])
+def test_dots_move_from_one_state_to_the_next(browser, tmp_path, calm):
+    run = pmdviz.run(target="gmm", method="svgd", seed=0, budget=100, num_particles=200, floor=False)
+    page, trouble = opened(browser, run.export(tmp_path / "lab.html", live=True), reduced_motion=calm)
+    start = page.evaluate("runs[0].kept.particles.x[0]")
+    seen = page.evaluate(MOVED_JS)
+    end = page.evaluate("runs[0].kept.particles.x[0]")
+    assert seen[-1] == end and (seen == sorted(seen) or seen == sorted(seen, reverse=True))
+    assert (len(seen) > 2) == (calm != "reduce") and min(start, end) <= min(seen) <= max(seen) <= max(start, end)
     assert not trouble
     page.close()
 

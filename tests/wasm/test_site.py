@@ -125,6 +125,18 @@ def test_a_lesson_asks_runs_judges_and_has_a_goal(browser, folder):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("size", [(1366, 625), (390, 844)])
+def test_play_is_in_view_below_a_lesson_and_shows_the_picture(browser, folder, size):
+    page, _ = opened(browser, folder / "index.html", "#lesson/one_step", viewport={"width": size[0], "height": size[1]})
+    begun(page)
+    play = page.get_by_role("button", name="Play", exact=True).bounding_box()
+    assert 0 <= play["y"] and play["y"] + play["height"] <= size[1]
+    played(page)
+    expect(page.locator(".stage")).to_be_in_viewport()
+    page.close()
+
+
+@pytest.mark.browser
 def test_the_essay_has_live_pictures(browser, folder):
     page, trouble = opened(browser, folder / "essay.html")
     frame = page.frame_locator("#picture-weights iframe")
@@ -138,24 +150,8 @@ def test_the_essay_has_live_pictures(browser, folder):
 
 
 @pytest.mark.browser
-def test_it_runs_in_a_frame_of_slides(browser, folder, tmp_path):
-    slides = tmp_path / "slides.html"
-    slides.write_text(
-        f'<section style="transform: scale(0.8)"><iframe width="900" height="700" src="file://{folder}/index.html#embed/far_modes">'
-        "</iframe></section>",
-        "utf-8",
-    )
-    page, trouble = opened(browser, slides)
-    frame = page.frame_locator("iframe")
-    begun(frame)
-    played(frame)
-    assert not trouble
-    page.close()
-
-
-@pytest.mark.browser
 def test_a_saved_notebook_and_its_html_run_without_a_kernel(browser, tmp_path):
-    lab = pmdviz.Lab(static=True, method="svgd", num_particles=300)
+    lab = pmdviz.Lab(static=True, keyboard=True, method="svgd", num_particles=300)
     data = {"text/plain": repr(lab), "text/html": lab._repr_html_()}
     output = nbformat.v4.new_output("display_data", data=data)
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("lab", outputs=[output])])

@@ -76,35 +76,29 @@ def test_a_step_of_each_method_on_each_target(driver, method, target):
     check(driver, target=target, target_options=options, method=method, seed=1, **knobs)
 
 
-PMD = [
-    {"policy": policy, "bandwidth_rule": rule}
-    for policy in ("never", "always", "until", "ess")
-    for rule in ("isotropic", "median", "covariance", "local", "shaped")
-]
-MORE = [
-    ("pmd", {"schedule": "constant"}), ("pmd", {"schedule": "theorem6"}), ("pmd", {"warm_start": True}),
-    ("pmd", {"draws": "independent", "resampler": "multinomial", "batches": "replacement", "policy": "always"}),
-    ("pmd", {"resampler": "stratified"}), ("pmd", {"resampler": "residual"}), ("pmd", {"step_limit": 0}),
-    ("pmd", {"growth": "power", "growth_exponent": 0.5, "most_particles": 900}),
-    ("svgd", {"kernel": "imq", "optimiser": "adagrad"}), ("svgd", {"annealing": "on", "optimiser": "plain"}),
-    ("svgd", {"length_scale_rule": "median"}), ("svgd", {"length_scale_rule": "liu_wang", "median": "exact"}),
-    ("smc_mcmc", {"ladder": "fixed"}), ("smc_mcmc", {"move_shape": "covariance"}),
-    ("sgld", {"num_chains": 3}), ("hmc", {"num_chains": 2, "tune": False}), ("mala", {"burn_in": 100}),
-    ("random_walk", {"num_chains": 2, "burn_in": 30}), ("hmc", {"one_pass": True}),
-]  # fmt: skip
-
-
-@pytest.mark.ci
-@pytest.mark.browser
-@pytest.mark.parametrize(("method", "knobs"), [*(("pmd", knobs) for knobs in PMD), *MORE])
-def test_a_step_with_other_settings(driver, method, knobs):
-    if method in ("pmd", "svgd", "smc_mcmc"):
-        knobs = {"num_particles": 120, **knobs}
-    check(driver, target="mixture", target_options={"num_data": 400}, method=method, seed=2, **knobs)
-
-
 @pytest.mark.ci
 @pytest.mark.browser
 @pytest.mark.parametrize("m", [50, 300])
 def test_another_number_of_particles_takes_effect_at_once(driver, m):
     check(driver, {"num_particles": m}, target="mixture", method="svgd", seed=2, num_particles=120)
+
+
+FOLLOWED_JS = """([spec, method, knobs]) => {
+  const session = new Session(new Target(revived(JSON.parse(spec))), method, knobs, 0)
+  session.step()
+  const before = session.state.particles
+  session.follow()
+  for (let k = 0; k < 2; k++) session.step()
+  const now = session.state.particles, own = rowsAt(before, session.origin)
+  const away = (from) => sum(now.map((x, k) => Math.abs(x - from[k]))) / now.length
+  return [away(own), away(before)]
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("method", "knobs"), [("pmd", {"policy": "always"}), ("smc_mcmc", {"num_moves": 1})])
+def test_each_particle_has_the_row_it_comes_from(driver, method, knobs):
+    recipe = Recipe(target="mixture", method=method, seed=3, num_particles=400, **knobs)
+    values = settings_value(recipe.start_knobs())
+    own, other = driver.page.evaluate(FOLLOWED_JS, [json.dumps(target_value(recipe.make_target())), method, values])
+    assert own < 0.75 * other

@@ -15,10 +15,12 @@ from pmdviz.engine.recipe import (
     UNITS,
     Recipe,
     checked_unit,
-    data_note,
+    from_file,
     given_knobs,
     given_options,
     joined,
+    target_note,
+    target_parts,
     versions,
 )
 from pmdviz.engine.recipe_parts import (
@@ -125,10 +127,11 @@ class RaceRecipe(Portable):
         return replace(recipe, budget=budget)
 
     @classmethod
-    def of_run(cls, run: Recipe, seeds: int | Iterable[int] = 1, points: int = 0) -> RaceRecipe:
-        """A run as a race of one, with its own seed or several. Raises InputError."""
-        numbers = [run.seed] if seeds == 1 else seeds
-        return cls.checked([run], run.make_target(), None, run.budget, numbers, points, clock=run.budget_unit)
+    def of_runs(cls, runs: Sequence[Recipe], seeds: int | Iterable[int] = 1, points: int = 0) -> RaceRecipe:
+        """Runs as a race, on target, budget and seed of the first, or with several seeds. Raises InputError."""
+        first = runs[0]
+        numbers = [first.seed] if seeds == 1 else seeds
+        return cls.checked(runs, first.make_target(), None, first.budget, numbers, points, clock=first.budget_unit)
 
     def of(self, one: Entrant, seed: int) -> Recipe:
         """The recipe of one run."""
@@ -173,6 +176,10 @@ class RaceRecipe(Portable):
     def with_entrants(self, methods: Sequence[Any]) -> RaceRecipe:
         """The race with other entrants, or without any; `recipes` shows whether they can race. Raises InputError."""
         return replace(self, entrants=entrants(methods) if methods else ())
+
+    def without(self, k: int) -> RaceRecipe:
+        """The race without entrant k."""
+        return self.with_entrants([one for i, one in enumerate(self.entrants) if i != k])
 
     def ending(self) -> RaceRecipe:
         """The race itself. Raises InputError for one without an end: it cannot be run to it."""
@@ -221,7 +228,9 @@ class RaceRecipe(Portable):
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
         lines = self._lines()
         if len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
-            lines = self._from_file()
+            long = "# too long for a few lines: export the race as race.json too, and put it beside this file"
+            note, line = [*target_note(self.target), long], "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))"
+            lines = from_file("race.json", self.target, note, line)
         return "\n".join(lines) + "\n"
 
     def to_live_python(self) -> str:
@@ -229,35 +238,13 @@ class RaceRecipe(Portable):
         return "\n".join([*self._lines("pmdviz.Race", f"seed={self.seeds[0]}"), "race"]) + "\n"
 
     def _lines(self, call: str = "pmdviz.race", seeds: str = "") -> list[str]:
-        custom = isinstance(self.target, CustomTarget)
-        options = given_options(self.target)
         many = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
-        parts = [f"target={self.target.name if custom else repr(self.target.name)}"]
-        parts += [f"target_options={options!r}"] if options else []
-        parts += [f"budget={self.budget}"]
+        parts = [*target_parts(self.target), f"budget={self.budget}"]
         parts += [] if self.budget_unit == DATA else [f"clock={self.budget_unit!r}"]
         parts += [seeds or f"seeds={many}"] + ([f"points={self.points}"] if self.points else [])
         methods = [f"        {line}," for line in joined([repr(one.text) for one in self.entrants])]
         body = ["    methods=[", *methods, "    ],", *(f"    {line}," for line in joined(parts))]
-        return ["import pmdviz", "", *self._note(), f"race = {call}(", *body, ")"]
-
-    def _note(self) -> list[str]:
-        own = isinstance(self.target, CustomTarget)
-        note = [f"# `{self.target.name}` is your own target, made with pmdviz.custom_target"] if own else []
-        return note + data_note(self.target.tables)
-
-    def _from_file(self) -> list[str]:
-        own = isinstance(self.target, CustomTarget)
-        targets = f", targets={{{self.target.name!r}: {self.target.name}}}" if own else ""
-        return [
-            "import pathlib",
-            "import pmdviz",
-            "",
-            *self._note(),
-            "# too long for a few lines: export the race as race.json too, and put it beside this file",
-            'text = pathlib.Path("race.json").read_text(encoding="utf-8")',
-            f"race = pmdviz.race(pmdviz.RaceRecipe.from_json(text{targets}))",
-        ]
+        return ["import pmdviz", "", *target_note(self.target), f"race = {call}(", *body, ")"]
 
 
 # Two settings of one run side by side: a race of two with the run's target, seed and budget.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import EllipsisType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,18 @@ from pmdviz.targets import Target
 # In lock step by what counts against the budget.
 
 
+class Alone(NamedTuple):
+    """A run that only goes forward."""
+
+    session: Session
+
+    def step(self) -> Frame:
+        """One iteration."""
+        return self.session.advance(1)
+
+
 class Race:
-    """One session for each entrant; all have the same target, budget and seed, the recipe's first. It may be empty.
+    """One run for each entrant; all have the same target, budget and seed, the recipe's first. It may be empty.
 
     The method that has visited least always steps; others only while at most N data ahead of it.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
@@ -42,15 +52,27 @@ class Race:
     ----------
     recipe : RaceRecipe
     metrics_every, memory_cap : as in `Session`
+    enter : function of a session that gives the run of an entrant, with its present `session` and `step()`
     """
 
-    def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
+    def __init__(
+        self,
+        recipe: RaceRecipe,
+        metrics_every: int | None = None,
+        memory_cap: int = MEMORY_CAP,
+        enter: Callable[[Session], Any] = Alone,
+    ) -> None:
         self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
-        self.sessions = [Session(one, metrics_every, memory_cap) for one in recipe.recipes]
+        self.runs = [enter(Session(one, metrics_every, memory_cap)) for one in recipe.recipes]
         self.level = 0  # every entrant goes on until so much is spent
         self.bound = self.slack = recipe.target.num_data * recipe.each_costs
-        self._failed: dict[int, str] = {}
+        self._failed: dict[int, tuple[int, str]] = {}  # by the id of a run: the iteration where it stopped, and why
         self._lock = threading.Lock()
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The session of each entrant."""
+        return [run.session for run in self.runs]
 
     @property
     def visited(self) -> list[int]:
@@ -65,20 +87,16 @@ class Race:
     @property
     def done(self) -> bool:
         """Whether no entrant has a next step."""
-        return not any(self._active(k) for k in range(len(self.sessions)))
+        return not any(self._active(k) for k in range(len(self.runs)))
 
     def stop_reason(self, k: int) -> str:
         """Why entrant k has no next step, in words; "" while it has one."""
-        if k in self._failed:
-            return self._failed[k]
-        session = self.sessions[k]
-        if session.ended:
-            return session.ended
-        return "the budget is used up" if session.done else ""
+        session = self.runs[k].session
+        return self._failure(k) or session.ended or ("the budget is used up" if session.done else "")
 
-    def failed(self, k: int) -> bool:
-        """Whether entrant k stopped because its target or its step failed."""
-        return k in self._failed
+    def _failure(self, k: int) -> str:
+        at, words = self._failed.get(id(self.runs[k]), (-1, ""))
+        return words if at == self.runs[k].session.frame.iteration else ""
 
     def raise_level(self, rows: int) -> None:
         """Let every entrant visit `rows` more data, or spend their cost, as far as the slowest one lets them.
@@ -93,44 +111,36 @@ class Race:
 
     def may_step(self, k: int) -> bool:
         """Whether entrant k may do a step now."""
-        lowest, mine = self._lowest(), self.sessions[k].frame.spent
+        lowest, mine = self._lowest(), self.runs[k].session.frame.spent
         if lowest is None or not self._active(k) or mine >= self.level:
             return False
         return mine == lowest or mine + self._next_cost(k) <= lowest + self.slack
 
-    def forward(self, k: int) -> Frame:
-        """One iteration of entrant k, whatever comes of it."""
-        return self.sessions[k].advance(1)
-
     def step(self, k: int) -> Frame:
         """One iteration of entrant k. A failure ends this entrant alone, at its last good frame."""
-        session = self.sessions[k]
-        before = session.frame.spent
+        before = self.runs[k].session.frame
         try:
-            frame = self.forward(k)
+            frame = self.runs[k].step()
         except TargetError as error:
             self.fail(k, str(error))
-            return session.frame
+            return before
         with self._lock:
-            self.bound = max(self.bound, frame.spent - before)
+            self.bound = max(self.bound, frame.spent - before.spent)
         return frame
 
     def fail(self, k: int, words: str) -> None:
         """Let entrant k end where it stands, with the reason in words."""
-        self._failed[k] = f"it stopped: {words}"
+        self._failed[id(self.runs[k])] = self.runs[k].session.frame.iteration, f"it stopped: {words}"
 
-    def stand(self, level: int, sessions: Sequence[Session]) -> None:
-        """Stand where all have spent `level`, with the entrants' sessions there; one that failed later may go on."""
-        self.level = level
-        for k, (before, after) in enumerate(zip(self.sessions, sessions, strict=True)):
-            if after.frame.iteration != before.frame.iteration:
-                self._failed.pop(k, None)
-        self.sessions = [*sessions]
-
-    def join(self, one: Entrant, session: Session) -> None:
-        """One more entrant, whose session is as far as the others."""
+    def join(self, one: Entrant, run: Any) -> None:
+        """One more entrant, whose run is as far as the others."""
         self.recipe = self.recipe.with_entrants([*self.recipe.entrants, one])
-        self.sessions.append(session)
+        self.runs.append(run)
+
+    def leave(self, k: int) -> None:
+        """The race goes on without entrant k."""
+        self.recipe = self.recipe.without(k)
+        self._failed.pop(id(self.runs.pop(k)), None)
 
     def extend(self, more: int) -> None:
         """Give every entrant `more` to spend. Raises InputError for a race without a budget."""
@@ -141,12 +151,12 @@ class Race:
     def advance(self, rows: int) -> list[Frame]:
         """Let every entrant visit `rows` more data, or spend their cost, in lock step; the entrants' frames."""
         self.raise_level(rows)
-        while stepped := [k for k in range(len(self.sessions)) if self.may_step(k)]:
-            self.step(min(stepped, key=lambda k: self.sessions[k].frame.spent))
+        while stepped := [k for k in range(len(self.runs)) if self.may_step(k)]:
+            self.step(min(stepped, key=lambda k: self.runs[k].session.frame.spent))
         return [session.frame for session in self.sessions]
 
     def _active(self, k: int) -> bool:
-        return k not in self._failed and not self.sessions[k].done
+        return not self._failure(k) and not self.runs[k].session.done
 
     def _lowest(self) -> int | None:
         """The least that an entrant with a next step has spent."""
@@ -154,7 +164,7 @@ class Race:
 
     def _next_cost(self, k: int) -> int:
         """Rows of the next batch, what the next step visits at least; of evaluations as many as the last one took."""
-        session = self.sessions[k]
+        session = self.runs[k].session
         if self.recipe.budget_unit != DATA and session.frame.info is not None:
             return session.frame.info.cost.evaluations
         return each_costs(session.recipe) * session.method.batch_size(
@@ -363,7 +373,7 @@ def race(
     The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
     """
     if isinstance(methods, Recipe) and (target, target_options, budget, clock) == (*USUAL[:3], ...):
-        recipe = RaceRecipe.of_run(methods, seeds, points)
+        recipe = RaceRecipe.of_runs([methods], seeds, points)
     elif not isinstance(methods, Recipe | RaceRecipe):
         recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points, clock=clock)
     elif isinstance(methods, RaceRecipe) and (target, target_options, budget, seeds, points, clock) == USUAL:

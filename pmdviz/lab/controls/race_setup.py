@@ -99,8 +99,9 @@ class EntrantCard:
 class RaceSetup(ProblemControls):
     """The controls of a race: `begin(recipe)` starts another race.
 
-    `branch(k, values)` has entrant k go on with other knobs as one more entrant, and says whether that is wanted now;
-    `look` opens an entrant by itself, and says what that is called.
+    `branch(k, values)` has entrant k go on with other knobs as one more entrant, and `leave(k)` has the race go on
+    without it; both return whether that can be done now. `look` opens an entrant by itself, and says what that is
+    called.
     """
 
     def __init__(
@@ -108,10 +109,11 @@ class RaceSetup(ProblemControls):
         recipe: RaceRecipe,
         begin: Callable[[RaceRecipe], None],
         branch: Callable[[int, Mapping[str, Any]], bool] = lambda k, values: False,
+        leave: Callable[[int], bool] = lambda k: False,
         look: Look = NOWHERE,
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: self._ask(seeds=(value,)))
-        self._begin, self._branch, self.recipe = begin, branch, recipe
+        self._begin, self._branch, self._leave, self.recipe = begin, branch, leave, recipe
         self._look = (lambda card: look[0](self.cards.index(card))), look[1]
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
@@ -173,7 +175,8 @@ class RaceSetup(ProblemControls):
 
     def _remove(self, card: EntrantCard) -> None:
         k = self.cards.index(card)
-        self._ask_for([one for i, one in enumerate(self.recipe.entrants) if i != k])
+        if not self._leave(k):
+            self._ask(entrants=self.recipe.without(k).entrants)
 
     def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
         k, methods = self.cards.index(card), [*self.recipe.entrants]
@@ -219,25 +222,15 @@ class RaceSetup(ProblemControls):
         set_value(self.clock, recipe.budget_unit)
 
     def _show_cards(self, recipe: RaceRecipe) -> None:
-        kept = self._kept([one.method for one in recipe.entrants])
-        self.cards = [card or EntrantCard(self._turn, self._remove, self._look) for card in kept]
-        for card, entrant in zip(self.cards, recipe.entrants, strict=True):
+        """A card for each entrant: its own, else a card of its method whose entrant has gone."""
+        left, self.cards = self.cards, []
+        for entrant in recipe.entrants:
+            alike = [card for card in left if card.shown == entrant]
+            alike += [card for card in left if card.shown is not None and card.shown.method == entrant.method]
+            card = alike[0] if alike else EntrantCard(self._turn, self._remove, self._look)
+            left = [each for each in left if each is not card]
+            self.cards.append(card)
             card.show(entrant, recipe.target)
         views = [card.view for card in self.cards]
         if list(self.entrants) != views:
             self.entrants[:] = views
-
-    def _kept(self, wanted: list[str]) -> list[EntrantCard | None]:
-        """For each entrant the card that is there already: one was added at the end, or one was taken out."""
-        have = [card.shown.method for card in self.cards if card.shown]
-        if wanted[: len(have)] == have:
-            return [*self.cards, *[None] * (len(wanted) - len(have))]
-        for k in range(len(have)):
-            if have[:k] + have[k + 1 :] == wanted and self._gone(k):
-                return self.cards[:k] + self.cards[k + 1 :]
-        return [None] * len(wanted)
-
-    def _gone(self, k: int) -> bool:
-        """Whether the cards after k show what the race has one place before: two of one method look alike."""
-        pairs = zip(self.cards[k + 1 :], self.recipe.entrants[k:], strict=True)
-        return all(card.shown is not None and card.shown.knobs == one.knobs for card, one in pairs)

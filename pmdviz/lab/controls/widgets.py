@@ -17,6 +17,7 @@ from pmdviz.lab import css
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.loop.locked import handed, soon
+from pmdviz.lab.panel_internals import set_directly
 from pmdviz.scenes.words import short
 
 BUTTONS = {"Play": "toggle", "Step": "step", "Restart": "restart"}  # label -> act; Play is also Pause
@@ -426,7 +427,7 @@ class KnobForm(Component):
         """Say what the values of the sliders mean now."""
         known = {name: meanings[name] for name in self.controls if name in meanings}
         if known != self.meanings:
-            self.meanings = known
+            set_directly(self, meanings=known)
 
     def _seen(self, name: str, values: Any, plain: Mapping[str, Any]) -> bool:
         return name not in self.hidden and values.matters(name, plain)

@@ -265,6 +265,7 @@ class GhostMoment(NamedTuple):
     approximate: dict[str, np.ndarray]  # x, y of the contours of its q, as of `StageColumns`
     points: Points  # of its traces
     words: str  # what differs, and how far each is from the exact posterior
+    recipe: Recipe
     late: bool  # whether it is still to come to the iteration that is shown
 
 
@@ -334,6 +335,7 @@ class Branch:
             approximate=scene.columns(its.frame, pair).approximate if named else EMPTY_LINE,
             points=self.ghost.points(),
             words=branch_words(self.at, differs, ours.frame, its.frame, self.name),
+            recipe=its.recipe,
             late=iteration < ours.frame.iteration and not its.done,
         )
 

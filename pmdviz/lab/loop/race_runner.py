@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,11 @@ from pmdviz.engine.session import MEMORY_CAP
 from pmdviz.errors import InputError, failed_step_words
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
 from pmdviz.experiments.race.runs import mode_masses, row
-from pmdviz.kernels.pool import Cancelled, cancellable
+from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.task import Task, pool_for
+from pmdviz.lab.loop.task import Again, Task, pool_for
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.style import MOST_ENTRANTS
@@ -35,50 +36,6 @@ ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
 TABLE_S = 0.4  # what is for the table or for exports alone is not measured 20 times a second
-
-
-class RaceOfRunners(Race):
-    """A race whose entrants can go back in time: each has a runner with its past."""
-
-    def __init__(self, recipe: RaceRecipe) -> None:
-        super().__init__(recipe, MAX_BUDGET, KEPT_BYTES)
-        self.runners = [Runner(session, own_budget=True) for session in self.sessions]
-
-    def forward(self, k: int) -> Frame:
-        """One iteration of entrant k, whether its run has made it before or not."""
-        frame = self.runners[k].step()
-        self.sessions[k] = self.runners[k].session
-        return frame
-
-    def visit(self, level: int, iterations: Sequence[int], roughly: bool) -> None:
-        """Stand where all had spent `level`; at `iterations` each had spent no more than that."""
-        for runner, at in zip(self.runners, iterations, strict=True):
-            line = runner.past.line
-            line.visit(at, roughly)
-            while not roughly and line.behind and line.session.frame.spent < level:
-                line.advance()
-        self.stand(level, [runner.session for runner in self.runners])
-
-    def branch(self, k: int, values: Mapping[str, Any]) -> None:
-        """One more entrant: entrant k from here on with other knobs. Raises InputError and changes nothing."""
-        if len(self.sessions) >= MOST_ENTRANTS:
-            raise InputError(f"a race on a page has at most {MOST_ENTRANTS} methods; remove one first")
-        left, line = self.recipe.entrants[k], self.runners[k].past.line.branched()
-        session, at = line.session, line.last
-        wanted = session.knobs.replaced(**values)
-        limits.check_knobs(wanted, session.target)
-        session.set_all(wanted)
-        started = {**left.knobs, **values} if at == 0 else left.knobs
-        made = Runner(session, own_budget=True)
-        made.past.line = line
-        self.join(replace(left, knobs=started, changes=session.recipe.changes), session)
-        self.runners.append(made)
-
-    def extend(self, more: int) -> None:
-        """Give every entrant `more` to spend."""
-        super().extend(more)
-        for runner in self.runners:
-            runner.past.limit(runner.session.recipe.budget)
 
 
 class RaceRunner:
@@ -91,14 +48,19 @@ class RaceRunner:
 
     def __init__(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> None:
         self.choice = choice
-        self.race = RaceOfRunners(limits.check_race(recipe))
+        self.race = Race(limits.check_race(recipe), MAX_BUDGET, KEPT_BYTES, partial(Runner, own_budget=True))
         self._furthest = 0  # the highest level that the race has come to
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
         self._turns: dict[int, Task] = {}  # of the entrants whose steps are under way
+        self._watched: int | None = None  # the entrant whose steps somebody sees from the inside
         self._measured: dict[int, tuple[float, list[float] | None]] = {}
-        self._standings = [Standing(self.race, k, choice) for k in range(len(self.race.sessions))]
+        self._standings = [Standing(self.race, k, choice) for k in range(len(self._runs))]
         self._shown = [self._tile(k) for k in range(len(self._standings))]
+
+    @property
+    def _runs(self) -> list[Runner]:
+        return self.race.runs
 
     @property
     def foretold(self) -> float:
@@ -125,7 +87,16 @@ class RaceRunner:
         for k, task in self._turns.items():
             tiles[k] = tiles[k]._replace(waited=task.seconds, share=task.token.share)
         made = race_scene(self.race, tiles, self.weighted, self.choice)
-        return made._replace(at=self.iteration, last=self.last)
+        k, inside = self._watched, ""
+        if k is not None and k not in self._turns:
+            inside = self._told(k, playing=self.wanted.is_set() and not made.done)
+        here = made._replace(at=self.iteration, last=self.last, changed=self._changed)
+        return here._replace(inside=inside, watched=k is not None)
+
+    @property
+    def _changed(self) -> tuple[tuple[int, str], ...]:
+        """The rounds at which knobs of entrants have been changed so far, each with the entrant's title."""
+        return tuple((spent // self._round, tile.title) for tile in self._tiles for spent in tile.changed)
 
     @property
     def weighted(self) -> Frame | None:
@@ -155,28 +126,72 @@ class RaceRunner:
         """Everybody at another round of the race so far; roughly: near it where the way there takes long."""
         self._stop()
         self._furthest = max(self._furthest, self.race.level)
-        level = min(max(0, rounds) * self._round, self._furthest)
-        ends = [runner.past.line.last for runner in self.race.runners]
-        there = ends if level == self._furthest else [one.iteration_at(level) for one in self._standings]
-        self.race.visit(level, there, roughly)
+        self.race.level = level = min(max(0, rounds) * self._round, self._furthest)
+        for run, standing in zip(self._runs, self._standings, strict=True):
+            line = run.past.line
+            line.visit(line.last if level == self._furthest else standing.iteration_at(level), roughly)
+            while not roughly and line.behind and line.session.frame.spent < level:
+                line.advance()
         return self._again()
 
     def branch(self, k: int, values: Mapping[str, Any]) -> RaceScene:
-        """One more entrant, which goes on from here as entrant k with other knobs. Raises InputError."""
+        """One more entrant: k from here on with other knobs. Raises InputError and changes nothing."""
         self._stop()
-        self.race.branch(k, values)
+        if len(self._runs) >= MOST_ENTRANTS:
+            raise InputError(f"a race on a page has at most {MOST_ENTRANTS} methods; remove one first")
+        left, line = self.race.recipe.entrants[k], self._runs[k].past.line.branched()
+        session, at = line.session, line.last
+        wanted = session.knobs.replaced(**values)
+        limits.check_knobs(wanted, session.target)
+        session.set_all(wanted)
+        started = {**left.knobs, **values} if at == 0 else left.knobs
+        made = Runner(session, own_budget=True)
+        made.past.line = line
+        self.race.join(replace(left, knobs=started, changes=session.recipe.changes), made)
         self._standings.append(Standing(self.race, len(self._standings), self.choice))
         self._standings[-1].branch_of(self._standings[k])
         self._shown.append(self._shown[k])
         return self._again()
 
+    def remove(self, k: int) -> RaceScene:
+        """The race without entrant k, at the same moment."""
+        self._stop()
+        self.race.leave(k)
+        del self._standings[k]
+        for at, one in enumerate(self._standings):
+            one.k = at
+        self._watched = None
+        return self._again()
+
+    def go(self, rounds: int) -> RaceScene | Again:
+        """One round further towards `rounds`; the moment there, at the end of the race, or where it takes long.
+
+        Raises Cancelled.
+        """
+        seconds = sum(session.frame.seconds for session in self.race.sessions)
+        if self.iteration >= rounds or self.race.done or seconds > limits.most_replay_s():
+            return self.visit(rounds)
+        (current_token() or CancelToken()).check(self.iteration / rounds)
+        self.race.advance(ROWS)
+        self._shown = [self._tile(k) for k in range(len(self._standings))]
+        return Again()
+
     def look_inside(self, k: int) -> str:
         """JSON of what the last step of entrant k is made of, as `scenes.inside`."""
         self._stop()
-        watch = self.race.runners[k].inside
-        watch.on = True
-        session, drawn = self.race.sessions[k], scene_of(self.race, self.choice)
-        return watch.told(session, *drawn, drawn[0].columns(session.frame, drawn[1]), playing=False)
+        return self._told(k, playing=False)
+
+    def _told(self, k: int, playing: bool) -> str:
+        run = self._runs[k]
+        run.inside.on = True
+        return run.inside.told(run.session, *scene_of(self.race, self.choice), playing)
+
+    def watch(self, k: int | None) -> RaceScene:
+        """The present moment, and from now on each, with the inside of the last step of entrant k; None: of no step."""
+        for run in self._runs:
+            run.inside.on = False
+        self._watched = k
+        return self.snapshot()
 
     def _stop(self) -> None:
         """Have every step under way end; who did not come to its end stays at its last frame."""
@@ -214,6 +229,8 @@ class RaceRunner:
         if self._shown and self.race.budget is not None:
             limits.check_budget(self.race.budget + more)
             self.race.extend(more)
+            for run in self._runs:
+                run.past.limit(run.session.recipe.budget)
             self._shown = [shown if k in self._turns else self._tile(k) for k, shown in enumerate(self._shown)]
         return self.snapshot()
 
@@ -228,7 +245,7 @@ class RaceRunner:
         return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, _stands_at(tiles))
 
     def _begin(self, k: int) -> None:
-        session = self.race.sessions[k]
+        session = self._runs[k].session
         pool = pool_for(step_seconds(session.knobs, session.target))
         self._turns[k] = Task().begin(pool, lambda tell: self._turn(k))
 
@@ -245,8 +262,8 @@ class RaceRunner:
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
         with cancellable(None):  # a step that is done is shown, also after Cancel
-            if not self.race.runners[k].past.line.behind:
-                self.race.sessions[k].keep()
+            if not self._runs[k].past.line.behind:
+                self._runs[k].session.keep()
             return self._tile(k)
 
     def _gather(self) -> None:
@@ -261,7 +278,7 @@ class RaceRunner:
         one, now = self._standings[k], time.monotonic()
         at, masses = self._measured.get(k, (-np.inf, None))
         if one.ended or not self.wanted.is_set() or now - at > TABLE_S:
-            masses = mode_masses(self.race.sessions[k].frame)
+            masses = mode_masses(self._runs[k].session.frame)
             self._measured[k] = now, masses
             one.take(masses)
         else:

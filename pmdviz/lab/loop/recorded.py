@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from pmdviz.densities.density import normalise
+from pmdviz.densities.density import ShapedDensity, normalise
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, History
 from pmdviz.engine.recipe import Recipe

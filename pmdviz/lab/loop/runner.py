@@ -50,8 +50,13 @@ class InsideWatch:
         if self.on:
             self._before, self._state = before, after.state
 
-    def told(self, session: Session, scene: Scene, pair: Pair, columns: StageColumns, playing: bool) -> str:
-        """JSON of the step that led to the present frame; "" where nobody looks, or while it plays not yet again."""
+    def told(
+        self, session: Session, scene: Scene, pair: Pair, playing: bool, columns: StageColumns | None = None
+    ) -> str:
+        """JSON of the step that led to the present frame; "" where nobody looks, or while it plays not yet again.
+
+        `columns` are the scene's of that frame, where they are known.
+        """
         began = time.monotonic()
         if not self.on or (playing and began < self._due):
             return ""
@@ -220,7 +225,7 @@ class Runner:
             last_spent=line.head.frame.spent,
             ghost=branch and branch.moment(line, scene, pair, self.wanted.is_set()),
             news=self.past.take_news(),
-            inside=self.inside.told(session, scene, pair, columns, playing),
+            inside=self.inside.told(session, scene, pair, playing, columns),
             watched=self.inside.on,
             diagnosed_by=self.diagnosed_by,
         )

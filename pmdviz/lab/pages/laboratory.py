@@ -73,7 +73,7 @@ class Lab(LivePage):
     link : Link, optional
         What a link says: its recipe unless `recipe` is given, the iteration to go to, the controls to leave out.
     keyboard : bool
-        Whether the page's keys belong to this lab (the app sets it).
+        Whether the page's keys belong to this lab (the app sets it); a static page has its own keys in any case.
     static : bool
         For a notebook: a page that runs the method in the browser, without a kernel. It keeps working in a saved
         notebook and in HTML. Raises InputError where the method or the target cannot run in a page.
@@ -85,7 +85,7 @@ class Lab(LivePage):
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
     keys |= {act: act for act in BRANCH_BUTTONS}
 
-    def __new__(cls, *given: Any, static: bool = False, **named: Any) -> Any:
+    def __new__(cls, *given: Any, static: bool = False, keyboard: bool = False, **named: Any) -> Any:
         """A lab; with `static` a page that needs no kernel."""
         return StaticLab(_recipe_of(*given, **named)) if static else super().__new__(cls)
 

@@ -20,7 +20,7 @@ from pmdviz.lessons.practice import practice_named
 from pmdviz.lessons.progress import FORMAT
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.methods import METHODS, Method, by_family, usual_target
-from pmdviz.methods.grammar import COLUMNS
+from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import marked
 

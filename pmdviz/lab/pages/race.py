@@ -32,7 +32,7 @@ from pmdviz.lab.notebook import can_draw, race_png
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.cards import Sheet
 from pmdviz.lab.panels.folds import RACE, ExportPanel
-from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
+from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene
@@ -108,14 +108,15 @@ def usual_race() -> RaceRecipe:
 
 
 class RacePage(LivePage):
-    """A race with its controls; `recipe` is the first race."""
+    """A race with its controls; `recipe` is the first race, and `at` the round that it goes to at once."""
 
-    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "what_if": "what_if"}
+    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
+    keys |= {"what_if": "what_if"}
     _what_if = False  # whether the next changed setting begins a branch
 
-    def __init__(self, recipe: RaceRecipe | None = None) -> None:
+    def __init__(self, recipe: RaceRecipe | None = None, at: int = 0) -> None:
         super().__init__()
-        self.recipe = recipe or usual_race()
+        self.recipe, self._at = recipe or usual_race(), at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
@@ -123,14 +124,15 @@ class RacePage(LivePage):
         self._go_live()
         self.live.pace = SLOW
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
-        self.setup = RaceSetup(self.recipe, self._begin, self._branch, go)
+        self.setup = RaceSetup(self.recipe, self._begin, self._branch, self._leave, go)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         hint = " (Export, recipe as JSON)"
-        self.sharing = PageSharing(self.screen.ack, links.race_query, "?page=race", usual_race(), hint=hint)
+        self.sharing = PageSharing(self.screen.ack, self._query, "?page=race", usual_race(), hint=hint)
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.screen.open_sheets(self.settings, self.share, self.sharing.said)
+        self.inside = RaceInside(lambda k: self.live.do("look", methodcaller("watch", k)), self._freeze)
+        self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
         ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
         ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
@@ -143,10 +145,17 @@ class RacePage(LivePage):
         super().look(on)
         self.bands.pause(not on)
 
+    def start(self, doc: Any = None) -> None:
+        """Begin the live loop, and go to the round of the link."""
+        super().start(doc)
+        at, self._at = self._at, 0
+        if at:
+            self.live.do("going to a round", methodcaller("go", at))
+
     def take(self, recipe: RaceRecipe) -> None:
         """Race this instead of the present race."""
-        if self.live.playing:
-            self.live.play(False)
+        self._freeze()
+        self._at = 0
         if self.live.runner is not None or self.live.at_work:
             self._begin(recipe)
         else:
@@ -190,6 +199,7 @@ class RacePage(LivePage):
         self.playback.hold(False)
         self.screen.show(scene, self.live.playing, self._summary())
         self.screen.dim(False)
+        self.inside.show(scene)
         self.setup.show(self.recipe)
         self.sharing.follow(self.recipe)
         self.playback.playing(self.live.playing)
@@ -237,8 +247,7 @@ class RacePage(LivePage):
         """Stop whatever lasts: a new race being made, or steps under way. The last picture stays."""
         if self.live.runner is not None:
             self.live.runner.cancel()
-        if self.live.playing:
-            self.live.play(False)
+        self._freeze()
         self.live.cancel()
         self.busy_card.cancelling()
         self._settle()
@@ -252,6 +261,7 @@ class RacePage(LivePage):
             "proceed": self._proceed,
             "back": lambda: self._visit(self._last.at - 1),
             "what_if": self._ask_what_if,
+            "inside": self.inside.toggle,
         }
         if self._last is not None and self.gate(name):
             acts[name]()
@@ -262,9 +272,12 @@ class RacePage(LivePage):
             self._begin(self.recipe)
         self.live.play(not self.live.playing)
 
-    def _step(self) -> None:
+    def _freeze(self) -> None:
         if self.live.playing:
             self.live.play(False)
+
+    def _step(self) -> None:
+        self._freeze()
         self.live.do("step", RaceRunner.advance)
 
     def _proceed(self) -> None:
@@ -275,14 +288,12 @@ class RacePage(LivePage):
 
     def _visit(self, rounds: int, roughly: bool = False) -> None:
         """Go to a round of the race so far; of several that wait only to the newest."""
-        if self.live.playing:
-            self.live.play(False)
+        self._freeze()
         act = methodcaller("visit", rounds, roughly)
         self.live.do("going to a round", act, newest_only=True)
 
     def _ask_what_if(self) -> None:
-        if self.live.playing:
-            self.live.play(False)
+        self._freeze()
         self._what_if = True
         self._say(WHAT_IF)
 
@@ -295,6 +306,19 @@ class RacePage(LivePage):
         self.live.do("branch", lambda runner: runner.branch(k, values))
         return True
 
+    def _leave(self, k: int) -> bool:
+        """The race goes on without entrant k, unless the others are measured by other metrics."""
+        rest = self.recipe.without(k)
+        if not rest.entrants or rest.metrics != self.recipe.metrics:
+            return False
+        self._forget_bands()
+        self.live.do("look", methodcaller("remove", k))
+        return True
+
+    def _query(self, recipe: RaceRecipe) -> str:
+        """The link to the round that is shown."""
+        return links.race_query(recipe, self._last.at if self._last else 0)
+
     def _open_in_lab(self, k: int) -> None:
         """One entrant as a run of the Lab, at the moment that is shown; where there is no Lab, copy its Python."""
         recipe, tile = self.live.runner.race.sessions[k].recipe, self._last.tiles[k]
@@ -302,6 +326,11 @@ class RacePage(LivePage):
             self.on_open("lab", links.Link(recipe, tile.iteration))
         else:
             self.sharing.clipboard.put_on_clipboard(recipe.to_python())
+
+    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
+        """Theme and size of the labels."""
+        super().set_theme(dark, presenter)
+        self.inside.set_theme(self._dark)
 
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
@@ -315,8 +344,7 @@ class RacePage(LivePage):
             self.live.runner.cancel()
         with pn.io.hold(self._doc):
             self.screen.dim(True)
-            self.bands.forget()
-            self._show_bands()
+            self._forget_bands()
         self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
     # What is computed in the background
@@ -339,6 +367,10 @@ class RacePage(LivePage):
             self._show_bands()
         if not self.bands.running and not self.live.playing:
             self._settle()
+
+    def _forget_bands(self) -> None:
+        self.bands.forget()
+        self._show_bands()
 
     def _show_bands(self) -> None:
         running = self.bands.running

@@ -84,6 +84,7 @@ WORDS = {  # what the live loop calls its jobs, for a person
     "look": "Measuring",
     "going to the iteration of the link": "Replaying up to the iteration of the link",
     "going to an iteration": "Computing the steps up to this iteration",
+    "going to a round": "Computing the steps up to this round",
     "branch": "Computing the steps of both runs",
     "undo": "Restoring the previous run",
     "budget": "Measuring",

@@ -29,8 +29,8 @@ from pmdviz.views import TracesView
 
 TITLE = "Compare"
 ABOUT = "Another setting, method or preset: same data, same seed, same budget, one Play."
-KNOB, METHOD, PRESET = "knob", "method", "preset"  # kinds of what may differ
-WORDS = {METHOD: "Another method", PRESET: "A preset of this target"}
+KNOB, METHOD, PRESET, BRANCH = "knob", "method", "preset", "branch"  # kinds of what may differ
+WORDS = {METHOD: "Another method", PRESET: "A preset of this target", BRANCH: "The run and its branch"}
 What = tuple[str, str]  # the kind, and the name of a knob
 
 
@@ -94,7 +94,8 @@ class ComparePanel:
         methods = {words: n for words, n in fitting_methods(frame.target).items() if n != snapshot.recipe.method}
         presets = {self._presets[n].title: n for n in _of_target(self._presets, snapshot.recipe, frame.knobs)}
         found: dict[str, What] = {specs[n].label: (KNOB, n) for n in seen}
-        found |= {WORDS[kind]: (kind, "") for kind, there in ((METHOD, methods), (PRESET, presets)) if there}
+        others = {METHOD: methods, PRESET: presets, BRANCH: snapshot.ghost}
+        found |= {WORDS[kind]: (kind, "") for kind, there in others.items() if there}
         for menu, options in ((self.what, found), (self.method, methods), (self.preset, presets)):
             kept = menu.value if menu.value in options.values() else next(iter(options.values()), None)
             menu.param.update(options=options, value=kept)
@@ -111,6 +112,8 @@ class ComparePanel:
             way.visible = each == kind
         if kind == KNOB:
             self._show_knob(name)
+        elif kind == BRANCH:
+            self._say(self._last.ghost.words)
 
     def _show_knob(self, name: str) -> None:
         knobs = self._last.frame.knobs
@@ -146,10 +149,16 @@ class ComparePanel:
     def _race(self, method: str, knobs: Knobs) -> RaceRecipe:
         return limits.check_race(compared(self._last.recipe, self._last.frame.knobs, method, knobs))
 
+    def _both(self) -> RaceRecipe:
+        """The run and its branch, each with its changed settings."""
+        run, other = self._last.recipe, self._last.ghost.recipe
+        return limits.check_race(RaceRecipe.of_runs([run, other]))
+
     def _compare(self) -> None:
         """Have the two race, or say why they cannot."""
+        kind = self.what.value[0]
         try:
-            race = self._race(*self._ways[self.what.value[0]][1]())
+            race = self._both() if kind == BRANCH else self._race(*self._ways[kind][1]())
         except InputError as error:
             self._say(error.on_page)
             return
@@ -161,7 +170,8 @@ class ComparePanel:
 
 
 def _settings(snapshot: Snapshot) -> tuple[Any, ...]:
-    return snapshot.frame.target.key, snapshot.recipe.method, snapshot.frame.knobs
+    ghost = snapshot.ghost and snapshot.ghost.recipe
+    return snapshot.frame.target.key, snapshot.recipe.method, snapshot.frame.knobs, ghost
 
 
 def _of_target(presets: Mapping[str, Any], recipe: Recipe, now: Knobs) -> list[str]:

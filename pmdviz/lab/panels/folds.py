@@ -65,10 +65,11 @@ class InsideView(JSComponent):
 class InsidePanel:
     """A folded card; what is in it is made when it is first opened, and follows the run by `show`.
 
-    `look(on)` has the run compute it, or no longer; `freeze` pauses the run.
+    `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage`, where there is one,
+    chooses one particle.
     """
 
-    def __init__(self, stage: Any, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
+    def __init__(self, stage: Any | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
         self._stage, self._look, self._freeze = stage, look, freeze
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
@@ -104,12 +105,13 @@ class InsidePanel:
         self._look(self.is_open)
 
     def _build(self) -> None:
-        self.inside = InsideView(stage=self._stage.id, dark=self._dark, **WIDE)
+        self.inside = InsideView(stage=self._stage.id if self._stage else "", dark=self._dark, **WIDE)
         self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
-        figures.pick_by_tap(self._stage)
+        if self._stage is not None:
+            figures.pick_by_tap(self._stage)
         self.view.append(self.inside)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Any) -> None:
         """Follow the run; a run that was begun meanwhile does not know yet that the card is open."""
         if not self.is_open or self.inside is None:
             return

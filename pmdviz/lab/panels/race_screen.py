@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 import param
-from bokeh.models import ColumnDataSource, Div
+from bokeh.models import ColumnDataSource
 from panel.custom import JSComponent
 
 from pmdviz.experiments.race import RaceRecipe
@@ -18,19 +18,18 @@ from pmdviz.lab import css
 from pmdviz.lab.controls.setup import PictureControls
 from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button, text
 from pmdviz.lab.css import static
-from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.panels.cards import Card, Sheet
-from pmdviz.lab.panels.status import NO_PAST, fields_html, waiting_fields
+from pmdviz.lab.panels.folds import InsidePanel
+from pmdviz.lab.panels.screen import LiveScreen, pane_of
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiles import tile_words
-from pmdviz.scenes.trace_columns import clock_end, line_end
+from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
 from pmdviz.scenes.words import count, number
-from pmdviz.views import figures
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceDifference, RaceTraces
 
@@ -234,12 +233,36 @@ class RaceTable(JSComponent):
     _stylesheets = [static("pages.css", "race_table")]
 
 
+MENU: dict[str, Any] = {"width": 240, "sizing_mode": None, "margin": (8, 10)}
+
+
+class RaceInside(InsidePanel):
+    """The inside of a step of one method, which a menu chooses; `look(k)` has it computed, None no longer."""
+
+    def __init__(self, look: Callable[[int | None], None], freeze: Callable[[], None]) -> None:
+        self.entrant = select("Step of", {}, lambda k: self._look(self.is_open), **MENU)
+        super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
+
+    def _build(self) -> None:
+        self.view.append(self.entrant)
+        super()._build()
+
+    def show(self, scene: RaceScene) -> None:
+        """Follow the race."""
+        options = {tile.title: k for k, tile in enumerate(scene.tiles)}
+        if self.entrant.options != options:
+            kept = self.entrant.value if self.entrant.value in options.values() else 0
+            self.entrant.param.update(options=options, value=kept if options else None)
+        if options:
+            super().show(scene)
+
+
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 DIFFERENCE = "difference"  # in the menu of what is drawn below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
-class RaceScreen:
+class RaceScreen(LiveScreen):
     """Tiles, traces, table and status in one responsive layout."""
 
     def __init__(
@@ -261,16 +284,14 @@ class RaceScreen:
             css_classes=["pmdviz-race-heading"],
             stylesheets=sheets,
         )
-        making = fields_html(waiting_fields("Making the first picture of the race") | NO_PAST)
-        self.status = Div(text=making, stylesheets=[css.STATUS], css_classes=["pmdviz-statusbar"], **WIDE)
         sheets = [css.TEXT, css.static("pages.css", "race_legend")]
         self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
         packed = [*self.tiles.moving, *self.traces.sources]
-        marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line; a race has none
-        self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge", marks)
-        self.sender = FrameSender(self.ack, packed, self.status, fields_html)
+        self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
+        starting, figure = "Making the first picture of the race", self.tiles.figure
+        self._connect(starting, css.STATUS, figure, packed, self.marks, keyboard=True, name="race-acknowledge")
         self.tiles.put = self.traces.put = self.sender.put
-        self._pace, self.extra = Throttle(WORDS_S), ""
+        self._pace = Throttle(WORDS_S)
         self._scene: Scene | None = None
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
@@ -292,18 +313,18 @@ class RaceScreen:
         return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **WIDE)
 
     def _layout(self, cards: Sequence[Card], options: Any) -> Any:
-        self.panes = {slot: _pane(None, f"pmdviz-race-{slot}") for slot in SLOTS}
+        self.panes = {slot: pane_of(None, f"pmdviz-race-{slot}") for slot in SLOTS}
         self._place_traces()
-        panes = [_pane(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
+        panes = [pane_of(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
         below = self.legend, options, self.status, table, *(card.view for card in cards)
         return pn.Column(self.heading, *panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
 
-    def open_sheets(self, settings: Sheet, share: Sheet, said: Any) -> None:
-        """Buttons beside the question that open two sheets."""
-        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
+    def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
+        """Buttons beside the question that open two sheets, and a card with the inside of a step."""
+        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
-        self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), settings.view, share.view, said])
+        self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), inside.view, settings.view, share.view, said])
 
     def make_room(self, on: bool) -> None:
         """Whether a sheet is open on the right."""
@@ -370,6 +391,12 @@ class RaceScreen:
         methods = [METHODS[one.method] for one in scene.recipe.entrants]
         self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
 
+    def _mark(self, scene: RaceScene) -> None:
+        """The changed knobs on the time line."""
+        rounds, titles = [at for at, _ in scene.changed], [title for _, title in scene.changed]
+        if (rounds, titles) != (self.marks.data["iteration"], self.marks.data["text"]):
+            self.marks.data = {"iteration": rounds, "marker": [KINDS["knob"].marker] * len(rounds), "text": titles}
+
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
         """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
@@ -381,13 +408,14 @@ class RaceScreen:
             self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
             set_words(self.heading, question_of(scene.recipe))
+            self._mark(scene)
             if due:
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
                 self._show_difference()
                 first = scene.recipe.shown[0]
                 rows, floor = table_rows(scene, summary), scene.floors.get(first.name)
                 self.table.param.update(rows=rows, floor=floor, lower=first.ranks)
-            self.sender.say(status_fields(scene, self.extra, playing))
+            self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
         self.playback.enable(True, scene.done, scene.iteration == 0, ended)
 
@@ -405,18 +433,8 @@ class RaceScreen:
         """Bands over the seeds of each entrant; none for an empty list."""
         self.traces.show_bands(histories)
 
-    def wait(self, words: str, share: float | None = None) -> None:
-        """Say what is happening before there is a first picture."""
-        self.sender.say(waiting_fields(words, share) | NO_PAST)
-
-    def say(self, scene: RaceScene | None, words: str, playing: bool) -> None:
-        """Put a line of words under the state."""
-        self.extra = words
-        self.sender.say(status_fields(scene, words, playing) if scene else waiting_fields(words) | NO_PAST)
-
-    def dim(self, on: bool) -> None:
-        """Fade the old picture while a new race is being made."""
-        figures.dim(self.tiles.figure, on)
+    def _tell(self, shown: RaceScene, playing: bool) -> None:
+        self.sender.say(status_fields(shown, self.extra, playing))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -431,9 +449,3 @@ class RaceScreen:
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes
-
-
-def _pane(figure: Any, name: str) -> Any:
-    if figure is not None:
-        figure.css_classes = [name]
-    return pn.pane.Bokeh(figure, **WIDE)

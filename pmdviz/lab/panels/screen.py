@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import panel as pn
@@ -181,7 +181,43 @@ DATA = {"Data and predictions": "data"}  # title -> key, beside those of the tra
 IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 
 
-class Screen:
+class LiveScreen:
+    """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
+
+    def _connect(self, starting: str, sheet: str, figure: Any, packed: Sequence[Any], marks: Any, **ack: Any) -> None:
+        """Make the status, which says `starting`, and the sender of frames, with columns of the `packed` sources."""
+        text = fields_html(waiting_fields(starting) | NO_PAST)
+        self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
+        self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
+        self.sender = FrameSender(self.ack, packed, self.status, self._html)
+        self.extra, self._main = "", figure
+
+    def _html(self, fields: Mapping[str, Any]) -> str:
+        """The status panel in the document itself."""
+        return fields_html(fields)
+
+    def _tell(self, shown: Any, playing: bool) -> None:
+        """The status of a moment."""
+        raise NotImplementedError
+
+    def wait(self, words: str, share: float | None = None) -> None:
+        """Say what is happening before there is a first picture."""
+        self.sender.say(waiting_fields(words, share) | NO_PAST)
+
+    def say(self, shown: Any, words: str, playing: bool) -> None:
+        """Put a line of words under the state."""
+        self.extra = words
+        if shown is None:
+            self.wait(words)
+        else:
+            self._tell(shown, playing)
+
+    def dim(self, on: bool) -> None:
+        """Fade the old picture while a new one is being made."""
+        figures.dim(self._main, on)
+
+
+class Screen(LiveScreen):
     """Stage, traces and status in one responsive layout."""
 
     def __init__(
@@ -206,14 +242,12 @@ class Screen:
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
         self.playback, self.floor = playback, floor
-        starting = fields_html(waiting_fields("Starting") | NO_PAST)
-        self.status = Div(text=starting, stylesheets=[css.IN_TRANSPORT], css_classes=["pmdviz-statusbar"], **WIDE)
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
         packed += [self.traces.source, self.second.source]
         self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
-        self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status, marks=self.traces.marks)
+        figure, marks = self.stage.figure, self.traces.marks
+        self._connect("Starting", css.IN_TRANSPORT, figure, packed, marks, keyboard=keyboard)
         self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
-        self.sender = FrameSender(self.ack, packed, self.status, self._html)
         self.stage.put = self.traces.put = self.second.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
@@ -222,11 +256,10 @@ class Screen:
         self.heading = Heading()
         self.verdict = pn.Column(css_classes=["pmdviz-verdict-room"], **WIDE)  # the page puts its verdict there
         self.menus()
-        stage = _pane(self.stage.figure, "pmdviz-stage")
+        stage = pane_of(self.stage.figure, "pmdviz-stage")
         parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
         playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
-        self.extra = ""
         self._lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
@@ -249,8 +282,8 @@ class Screen:
         """The distance with its traces, and the second traces."""
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
-        self.first = pn.Column(_pane(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
-        below = self.below, _pane(self.second.figure, "pmdviz-traces")
+        self.first = pn.Column(pane_of(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
+        below = self.below, pane_of(self.second.figure, "pmdviz-traces")
         return [top, self.first, pn.Column(*below, css_classes=["pmdviz-second"], **look)]
 
     def _html(self, fields: Mapping[str, Any]) -> str:
@@ -387,7 +420,7 @@ class Screen:
             self.data = DataView()
             self.data.set_theme(*self._look)
             self.on_data_view(self.data)
-            self.first.append(_pane(self.data.figure, "pmdviz-traces"))
+            self.first.append(pane_of(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
             self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
             self.traces.figure.css_classes = _shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
@@ -442,24 +475,17 @@ class Screen:
         self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
         self.second.show(points, floors, (), budget, unit, (), standing)  # the marks are above it
 
-    def wait(self, words: str, share: float | None = None) -> None:
-        """Say what is happening before there is a first frame."""
-        self.sender.say(waiting_fields(words, share) | NO_PAST)
-
-    def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
+    def say(self, shown: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
-        self.extra = words
-        if snapshot is None:
-            self.wait(words)
-        else:
-            self._tell(snapshot, playing)
+        super().say(shown, words, playing)
         self.on_words(words)
 
-    def _tell(self, snapshot: Snapshot, playing: bool) -> None:
+    def _tell(self, shown: Snapshot, playing: bool) -> None:
         """The status, and the number, as far as a lesson lets them be seen; the verdict alone is read out."""
-        frame, fields = snapshot.frame, status_fields(snapshot, self.extra, playing, self.floor.words)
-        shown = {} if self.veil.parts & {"exact", "numbers"} else number_fields(snapshot, GROUPS[self.traces.group])
-        self.sender.say({**self.veil.fields(fields, frame), **shown, "live": "off"})
+        fields = self.veil.fields(status_fields(shown, self.extra, playing, self.floor.words), shown.frame)
+        hidden = self.veil.parts & {"exact", "numbers"}
+        numbers = {} if hidden else number_fields(shown, GROUPS[self.traces.group])
+        self.sender.say({**fields, **numbers, "live": "off"})
 
     def hide(self, veil: Veil) -> None:
         """Show no more of the next pictures than a lesson lets be seen."""
@@ -467,10 +493,6 @@ class Screen:
             return
         self.veil, self._offered = veil, ()
         self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
-
-    def dim(self, on: bool) -> None:
-        """Fade the old picture while a new run is being made."""
-        figures.dim(self.stage.figure, on)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -501,8 +523,10 @@ def _standing(snapshot: Snapshot) -> Standing:
     return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
-def _pane(figure: Any, name: str) -> Any:
-    figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
+def pane_of(figure: Any, name: str) -> Any:
+    """A pane with a figure, which has the class `name`."""
+    if figure is not None:
+        figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
     return pn.pane.Bokeh(figure, **WIDE)
 
 

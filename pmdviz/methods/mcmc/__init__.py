@@ -72,7 +72,7 @@ def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
 
 
 def started(rng: Rng, target: Target) -> tuple[Array, Array]:
-    """`older` and `newer` of a chain that stands at a draw from the prior."""
+    """`older` and `newer` of a chain that starts at a draw from the prior."""
     older, newer = read_only(np.empty((0, target.dim)), target.sample_prior(rng, 1))
     return older, newer
 
@@ -227,7 +227,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
 
 
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
-    """What a step of several chains did: costs add up, scalars are means, terms and paths stand below one another."""
+    """The result of a step of several chains: the sum of the costs, means of the scalars, all terms and paths."""
     first, count = infos[0], len(infos)
     events = {event.kind: event for info in infos for event in info.events}
     return StepInfo(
@@ -278,7 +278,7 @@ class Fits(Mapping[str, Density]):
 def kde_of(draws: Array, scale: Array) -> KernelDensity | DiagonalDensity:
     """Equal round kernels at the draws (n, d), of sd 0.1 times the median distance between them.
 
-    While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) stands for the
+    While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) is used as the
     distance. Fewer than d + 2 distinct draws are `few`.
     """
     n, d = draws.shape

@@ -47,6 +47,9 @@ class Plan(NamedTuple):
 GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 
 
+NOT_TUNED = ("tune", False)
+
+
 def tune_knob(step: str) -> Flag:
     """Whether the `step`, in words, is tuned."""
     return Flag(
@@ -86,7 +89,7 @@ class Tuning(NamedTuple):
 
 
 class TunedState(Protocol):
-    """What the state of such a chain has."""
+    """The fields that the state of such a chain has."""
 
     @property
     def iteration(self) -> int:
@@ -94,7 +97,7 @@ class TunedState(Protocol):
 
     @property
     def tuning(self) -> Tuning:
-        """What was learnt."""
+        """The state of dual averaging."""
 
 
 def current_step(state: TunedState, knobs: TunedKnobs) -> float:
@@ -122,14 +125,30 @@ def is_tuned(state: TunedState, knobs: TunedKnobs) -> bool:
 # One trajectory of the leapfrog on a target whose functions are Python's: what `kernels.chains` does compiled.
 
 
-class Proposal(NamedTuple):
-    """The end of a trajectory."""
+class Phase(NamedTuple):
+    """A point of a trajectory: a place and a momentum."""
 
     theta: Array  # (d,)
     momentum: Array  # (d,)
-    gradient: Array  # (d,)
-    num_gradients: int  # that it took
-    diverged: bool
+    gradient: Array  # (d,) of log_joint; where the trajectory has diverged the last one that is finite
+    num_gradients: int = 0  # that it took to come here
+    diverged: bool = False
+
+
+def leap(target: Target, at: Phase, time_step: float, data: Array) -> Phase:
+    """One leapfrog step of log_joint - |p|²/2 in prior sds; a negative time step goes back in time.
+
+    It diverges where it leaves a million prior sds or the gradient is not finite: the step was far too long.
+    """
+    unit = target.scale
+    momentum = at.momentum + 0.5 * time_step * unit * at.gradient
+    theta = at.theta + time_step * unit * momentum
+    if not (np.abs(theta) <= REACH * unit).all():
+        return Phase(theta, momentum, at.gradient, at.num_gradients, True)
+    gradient = target.grad_log_joint(theta[None], data)[0]
+    if not np.isfinite(gradient).all():
+        return Phase(theta, momentum, at.gradient, at.num_gradients + 1, True)
+    return Phase(theta, momentum + 0.5 * time_step * unit * gradient, gradient, at.num_gradients + 1)
 
 
 def followed(
@@ -143,7 +162,7 @@ def followed(
 ) -> Trajectories:
     """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
     theta, before, gradient = start
-    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)[-1]
     log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, data)
     chance = acceptance(before, log_joint, momentum, end.momentum)
     accepted = bool(uniform < chance)
@@ -156,39 +175,12 @@ def followed(
 
 def trajectory(
     target: Target, theta: Array, gradient: Array, momentum: Array, time_step: float, num_steps: int, data: Array
-) -> Proposal:
-    """`num_steps` leapfrog steps from theta (d,), where the gradient (d,) is known, with a momentum (d,).
-
-    It ends early where it leaves a million prior sds or the gradient is not finite: such a step was far too long.
-    """
-    unit = target.scale
-    for k in range(num_steps):
-        momentum = momentum + 0.5 * time_step * unit * gradient
-        theta = theta + time_step * unit * momentum
-        if not (np.abs(theta) <= REACH * unit).all():
-            return Proposal(theta, momentum, gradient, k, True)
-        gradient = target.grad_log_joint(theta[None], data)[0]
-        if not np.isfinite(gradient).all():
-            return Proposal(theta, momentum, gradient, k + 1, True)
-        momentum = momentum + 0.5 * time_step * unit * gradient
-    return Proposal(theta, momentum, gradient, num_steps, False)
-
-
-def positions(
-    target: Target, theta: Array, gradient: Array, momentum: Array, time_step: float, num_steps: int, data: Array
-) -> Array:
-    """Where the leapfrog steps of a `trajectory` lead, theta first, (k + 1, d); where it diverges, as far as it goes.
-
-    For a picture: step after step by itself, since what was computed on the way was not kept.
-    """
-    points = [theta]
-    for _ in range(num_steps):
-        end = trajectory(target, theta, gradient, momentum, time_step, 1, data)
-        if end.diverged:
-            break
-        theta, momentum, gradient = end.theta, end.momentum, end.gradient
-        points.append(theta)
-    return np.array(points)
+) -> list[Phase]:
+    """Up to `num_steps` leapfrog steps from theta (d,) with its gradient and a momentum (d,), theta first."""
+    points = [Phase(theta, momentum, gradient)]
+    while len(points) <= num_steps and not points[-1].diverged:
+        points.append(leap(target, points[-1], time_step, data))
+    return points
 
 
 def acceptance(before: float, after: float, momentum: Array, end_momentum: Array) -> float:
@@ -207,7 +199,7 @@ def log_joint_at(target: Target, theta: Array, data: Array) -> tuple[float, int]
     return float(prior[0] + checked_log_likelihood(target, theta[None], data, may_vanish=True)[0]), 1
 
 
-# What the ratio by which a chain accepts a proposal is made of: log densities, and energies of a trajectory.
+# Terms of the ratio by which a chain accepts a proposal: log densities, and energies of a trajectory.
 
 
 def ratio_update(*terms: Term) -> Update:
@@ -237,7 +229,7 @@ def energy_terms(
     Where it diverges the potential at its end is infinite, whatever its momentum.
     """
     gradient = target.grad_log_joint(theta[None], data)[0]
-    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)[-1]
     before = log_joint_at(target, theta, data)[0]
     after = -np.inf if end.diverged else log_joint_at(target, end.theta, data)[0]
     fallen = 0.0 if end.diverged else 0.5 * float((momentum**2).sum() - (end.momentum**2).sum())
@@ -261,9 +253,7 @@ class LeapfrogKnobs(TunedKnobs):
     """
 
     tune = tune_knob("time step")
-    time_step = Real(
-        0.1, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True, basic=True, only_if=("tune", False)
-    )
+    time_step = Real(0.1, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True, basic=True, only_if=NOT_TUNED)
     one_pass = Flag(False, "Count value and gradient once")
 
     @property
@@ -390,7 +380,7 @@ class LeapfrogChain(Chain):
             found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
         block = _counted(state, found, len(data), asked, time_step, words)
         block = block._replace(info=block.info._replace(terms=terms))
-        if count > 1:  # nobody looks at one of many
+        if count > 1:  # a step within a block is never drawn
             return block
         return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
 
@@ -426,7 +416,7 @@ def _known(state: LeapfrogState, target: Target, data: Array) -> tuple[LeapfrogS
 def _counted(
     state: LeapfrogState, found: Trajectories, num_data: int, asked: tuple[int, int], time_step: float, words: str
 ) -> StepBlock:
-    """What the trajectories cost; the info is the last one's."""
+    """The block of trajectories with their cost, and the info of the last one."""
     values, gradients = found.num_values[: found.made] * num_data, found.num_gradients[: found.made] * num_data
     values[0] += asked[0] * num_data
     gradients[0] += asked[1] * num_data
@@ -440,8 +430,8 @@ def _counted(
 
 
 def _paths(accepted: bool, target: Target, theta: Array, *way: Array | float) -> dict[str, Array]:
-    """The trajectory, leapfrog step after leapfrog step."""
-    points = positions(target, theta, *way)
+    """The trajectory, leapfrog step after leapfrog step, as far as it does not diverge."""
+    points = np.array([point.theta for point in trajectory(target, theta, *way) if not point.diverged])
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
 
 

@@ -12,6 +12,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real
 from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started
 from pmdviz.methods.mcmc.hmc import (
+    NOT_TUNED,
     Plan,
     TunedKnobs,
     Tuning,
@@ -31,6 +32,7 @@ OPTIMAL = 2.38  # over √d, of the sds of a Gaussian: Gelman, Roberts, Gilks 19
 WANTED, WANTED_ALONE = 0.234, 0.44  # acceptance for large d, and for d = 1: the same
 PATIENT = 200  # draws that the scale is tuned over where the burn-in is a share of them
 LONGER = 5  # than other chains' is a default budget at most: the draws that are measured cost more than those made
+SCALE_UNIT = "× 2.38/√d prior sd"
 PAIRS = 2**22  # likelihoods of a datum that one compiled call computes at most: a few ms
 
 
@@ -42,16 +44,7 @@ class RandomWalkKnobs(TunedKnobs):
     """
 
     tune = tune_knob("proposal scale")
-    scale = Real(
-        0.3,
-        (1e-9, 1000),
-        (0.01, 2),
-        "Proposal scale",
-        "× 2.38/√d prior sd",
-        log=True,
-        basic=True,
-        only_if=("tune", False),
-    )
+    scale = Real(0.3, (1e-9, 1000), (0.01, 2), "Proposal scale", SCALE_UNIT, log=True, basic=True, only_if=NOT_TUNED)
 
     @property
     def fixed_step(self) -> float:
@@ -180,7 +173,7 @@ class RandomWalk(Chain):
         info = _info(state, len(data) * last, words, None if discrete else scale)
         before = found.draws[-2] if count > 1 else here
         info = info._replace(terms=ComputedTerms(partial(density_terms, target, before, before + jumps[-1], data)))
-        if count == 1:  # nobody looks at one of many
+        if count == 1:  # a step within a block is never drawn
             info = info._replace(paths=partial(_paths, bool(found.accepted[0]), here, here + jumps[0]))
         rows = len(data) * (last + rest)
         return StepBlock(state, info, count, Cost(rows, rows))
@@ -222,7 +215,7 @@ def _tried(target: Target, data: Array, here: Array, before: float, jumps: Array
 
 
 def _info(state: RandomWalkState, rows: int, words: str, scale: float | None) -> StepInfo:
-    """What the last step did."""
+    """The result of the last step."""
     scalars = {"acceptance": state.accepted / max(1, state.iteration)}
     return StepInfo(Cost(rows, rows), words, (), scalars if scale is None else {"step_size": scale, **scalars})
 

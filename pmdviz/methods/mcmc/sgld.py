@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.chains import langevin
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.topic_counts import mean_counts
+from pmdviz.kernels.topics import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
@@ -34,16 +34,8 @@ LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megab
 
 
 STEP = "ε = a (b + t)^-g"
-STEP_A = Real(
-    0.06,
-    "(0, 1_000_000]",
-    (1e-4, 1),
-    "Step size a",
-    "θ²",
-    log=True,
-    basic=True,
-    doc=f"Numerator of the Langevin step {STEP}.",
-)
+STEP_DOC = f"Numerator of the Langevin step {STEP}."
+STEP_A = Real(0.06, "(0, 1_000_000]", (1e-4, 1), "Step size a", "θ²", log=True, basic=True, doc=STEP_DOC)
 DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes the first steps smaller: {STEP}.")
 DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
@@ -164,7 +156,7 @@ def _info(step_size: float, batch: int, gradient: Array, noise: Array) -> StepIn
 
 
 def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
-    """What a Langevin step did that moved by `drift` and `noise` (d,)."""
+    """The result of a Langevin step that moved by `drift` and `noise` (d,)."""
     return StepInfo(
         Cost(batch, 0, batch),
         _words(step_size, batch, drift, noise),

@@ -18,7 +18,7 @@ from pmdviz.knobs import Choice, Real
 from pmdviz.targets import Target
 
 RBF = "rbf"
-APART = "particles that push one another apart vary less"  # than draws that know nothing of one another
+APART = "particles that push one another apart vary less"  # than independent draws
 ARROWS = 50  # particles whose forces a picture shows
 SOLID = 1e-9  # of a coordinate's variance: a covariance of coincident particles has an inverse too
 
@@ -49,7 +49,7 @@ def forces(
 ) -> dict[str, Array]:
     """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
 
-    From where the particles stood before the step: each (n, 2, d), from and to. `weights` (m,) are those of the mean.
+    Each starts at the particle's place before the step: (n, 2, d), from and to. `weights` (m,) are those of the mean.
     """
     (rows, r), m = _some(particles, h), len(particles)
     start, (w, total) = particles[rows], (1.0, m) if weights is None else (weights, 1)
@@ -127,25 +127,13 @@ DIVISORS: dict[str, Callable[[int], float]] = {
 }
 
 
-WIDTH_RULE = Choice(
-    "local",
-    RULES,
-    "Kernel width rule",
-    doc="The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in "
-    "Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from "
-    "d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance "
-    "within a mode. Fixed: the square of the given number.",
-)
-GIVEN_WIDTH = Real(
-    0.3,
-    (1e-6, 1_000_000),
-    (0.02, 5),
-    "Kernel width √h",
-    "units of θ",
-    log=True,
-    only_if=("length_scale_rule", "given"),
-    doc="Range of the repulsion between particles.",
-)
+RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in
+Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from d = 5
+on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance within a mode.
+Fixed: the square of the given number."""
+GIVEN = {"only_if": ("length_scale_rule", "given"), "doc": "Range of the repulsion between particles."}
+WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
+GIVEN_WIDTH = Real(0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, **GIVEN)
 
 
 class WidthKnobs(Protocol):
@@ -196,7 +184,7 @@ SHORTEST = 2.0**-60  # of a scheduled step
 
 
 class Determinant(NamedTuple):
-    """A way to know how much y -> y + step phi(y) stretches space; J stands for what `transport` gives besides phi."""
+    """A way to know how much y -> y + step phi(y) stretches space; J is the second array that `transport` gives."""
 
     transport: Callable[[Array, Array, Array, float], tuple[Array, Array]]
     logs: Callable[[Array, float], tuple[Array, Array]]  # (J, step) -> log |det| and sign, each (n,)
@@ -213,13 +201,11 @@ def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
         return np.log(np.abs(factors)).sum(axis=1), np.sign(factors).prod(axis=1)
 
 
-def _is_safe(diagonal: Array, step: float, least: float) -> bool:
-    return bool(1 + step * diagonal.min() >= least)
-
-
 DETERMINANTS = {
     "exact": Determinant(transport, log_determinants, is_monotone),
-    "first_order": Determinant(transport_diagonal, first_order, _is_safe),
+    "first_order": Determinant(
+        transport_diagonal, first_order, lambda diagonal, step, least: bool(1 + step * diagonal.min() >= least)
+    ),
 }
 
 
@@ -253,14 +239,7 @@ def log_mean(log_w: Array) -> float:
     return float(top + np.log(np.exp(log_w - top).mean()))
 
 
-WIDTH_FACTOR = Real(
-    1.0,
-    (1e-3, 1000),
-    (0.5, 20),
-    "RBF width factor",
-    "× med²/(2 log(m+1))",
-    log=True,
-    basic=True,
-    doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of the m "
-    "points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
-)
+FACTOR_UNIT = "× med²/(2 log(m+1))"
+FACTOR_DOC = """The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of
+the m points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's."""
+WIDTH_FACTOR = Real(1.0, (1e-3, 1000), (0.5, 20), "RBF width factor", FACTOR_UNIT, log=True, basic=True, doc=FACTOR_DOC)

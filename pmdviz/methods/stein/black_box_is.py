@@ -28,6 +28,7 @@ from pmdviz.targets import Target
 LARGEST = 500  # points: a step costs the square of their number
 MOST = 3000  # iterations
 GRADIENT, GRADIENT_FREE = "gradient", "gradient_free"
+SCORES, IS_GAUSSIAN = {GRADIENT_FREE: "proposal", GRADIENT: "target"}, ("proposal", "gaussian")
 
 
 class BlackBoxISKnobs(SmoothingKnobs):
@@ -50,27 +51,12 @@ class BlackBoxISKnobs(SmoothingKnobs):
     """
 
     num_particles = Whole(100, (1, LARGEST), (10, LARGEST), "Particles m", log=True, basic=True, acts="restart")
-    score = Choice(
-        GRADIENT_FREE,
-        {GRADIENT_FREE: "proposal", GRADIENT: "target"},
-        "Score in the kernel",
-        basic=True,
-        acts="restart",
-    )
+    score = Choice(GRADIENT_FREE, SCORES, "Score in the kernel", basic=True, acts="restart")
     alpha = Real(0.0, (-1, 10), (-1, 1), "Power of p in the kernel", acts="restart", only_if=("score", GRADIENT))
     proposal = Choice("q0", {"q0": "prior, or q₀", "gaussian": "round Gaussian"}, "Proposal ρ", acts="restart")
-    proposal_mean = Real(
-        0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=("proposal", "gaussian")
-    )
+    proposal_mean = Real(0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=IS_GAUSSIAN)
     proposal_sd = Real(
-        1.5,
-        (1e-6, 1_000_000),
-        (0.1, 10),
-        "Sd of ρ",
-        "units of θ",
-        log=True,
-        acts="restart",
-        only_if=("proposal", "gaussian"),
+        1.5, (1e-6, 1_000_000), (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN
     )
     length_scale_rule = WIDTH_RULE.at("liu_wang")
     length_scale = GIVEN_WIDTH.at(0.3)
@@ -108,7 +94,7 @@ def log_proposal(points: Array, target: Target, knobs: BlackBoxISKnobs) -> Array
 def surrogate(points: Array, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:
     """log rho (m,) and its gradient (m, d): of the proposal, or of a Gaussian with its draws' means and sds.
 
-    The latter stands in for a prior whose gradient is unknown; kappa_rho has mean 0 under p whatever rho is.
+    The latter replaces a prior whose gradient is unknown; kappa_rho has mean 0 under p whatever rho is.
     """
     if knobs.proposal == "gaussian":
         mean, sd = np.full(target.dim, knobs.proposal_mean), np.full(target.dim, knobs.proposal_sd)
@@ -284,16 +270,12 @@ def informed(
         cost = Cost(2 * B, cost.density_evaluations, B * int(alive.sum()))
     else:
         log_rho, scores = surrogate(points, target, knobs)
-        ratios = mean_one(log_rho - log_p)
+        ratios = log_rho - log_p
+        kept = ratios <= ratios.min() - np.log(NEGLIGIBLE)
+        ratios = normalise(np.where(kept, ratios, -np.inf)) + np.log(kept.sum())  # of mean 1
     ahead = np.where(ratios > -np.inf, 1.0, 0.0)
     ahead /= ahead.sum()
     return state._replace(importance=importance, scores=scores, log_ratios=ratios, ahead=ahead), cost
-
-
-def mean_one(log_ratios: Array) -> Array:
-    """log of rho/p (m,), its exp of mean 1 over those that are at most 1e8 times the least; -inf for all others."""
-    kept = log_ratios <= log_ratios.min() - np.log(NEGLIGIBLE)
-    return np.where(kept, normalise(np.where(kept, log_ratios, -np.inf)) + np.log(kept.sum()), -np.inf)
 
 
 def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:

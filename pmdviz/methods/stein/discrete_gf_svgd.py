@@ -137,6 +137,8 @@ def _log_sum(exponents: Array) -> Array:
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
 DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
 FACTORS = {"automatic": 3.0, "tanh": 3.0, "base": 1.0}  # of automatic: where there is a smooth one
+COUNTED = {"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"}
+SURROGATES = {"automatic": "smooth where the target is", "tanh": "smooth, by tanh", "base": "the base density alone"}
 LEAST_CLIP = 0.01  # between narrower ones the base has hardly a mass to be cut into bins
 
 
@@ -167,18 +169,8 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
 
     num_particles = NUM_PARTICLES.at(100, softbounds=(10, 2_000))
     batch_size = BATCH_SIZE.at(100)
-    weighting = Choice(
-        "ratios",
-        {"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"},
-        "Weights in the force",
-        basic=True,
-    )
-    surrogate = Choice(
-        "automatic",
-        {"automatic": "smooth where the target is", "tanh": "smooth, by tanh", "base": "the base density alone"},
-        "Surrogate ρ",
-        basic=True,
-    )
+    weighting = Choice("ratios", COUNTED, "Weights in the force", basic=True)
+    surrogate = Choice("automatic", SURROGATES, "Surrogate ρ", basic=True)
     steepness = Real(2.0, "(0, 1000]", (0.5, 20), "Steepness τ", log=True, only_if=("surrogate", ("automatic", "tanh")))
     optimiser = Choice("adam", {"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"}, "Optimiser")
     eta = optimisers.ETA.at(0.5, default_by=("optimiser", FIRST_STEPS))
@@ -367,7 +359,7 @@ class DiscreteGFSVGD(BatchMethod):
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
-        return moved.state, told(state, moved, target, len(batch), knobs)
+        return moved.state, step_info(state, moved, target, len(batch), knobs)
 
     def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
         """As many steps as the budget is enough for in evaluations, and as take no longer than a moment."""
@@ -396,7 +388,7 @@ class DiscreteGFSVGD(BatchMethod):
             made += 1
         if moved is None:
             return None
-        info = told(before, moved, target, batches.shape[1], knobs)
+        info = step_info(before, moved, target, batches.shape[1], knobs)
         return StepBlock(moved.state, info, made, Cost(*(made * part for part in info.cost)))
 
     def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
@@ -456,8 +448,10 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: Disc
     return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
 
 
-def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
-    """What a step on so many rows says of itself."""
+def step_info(
+    before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs
+) -> StepInfo:
+    """The result of a step on `rows` rows."""
     now, width, eps = moved.state, float(np.sqrt(moved.leaders_width)), moved.step_size
     scalars = {
         "step_size": eps,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from pmdviz.methods.particles import (
     prior_draws,
     resized,
 )
-from pmdviz.methods.stein import APART, CLOSEST, DIVISORS, KERNELS, forces, parts_of_force, squared_width
+from pmdviz.methods.stein import APART, CLOSEST, DIVISORS, FACTOR_UNIT, KERNELS, forces, parts_of_force, squared_width
 from pmdviz.methods.stein.svgd import MEMORY, AnnealedFlowKnobs, temperature
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Work, on_the_way
 from pmdviz.targets import Target
@@ -45,20 +46,27 @@ TITLES = {
 }
 
 
-class Surrogate(Protocol):
+class Surrogate:
     """log rho up to a constant, and its gradient."""
 
     def log_density(self, points: Array) -> Array:
         """log rho + constant, (n, d) -> (n,), in nats."""
+        raise NotImplementedError
 
     def score(self, points: Array) -> Array:
         """grad log rho, (n, d) -> (n, d)."""
+        raise NotImplementedError
+
+    def both(self, points: Array) -> tuple[Array, Array]:
+        """log rho + constant (n,) and its gradient (n, d)."""
+        return self.log_density(points), self.score(points)
 
     def marginal(self, coordinates: Sequence[int]) -> Surrogate | None:
-        """Some of its coordinates; None where they are not known."""
+        """The density of some of its coordinates; None where it has none, or none in closed form."""
+        return None
 
 
-class FlatSurrogate(NamedTuple):
+class FlatSurrogate(Surrogate):
     """rho = 1: no drive, and a repulsion weighted by 1/p."""
 
     def log_density(self, points: Array) -> Array:
@@ -69,15 +77,13 @@ class FlatSurrogate(NamedTuple):
         """0."""
         return np.zeros(points.shape)
 
-    def marginal(self, coordinates: Sequence[int]) -> None:
-        """It has no mass to speak of."""
 
+@dataclass(frozen=True, eq=False)
+class GaussianSurrogate(Surrogate):
+    """rho = N(mean, cov), for a mean (d,) and a covariance (d, d)."""
 
-class GaussianSurrogate(NamedTuple):
-    """rho = N(mean, cov)."""
-
-    mean: Array  # (d,)
-    cov: Array  # (d, d)
+    mean: Array
+    cov: Array
 
     def log_density(self, points: Array) -> Array:
         """-(x - mean)' cov^-1 (x - mean) / 2."""
@@ -88,21 +94,22 @@ class GaussianSurrogate(NamedTuple):
         return -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
 
     def marginal(self, coordinates: Sequence[int]) -> GaussianSurrogate:
-        """Its own entries."""
+        """The Gaussian of these coordinates."""
         chosen = list(coordinates)
         return GaussianSurrogate(self.mean[chosen], self.cov[np.ix_(chosen, chosen)])
 
 
-class KernelSurrogate(NamedTuple):
-    """rho(x) = sum_j c_j exp(-|x - x_j|^2 / h)  (Han 2019, Algorithm 7)."""
+@dataclass(frozen=True, eq=False)
+class KernelSurrogate(Surrogate):
+    """rho(x) = sum_j c_j exp(-|x - x_j|^2 / h), centres x_j (m, d) and log c_j (m,)  (Han 2019, Algorithm 7)."""
 
-    centres: Array  # (m, d)
-    log_masses: Array  # (m,) log c_j
+    centres: Array
+    log_masses: Array
     h: float
 
     def log_density(self, points: Array) -> Array:
         """By the largest term, so that none underflows."""
-        return soft_means(points, self.centres, self.log_masses, self.h)[0]
+        return self.both(points)[0]
 
     def score(self, points: Array) -> Array:
         """(2/h) (sum_j r_j x_j - x), r_j the share of kernel j in rho(x)."""
@@ -115,10 +122,11 @@ class KernelSurrogate(NamedTuple):
 
     def marginal(self, coordinates: Sequence[int]) -> KernelSurrogate:
         """The same kernels in fewer dimensions."""
-        return self._replace(centres=np.ascontiguousarray(self.centres[:, list(coordinates)]))
+        return replace(self, centres=np.ascontiguousarray(self.centres[:, list(coordinates)]))
 
 
-class PriorSurrogate(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PriorSurrogate(Surrogate):
     """rho = the prior, or the q0 of a target without data."""
 
     target: Target
@@ -131,46 +139,22 @@ class PriorSurrogate(NamedTuple):
         """grad log p0."""
         return self.target.grad_log_prior(points)
 
-    def marginal(self, coordinates: Sequence[int]) -> None:
-        """Known by draws alone."""
 
-
-def log_density_and_score(rho: Surrogate, points: Array) -> tuple[Array, Array]:
-    """log rho (n,) and grad log rho (n, d), at the price of one where both come from one pass."""
-    if isinstance(rho, KernelSurrogate):
-        return rho.both(points)
-    return rho.log_density(points), rho.score(points)
-
-
-def _of_density(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
-    return KernelSurrogate(x, log_p - log_p.max(), surrogate_width(x, knobs.surrogate_width, target))
-
-
-def _of_kernels(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> KernelSurrogate:
-    return KernelSurrogate(x, np.zeros(len(x)), surrogate_width(x, knobs.surrogate_width, target))
-
-
-def _of_moments(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
-    equal = np.full(len(x), 1 / len(x))
-    spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + CLOSEST)
-    return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
-
-
-def _gaussian(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> GaussianSurrogate:
-    return GaussianSurrogate(
-        np.full(target.dim, knobs.surrogate_mean), np.diag((knobs.surrogate_sd * target.scale) ** 2)
-    )
-
-
-# name -> (particles (m, d), log p there (m,), knobs, target) -> rho
-SURROGATES: dict[str, Callable[[Array, Array, GFSVGDKnobs, Target], Surrogate]] = {
-    MOMENTS: _of_moments,
-    GAUSSIAN: _gaussian,
-    PRIOR: lambda x, log_p, knobs, target: PriorSurrogate(target),
-    AT_PARTICLES: _of_kernels,
-    DENSITY: _of_density,
-    FLAT: lambda x, log_p, knobs, target: FlatSurrogate(),
-}
+def made_surrogate(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
+    """rho by the knobs, for particles (m, d) and the log of the target there (m,)."""
+    if knobs.surrogate == FLAT:
+        return FlatSurrogate()
+    if knobs.surrogate == PRIOR:
+        return PriorSurrogate(target)
+    if knobs.surrogate == GAUSSIAN:
+        variances = (knobs.surrogate_sd * target.scale) ** 2
+        return GaussianSurrogate(np.full(target.dim, knobs.surrogate_mean), np.diag(variances))
+    if knobs.surrogate == MOMENTS:
+        equal = np.full(len(x), 1 / len(x))
+        spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + CLOSEST)
+        return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
+    log_masses = log_p - log_p.max() if knobs.surrogate == DENSITY else np.zeros(len(x))
+    return KernelSurrogate(x, log_masses, surrogate_width(x, knobs.surrogate_width, target))
 
 
 def surrogate_width(x: Array, factor: float, target: Target) -> float:
@@ -201,6 +185,7 @@ def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = Fal
 
 
 STEPS = 500  # that the default budget is enough for
+HAS_KERNELS = ("surrogate", (AT_PARTICLES, DENSITY))
 FEW = 0.05  # ESS of the weights as a share of the particles: below it they do not see the target
 EXPLODED = 100.0  # times the prior's variance
 INVERTED = "inverted"
@@ -236,13 +221,7 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
         1.0, (1e-6, 1_000_000), (0.1, 10), "Surrogate sd", "prior sds", log=True, only_if=("surrogate", GAUSSIAN)
     )
     surrogate_width = Real(
-        12.0,
-        (1e-3, 100_000),
-        (0.5, 50),
-        "Surrogate width",
-        "× med²/(2 log(m+1))",
-        log=True,
-        only_if=("surrogate", (AT_PARTICLES, DENSITY)),
+        12.0, (1e-3, 100_000), (0.5, 50), "Surrogate width", FACTOR_UNIT, log=True, only_if=HAS_KERNELS
     )
     weighting = Choice(
         "ratios", {"ratios": "surrogate over target", INVERTED: "target over surrogate (wrong)"}, "Weights"
@@ -263,7 +242,7 @@ class GFSVGDState(NamedTuple):
     log_weights: Array  # (m,) equal, logsumexp 0
     first: Array  # (m, d)
     second: Array  # (m, d)
-    before: Array  # (m, d) where the particles stood before the last step
+    before: Array  # (m, d) of the particles before the last step
     log_p: Array  # (m,) log of the target there, at the temperature of that step, unnormalised
     log_ratios: Array  # (m,) log of surrogate over target there, logsumexp 0
     iteration: int
@@ -340,8 +319,8 @@ class GFSVGD(SmoothedMethod):
         )
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
         log_p = checked_log_density(target, x, batch, beta)
-        rho = SURROGATES[knobs.surrogate](x, log_p, knobs, target)
-        log_rho, scores = log_density_and_score(rho, x)
+        rho = made_surrogate(x, log_p, knobs, target)
+        log_rho, scores = rho.both(x)
         log_w = log_ratios(log_rho, log_p, x, knobs.weighting == INVERTED)
         w, h = np.exp(log_w), squared_width(x, knobs, target)
         force = KERNELS[knobs.kernel].force(x, scores, h, w) * target.scale
@@ -350,7 +329,7 @@ class GFSVGD(SmoothedMethod):
         particles = x + size * target.scale * direction
         parts, memory = partial(parts_of_force, x, scores, h, knobs.kernel, w), (state.first, second, t)
         arrays = read_only(particles, state.log_weights, first, second, x, log_p, log_w)
-        info = _told(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
+        info = _step_info(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
         state = GFSVGDState(*arrays, t, growth(particles, target.scale))
         terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
         paths = partial(forces, x, scores, h, knobs.kernel, w)
@@ -360,7 +339,7 @@ class GFSVGD(SmoothedMethod):
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""
-        return SURROGATES[knobs.surrogate](state.before, state.log_p, knobs, target)
+        return made_surrogate(state.before, state.log_p, knobs, target)
 
     def ratios(self, state: GFSVGDState) -> Array:
         """w of the last step."""
@@ -400,14 +379,14 @@ class GFSVGD(SmoothedMethod):
         return super().caveat(state, knobs)
 
 
-def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: Array, knobs: GFSVGDKnobs) -> StepInfo:
+def _step_info(rows: int, beta: float, size: float, h: float, ess: float, moves: Array, knobs: GFSVGDKnobs) -> StepInfo:
     moved, annealed = float(np.sqrt((moves**2).sum(axis=1).mean())), knobs.annealing == "on"
-    told = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
+    scalars = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
     words = f"step {size:.3g} · ESS of ρ/p {ess:.3g} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
     return StepInfo(
         Cost(rows, rows * len(moves)),
         words + (f" · β = {beta:.3g}" if annealed else ""),
-        scalars=told | ({"temperature": beta} if annealed else {}),
+        scalars=scalars | ({"temperature": beta} if annealed else {}),
     )
 
 

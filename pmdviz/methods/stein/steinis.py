@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size
 from pmdviz.densities.product import DiagonalDensity
-from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
@@ -51,6 +50,10 @@ from pmdviz.targets import Target
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
 
 
+WAYS = {"exact": "of the whole matrix", "first_order": "first order, of the diagonal"}
+STOPS = {"pilot": "best ESS of a pilot group", "followers": "best ESS of the followers", "last": "last step"}
+
+
 class SteinISKnobs(SmoothingKnobs):
     """The knobs of `steinis`.
 
@@ -70,19 +73,8 @@ class SteinISKnobs(SmoothingKnobs):
     eta = optimisers.ETA.at(0.25)
     kappa = optimisers.STEP_DECAY.at(0.5)
     length_scale_factor = WIDTH_FACTOR.at(4.0)
-    determinant = Choice(
-        "exact",
-        {"exact": "of the whole matrix", "first_order": "first order, of the diagonal"},
-        "Determinant",
-        acts="restart",
-    )
-    stop = Choice(
-        "pilot",
-        {"pilot": "best ESS of a pilot group", "followers": "best ESS of the followers", "last": "last step"},
-        "Followers kept",
-        basic=True,
-        acts="restart",
-    )
+    determinant = Choice("exact", WAYS, "Determinant", acts="restart")
+    stop = Choice("pilot", STOPS, "Followers kept", basic=True, acts="restart")
     num_pilots = Whole(
         100, (2, 10_000), (20, 1_000), "Pilot group", log=True, acts="restart", only_if=("stop", "pilot")
     )
@@ -118,7 +110,7 @@ class SteinISState(NamedTuple):
     particles: Array  # (m, d) followers, of the step that is kept
     log_weights: Array  # (m,) logsumexp 0
     leaders: Array  # (A, d)
-    led_from: Array  # (A, d) where they stood before the last step
+    led_from: Array  # (A, d) where they were before the last step
     scores: Array  # (A, d) gradients of log p there
     points: Array  # (m + P, d) followers and pilots of the present step
     log_q: Array  # (m + P,) nats
@@ -279,7 +271,7 @@ def redrawn(
 
 
 class Displacement(NamedTuple):
-    """What a step did to the points, before any weight."""
+    """The move of a step, without the weights."""
 
     force: Array  # (m, d) on the followers, in units of theta per unit of step
     scalars: dict[str, float]
@@ -344,7 +336,7 @@ def weighted(
 
 
 def _arrows(followers: Array, force: Array) -> dict[str, Array]:
-    """The leaders' force on some followers, from where they stood before the step."""
+    """The leaders' force on some followers, from their places before the step."""
     rows = np.linspace(0, len(followers) - 1, min(ARROWS, len(followers))).astype(np.int64)
     return {"flow": np.stack([followers[rows], followers[rows] + force[rows]], axis=1)}
 

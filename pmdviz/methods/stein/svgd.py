@@ -56,6 +56,8 @@ from pmdviz.methods.step import (
 )
 from pmdviz.targets import Target
 
+PAIRS = {"sampled": "of sampled pairs", "exact": "of all pairs"}
+
 
 class AnnealedFlowKnobs(MethodKnobs):
     """Steps along a force, its kernel, and the way of the target from the prior to the posterior.
@@ -81,10 +83,7 @@ class AnnealedFlowKnobs(MethodKnobs):
     length_scale_rule = WIDTH_RULE.at("local")
     length_scale = GIVEN_WIDTH.at(0.3)
     median = Choice(
-        "sampled",
-        {"sampled": "of sampled pairs", "exact": "of all pairs"},
-        "Median distance",
-        only_if=("length_scale_rule", ("liu_wang", "thesis", "median")),
+        "sampled", PAIRS, "Median distance", only_if=("length_scale_rule", ("liu_wang", "thesis", "median"))
     )
     annealing = Choice("off", {"off": "off", "on": "on"}, "Annealing")
     num_temperatures = Whole(100, (1, 1_000_000), (1, 1000), "Number of temperatures K", only_if=("annealing", "on"))
@@ -198,7 +197,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         rho = optimisers.decayed(t, knobs)
         particles = x + rho * target.scale * direction
         moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
-        told = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
+        scalars = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
         parts, memory = partial(parts_of_force, x, scores, h, knobs.kernel), (state.first, second, t)
         state = SVGDState(*read_only(particles, state.log_weights, first, second), t, h)
         words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
@@ -207,7 +206,7 @@ class SVGD(SmoothedMethod, BatchMethod):
             Cost(len(batch), 0, len(batch) * len(x)),
             resize + words + (f" · β = {beta:.3g}" if annealed else ""),
             parents=rows,
-            scalars=told | ({"temperature": beta} if annealed else {}),
+            scalars=scalars | ({"temperature": beta} if annealed else {}),
             terms=paced(knobs.optimiser, memory, rho * target.scale, target.scale, parts),
             paths=partial(forces, x, scores, h, knobs.kernel),
             numbers={"ε": rho} | ({"β": beta} if annealed else {}),

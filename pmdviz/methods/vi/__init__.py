@@ -10,7 +10,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.product import MANY, DiagonalDensity, DirichletMixture
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
-from pmdviz.kernels.topic_shares import expected_counts
+from pmdviz.kernels.topics import expected_counts
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, read_only
 from pmdviz.methods.optimisers import mean_terms, mean_update, move_update
@@ -81,7 +81,7 @@ class OnlineVB(BatchMethod):
         """One natural gradient step on the batch."""
         t, documents = state.iteration + 1, target.documents(batch)
         rho = optimisers.decayed(t, knobs)
-        counts, _ = expected_counts(state.natural[0], documents.sparse, documents.alpha)
+        counts = expected_counts(state.natural[0], documents.sparse, documents.alpha)
         aim = documents.beta + target.num_data / len(batch) * counts
         (natural,) = read_only((1 - rho) * state.natural + rho * aim)
         words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"

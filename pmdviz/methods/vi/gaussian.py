@@ -10,15 +10,10 @@ import numpy as np
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import inverse
+from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import (
-    checked_gradient,
-    checked_log_density,
-    one_blas_thread,
-    read_only,
-    rows_in_words,
-)
+from pmdviz.methods.base import checked_gradient, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.optimisers import mean_terms, mean_update, momentum, natural_terms, paced, paced_terms
 from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Work
 from pmdviz.methods.vi import GaussianFit, gaussian_words, sds
@@ -149,7 +144,7 @@ def grown(curvature: Array, rho: float) -> Array:
 Fitted = TypeVar("Fitted", "SVIState", "GaussianVBState")
 
 
-@one_blas_thread
+@one_blas_thread()
 def natural_step(state: Fitted, slope: Array, inner: Array, rho: float) -> Fitted:
     """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
@@ -158,14 +153,10 @@ def natural_step(state: Fitted, slope: Array, inner: Array, rho: float) -> Fitte
     """
     values, vectors = np.linalg.eigh(-0.5 * (inner + inner.T))
     root = state.cholesky @ (vectors / np.sqrt(grown(values, rho)))
-    cholesky = lower_factor(root)
-    return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
-
-
-def lower_factor(root: Array) -> Array:
-    """The Cholesky factor of R R', from R by QR: without forming the product, which would lose half of the digits."""
+    # By QR, without forming R R', which would lose half of the digits.
     factor = np.linalg.qr(root.T, mode="r").T
-    return factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
+    cholesky = factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
+    return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
 
 
 def adam_step(state: SVIState, slope: Array, inner: Array, rho: float, scale: Array) -> SVIState:
@@ -207,9 +198,16 @@ VB_UPDATES = {"natural": mean_update("γ", "S′"), "normalised": mean_update("�
 LONGEST = 30.0  # root mean squares of the gradients before: a step by those alone has no bound of its own
 
 
+SHAPES = {"full": "full covariance", "diagonal": "independent coordinates"}
+NORMALISERS = {"past": "gradients before it", "present": "its own square too"}
+IS_NORMALISED = ("gradient", "normalised")
+
+
 class GaussianVBKnobs(BatchKnobs):
     """The knobs of `gaussian_vb`.
 
+    shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
+        deviation each, too narrow where the posterior's coordinates depend on each other.
     gradient: Natural: that of the Gaussian's geometry, which follows no scale but q's own. Normalised: that in the mean
         and the factor of the covariance, each number divided by the root mean square of its last ones; a full
         covariance in tens of dimensions diverges with it.
@@ -220,25 +218,10 @@ class GaussianVBKnobs(BatchKnobs):
     num_draws: Number of draws from q that estimate the gradient of a step.
     """
 
-    shape = Choice(
-        "full",
-        {"full": "full covariance", "diagonal": "independent coordinates"},
-        "Gaussian family",
-        basic=True,
-        acts="restart",
-        doc=f"Full covariance: any Gaussian, in up to {MOST_FULL} dimensions. Independent coordinates: a mean and a "
-        "standard deviation each, too narrow where the posterior's coordinates depend on each other.",
-    )
+    shape = Choice("full", SHAPES, "Gaussian family", basic=True, acts="restart")
     gradient = Choice("natural", {"natural": "natural", "normalised": "normalised"}, "Gradient")
-    normaliser = Choice(
-        "past",
-        {"past": "gradients before it", "present": "its own square too"},
-        "Normaliser",
-        only_if=("gradient", "normalised"),
-    )
-    window = Whole(
-        10, (3, 1000), (3, 100), "Normaliser's window", "steps", acts="restart", only_if=("gradient", "normalised")
-    )
+    normaliser = Choice("past", NORMALISERS, "Normaliser", only_if=IS_NORMALISED)
+    window = Whole(10, (3, 1000), (3, 100), "Normaliser's window", "steps", acts="restart", only_if=IS_NORMALISED)
     num_draws = Whole(10, (1, 10_000), (1, 100), "Draws", log=True, basic=True)
     eta = optimisers.ETA.at(5.0, default_by=("gradient", {"normalised": 10.0, "natural": 5.0}))
     n0 = optimisers.N0.at(50.0, default_by=("gradient", {"normalised": 100.0, "natural": 50.0}))

@@ -108,7 +108,7 @@ def _lbfgs(
     iterations: int,
     bounds: list[tuple[float, float]] | None = None,
 ) -> Array:
-    from scipy.optimize import minimize  # at run time: SciPy is no dependency, and slow to import
+    from scipy.optimize import minimize  # here: SciPy is optional, and slow to import
 
     found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
     return found.x
@@ -145,16 +145,11 @@ class NPVKnobs(BatchKnobs):
         "spread", {"spread": "evenly spread", "prior": "drawn from the prior"}, "Initial means", acts="restart"
     )
     annealing = Whole(
-        5000,
-        (0, 10_000_000),
-        (0, 20_000),
-        "Annealing",
-        "data points",
-        default_by=("optimiser", {"adam": 5000, "lbfgs": 0}),
+        5000, (0, 10_000_000), (0, 20_000), "Annealing", "data points", default_by=("optimiser", {"lbfgs": 0})
     )
 
     def work(self, num_data: int) -> Work:
-        """K^2 kernels and (2 d + 1) K gradients of the batch, d = 2; by L-BFGS each iteration anew."""
+        """K^2 kernels and (2 d + 1) K gradients of the batch, d = 2; by L-BFGS in each iteration."""
         K, rows = self.num_components, self.rows(num_data)
         rounds = self.lbfgs_iterations if self.optimiser == "lbfgs" else 0
         bounds = 1 + 2 * rounds  # of the entropy

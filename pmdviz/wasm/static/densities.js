@@ -8,9 +8,25 @@ const SPREAD_FLOOR = 1e-4, PRIOR_FLOOR = 1e-9, WIDEST = 0.95, THIN = 1e-9, FLAT 
 const LOCAL_SCALE = [[1, 0.023], [2, 0.11], [3, 0.217], [5, 0.35], [7, 0.448], [10, 0.536], [15, 0.616], [20, 0.667],
   [30, 0.727], [50, 0.791]]
 
-const sum = (values) => values.reduce((a, b) => a + b, 0)
-const largest = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
-const smallest = (values) => values.reduce((a, b) => Math.min(a, b), Infinity)
+// Loops: `reduce` calls a function for each number of a grid.
+function sum(values) {
+  let total = 0
+  for (let k = 0; k < values.length; k++) total += values[k]
+  return total
+}
+
+function largest(values) {
+  let top = -Infinity
+  for (let k = 0; k < values.length; k++) top = Math.max(top, values[k])
+  return top
+}
+
+function smallest(values) {
+  let least = Infinity
+  for (let k = 0; k < values.length; k++) least = Math.min(least, values[k])
+  return least
+}
+
 const zip = (a, b, f) => a.map((value, k) => f(value, b[k]))
 const range = (n) => Int32Array.from({length: n}, (_, k) => k)
 
@@ -420,12 +436,13 @@ class ShapedDensity {
 
 const WIDTHS = [0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95], START = 4
 
-function chosenShape(particles, weights, each = 1) {
+/** `places` keeps where the widths were found, and the next search begins there. */
+function chosenShape(particles, weights, each = 1, places = null) {
   const [m, d] = particles.shape, centred = centredAt(particles, weightedSum(weights, particles))
   const sd = weightedSum(weights, squared(centred)).map(Math.sqrt), ess = 1 / sum(weights.map((w) => w * w))
   if (ess < d + 2 || !sd.every((s) => s > 0)) return {labels: new Int32Array(m), width: WIDTHS[8], shared: false}
   const learned = representatives(weights, 250 * (d + 1))
-  const best = bestShape(shaped(centred.map((x, i) => x / sd[i % d]), m, d), weights, learned, ess)
+  const best = bestShape(shaped(centred.map((x, i) => x / sd[i % d]), m, d), weights, learned, ess, places ?? {})
   const usual = (sum(learned.map((w) => w * w)) * ess * each) ** (-1 / (d + 4))
   return {labels: best.labels, width: WIDTHS[best.place] * usual, shared: best.shared}
 }
@@ -445,7 +462,7 @@ function kindsOf(k, d, ess) {
   return [...(own <= most ? [false] : []), ...(shared <= most && own - shared > 0.01 * ess ? [true] : [])]
 }
 
-function bestShape(z, weights, learned, ess) {
+function bestShape(z, weights, learned, ess, places) {
   const [m, d] = z.shape, {at: seeds} = countsOf(systematic(learned, 30, 0.5))
   const judged = countsOf(systematic(learned, 400, 0.5))
   let best = {value: -Infinity, labels: new Int32Array(m), place: START, shared: false}
@@ -455,7 +472,8 @@ function bestShape(z, weights, learned, ess) {
     for (const shared of kinds) {
       const parts = whitenedClusters(z, learned, labels, judged.at, shared)
       if (!parts) continue
-      const [value, place] = bestWidth(parts, judged.counts, Math.max(best.place, START))
+      const key = `${k} ${shared}`, [value, place] = bestWidth(parts, judged.counts, places[key] ?? Math.max(best.place, START))
+      places[key] = place
       const found = {value: value - price(k, d, shared) / ess, labels, place, shared}
       if (!here || found.value > here.value) here = found
     }
@@ -584,10 +602,10 @@ function clusterShape(particles, weights, scale, few) {
 }
 
 /** The density estimate of weighted particles by the rule of the settings. */
-function smoothed(particles, logWeights, knobs, scale, each = 1) {
+function smoothed(particles, logWeights, knobs, scale, each = 1, places = null) {
   const weights = logWeights.map(Math.exp), [m, d] = particles.shape
   if (knobs.bandwidth_rule === "shaped") {
-    return shapedDensity(particles, logWeights, chosenShape(particles, weights, each), knobs.bandwidth, scale)
+    return shapedDensity(particles, logWeights, chosenShape(particles, weights, each, places), knobs.bandwidth, scale)
   }
   const factor = RULES[knobs.bandwidth_rule](particles, weights, knobs.bandwidth, scale, knobs.smoothness)
   return new KernelDensity(particles, logWeights, factor, m < d + 2 && knobs.bandwidth_rule !== "isotropic")

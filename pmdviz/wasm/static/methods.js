@@ -23,7 +23,7 @@ function childrenOf(rng, density, n, draws, resampler) {
     parents = rowsAt(parents, chosen)
     noise = rowsAt(noise, chosen)
   }
-  return density.displaced(parents, noise)
+  return {particles: density.displaced(parents, noise), parents}
 }
 
 /** An even number where it is half way between two. */
@@ -115,14 +115,14 @@ const PMD = {
   rejuvenated(rng, state, target, knobs, ess, m) {
     const travels = state.in_a_row && !isWarming(state)
     const density = this.density(travels ? {...state, each: 1} : state, knobs, target)
-    const particles = childrenOf(rng, density, m, knobs.draws, knobs.resampler)
+    const {particles, parents} = childrenOf(rng, density, m, knobs.draws, knobs.resampler)
     const fewer = ess < state.fewest ? {fewest: ess, fewest_at: state.iteration} : {}
-    return {...state, ...fewer, particles, log_weights: equalLogWeights(m), log_prior: target.logPrior(particles),
+    return {...state, ...fewer, particles, parents, log_weights: equalLogWeights(m), log_prior: target.logPrior(particles),
       log_proposal: density.logDensity(particles, m >= SINGLE_FROM), drawn_at: Math.max(nextStep(state), 1),
       each: candidatesEach(knobs.draws, m, target.dim)}
   },
-  density: (state, knobs, target) =>
-    smoothed(state.particles, state.log_weights, knobs, target.scale, state.each ?? 1),
+  density: (state, knobs, target, places = null) =>
+    smoothed(state.particles, state.log_weights, knobs, target.scale, state.each ?? 1, places),
 }
 
 // One pass: importance sampling.
@@ -210,7 +210,7 @@ const SMC_MCMC = {
     return {...state, iteration: state.iteration + 1, cost: target.numData, reason: reason ? "resampled" : ""}
   },
   resampled(rng, state, m) {
-    const parents = systematic(state.log_weights.map(Math.exp), m, rng.uniform()), out = {...state}
+    const parents = systematic(state.log_weights.map(Math.exp), m, rng.uniform()), out = {...state, parents}
     for (const name of ["particles", "log_prior", "log_likelihood", "ancestors", "starts"]) {
       out[name] = rowsAt(state[name], parents)
     }
@@ -324,6 +324,7 @@ const SVGD = {
     const rows = Int32Array.from({length: m}, (_, k) => m < old ? 0 : k < old ? k : order[(k - old) % old])
     if (m < old) rows.set(order.slice(0, m).sort((a, b) => a - b))
     for (const name of ["particles", "first", "second"]) out[name] = rowsAt(state[name], rows)
+    out.parents = rows
     if (m > old) {
       const d = target.dim, density = this.density(state, knobs, target)
       const moved = density.displaced(rows.slice(old), rng.normals(m - old, d)), inside = target.logPrior(moved)

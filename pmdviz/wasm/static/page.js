@@ -1,4 +1,219 @@
 "use strict"
+// The live page: its runs, and the controls.
+
+// A run on the page: its worker, its pictures, its words.
+
+const find = (id) => document.getElementById(id)
+const make = (name, more = {}, ...inside) => {
+  const made = Object.assign(document.createElement(name), more)
+  made.append(...inside)
+  return made
+}
+const whole = (value) => Math.round(value).toLocaleString("en-US")
+const digits = (value) => value >= 0.0995 ? value.toPrecision(3) : value.toFixed(3)
+const given = JSON.parse(find("lab").textContent)
+const compiled = inflated(given.module).then(WebAssembly.compile)  // while the page is laid out
+const driver = URL.createObjectURL(new Blob([find("driver").textContent], {type: "text/javascript"}))
+const runs = []  // one, or two that are compared
+let lab = null  // the run on show: its entry in `given`, with its target
+let module = null, spare = new Worker(driver), playing = false, wanted = false
+const BORDER = {left: 58, right: 26, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
+const LONGEST_MS = 250, SHORTEST_MS = 20  // of the way of the dots from frame to frame; a shorter one cannot be seen
+const LONGER = 1.6, FADING = 0.7  // times as long as the last frame took, or as the last way was: the next may come later
+const calm = matchMedia("(prefers-reduced-motion: reduce)")
+let until = Infinity  // so many observations a lesson plays to
+
+// Points that a person drags: where they are, and the options when one of them is moved.
+const HANDLES = {
+  mixture: [
+    {name: "first mode", at: (o) => [o.theta1, o.theta2], moved: (x, y) => ({theta1: x, theta2: y})},
+    {name: "second mode", at: (o) => [o.theta1 + o.theta2, -o.theta2], moved: (x, y) => ({theta1: x + y, theta2: -y})},
+  ],
+  banana: [
+    {name: "true θ", at: (o) => [o.theta1, o.theta2], moved: (x, y) => ({theta1: x, theta2: y})},
+    {name: "its mirror image", at: (o) => [o.theta1, -o.theta2], moved: (x, y) => ({theta1: x, theta2: -y})},
+  ],
+  bimodal1d: [
+    {name: "right mode", at: (o) => [o.theta, 0], moved: (x) => ({theta: Math.abs(x)})},
+    {name: "left mode", at: (o) => [-o.theta, 0], moved: (x) => ({theta: Math.abs(x)})},
+  ],
+  gaussian: [{name: "true θ", at: (o) => [o.theta, o.dim > 1 ? o.theta : 0],
+    moved: (x, y, dim) => ({theta: dim > 1 ? (x + y) / 2 : x})}],
+}
+
+class Run {
+  constructor(method, place) {
+    const {title, settings, ...look} = given.methods[method], own = method === lab.method
+    Object.assign(this, {method, place, title, specs: settings, look, history: [], kept: {}, floor: null, lasts: 0, arrived: 0})
+    this.canvas = make("canvas", {className: "stage"})
+    this.caption = make("p", {className: "caption"})
+    this.tile = make("section", {className: "tile"}, this.caption, this.canvas)
+    find("stages").append(this.tile)
+    this.worker = spare ?? new Worker(driver)
+    spare = null
+    this.worker.onmessage = ({data}) => this.heard(data)
+    this.worker.onerror = (event) => complain(event.message)
+    const first = runs[0]?.frame, {target} = lab
+    const knobs = own ? lab.knobs : method === lab.compare ? lab.compared : target.knobs[method]
+    this.ask("open", {module, declared: given.declared, drawing: given.drawing, look, until, target, method, knobs,
+      seed: first ? first.seed : lab.seed, planned: own ? lab.planned : [], floor: own ? lab.floor : null})
+    if (first && JSON.stringify(first.options) !== JSON.stringify(target.options)) this.ask("target", {options: first.options})
+    this.handles = target.simulated.length && !lab.controls ? HANDLES[target.name] ?? [] : []
+    this.draggable()  // before the picture answers the pointer: who drags a mode does not move the picture
+    pmdvizWatch(this.canvas, {zoom: "both"})
+  }
+  ask(kind, more = {}) { this.worker.postMessage({kind, ...more}) }
+  end() {
+    this.worker.terminate()
+    this.tile.remove()
+  }
+  heard(data) {
+    if (data.kind === "frame") {
+      if (this.frame && data.iteration < this.frame.iteration) this.history = []
+      this.set_out(data)
+      Object.assign(this.kept, {image: null}, data.marks)
+      this.frame = data
+      this.floor = data.floor ?? this.floor
+      this.history = this.history.filter((row) => row.iteration < data.iteration)
+      this.history.push({iteration: data.iteration, visited: data.visited, tv: data.tv, kl: data.kl})
+      if (this.history.length > 4000) this.history = this.history.filter((_, k) => k % 2 === 0)
+      this.fresh = true
+    } else if (data.kind === "floor") this.floor = data
+    else if (data.kind === "memory") this.grown = data.grown
+    else if (data.kind === "paused" && runs.every((run) => run === this || run.over)) setPlaying(false)
+    else if (data.kind === "error") complain(data.words)
+    wanted = true
+  }
+  /** The dots will move from the frame on show to the next one, for about as long as that one took to come. */
+  set_out({iteration, origin, marks}) {
+    const moves = origin && iteration > (this.frame?.iteration ?? Infinity) && !calm.matches, now = performance.now()
+    const took = playing ? now - this.arrived : LONGEST_MS
+    this.lasts = Math.min(LONGEST_MS, Math.max(LONGER * took, FADING * this.lasts))
+    this.arrived = now
+    this.previous = moves && took > SHORTEST_MS && this.canvas.pmdviz ? {marks: this.canvas.pmdviz.moved} : null
+    if (moves) marks.particles.origin = origin
+  }
+  /** How far the dots are on their way, from 0 to 1. */
+  get way() { return this.previous ? Math.min(1, (performance.now() - this.arrived) / this.lasts) : 1 }
+  /** The picture between two frames. */
+  move() {
+    if (!this.previous) return
+    const t = this.way
+    pmdvizDraw(this.canvas, this.picture, {theme: theme(), borders: BORDER, previous: this.previous, t})
+    if (t === 1) this.previous = null
+  }
+  get over() { return Boolean(this.frame?.ended) || this.frame?.visited >= until }
+  draw(theme) {
+    this.picture = this.stage
+    pmdvizDraw(this.canvas, this.picture, {theme, borders: BORDER, previous: this.previous, t: this.way})
+    this.caption.textContent = runs.length > 1 ? `${this.title}: ${statusOf(this)}` : ""
+    if (this.fresh && !this.ahead) {
+      this.ask("drawn")
+      this.fresh = false
+    }
+  }
+  /** The picture of the newest frame; of a comparison each approximation has its own colour, and the exact one none. */
+  get stage() {
+    const {stage} = lab.target, {particles: count, top, options} = this.frame, drawn = this.kept.particles.x.length
+    const {OPACITY_DOTS, OPACITY_POWER} = given.drawing, own = `entrant-${this.place}`
+    const roles = runs.length > 1 ? {exact: "floor", approximate: own, particles: own} : {}
+    const marks = {}
+    for (const [key, mark] of Object.entries(stage.marks)) {
+      const columns = key in this.kept ? this.kept[key] : key === "image" ? null : mark.columns
+      if (columns) marks[key] = {...mark, role: roles[mark.role] ?? mark.role, columns}
+    }
+    marks.particles.look = {thin: (OPACITY_DOTS / drawn) ** OPACITY_POWER}
+    if (marks.image && roles.exact) marks.image.columns = {...marks.image.columns, ends: [own, "exact"]}
+    const places = this.handles.map(({at}) => at(options))
+    if (places.length) marks.handles.columns = {x: places.map(([x]) => x), y: places.map(([, y]) => y)}
+    else delete marks.handles
+    const some = drawn < count ? ` (${whole(drawn)} of ${whole(count)} drawn)` : ""
+    const y = top ? {...stage.y, low: -0.1 * top, high: 1.12 * top, ticks: null} : stage.y
+    return {...stage, y, marks, legend: {...stage.legend, particles: this.look.dots + some}}
+  }
+  /** Whether another run of a comparison has used fewer observations, and will go on. */
+  get ahead() {
+    return playing && runs.some((run) => run !== this && !run.over && run.frame.visited < this.frame.visited)
+  }
+  /** Drag a mode: its data are simulated again where it is let go. */
+  draggable() {
+    let held = null
+    const reach = 14, place = ({offsetX, offsetY}) => {
+      const {X, Y} = this.canvas.pmdviz
+      return [(offsetX - X(0)) / (X(1) - X(0)), (offsetY - Y(0)) / (Y(1) - Y(0))]
+    }
+    const on = (name, act) => this.canvas.addEventListener(name, act)
+    on("pointerdown", (event) => {
+      const {X, Y} = this.canvas.pmdviz
+      held = this.handles.find(({at}) => {
+        const [x, y] = at(this.frame.options)
+        return Math.hypot(X(x) - event.offsetX, Y(y) - event.offsetY) < reach
+      })
+      if (!held) return
+      this.canvas.setPointerCapture(event.pointerId)
+      event.stopImmediatePropagation()
+    })
+    on("pointermove", (event) => {
+      if (!held) return
+      event.stopImmediatePropagation()
+      this.frame.options = {...this.frame.options, ...clipped(held.moved(...place(event), this.frame.options.dim))}
+      wanted = true
+    })
+    on("pointerup", (event) => {
+      if (held) setTarget(clipped(held.moved(...place(event), this.frame.options.dim)))
+      held = null
+    })
+  }
+}
+
+function clipped(options) {
+  return Object.fromEntries(Object.entries(options).map(([name, value]) => {
+    const {low, high} = lab.target.simulated.find((spec) => spec.name === name) ?? {}
+    return [name, Math.min(high ?? Infinity, Math.max(low ?? -Infinity, Number(value.toPrecision(4))))]
+  }))
+}
+
+/** TV or forward KL of the runs, with the value of independent draws. */
+function tracePicture(name) {
+  const made = lab.target.traces[name], {clock, metric} = made, {low} = made.y, marks = {}, legend = {}
+  const last = Math.max(...runs.map((run) => run.frame.visited)), floor = runs[0].floor?.[name]
+  let end = 1.02 * (lab.budget ?? 1000)
+  while (end < last) end *= 2
+  if (floor) {
+    marks.floor = {...made.marks.floor, columns: {x: [0, end], y: [floor, floor]}}
+    legend.floor = `${made.legend.floor}: ${digits(floor)}`
+  }
+  for (const run of runs) {
+    const rows = run.history.filter((row) => Number.isFinite(row[name])), used = rows.map((row) => row.visited)
+    const columns = {[clock]: used, iteration: rows.map((row) => row.iteration), [metric]: rows.map((row) => Math.max(low, Math.min(made.y.high, row[name])))}
+    const several = runs.length > 1, key = `line-${run.place}`
+    marks[key] = {...made.marks.line, role: several ? `entrant-${run.place}` : made.marks.line.role, columns}
+    legend[key] = several ? run.title : made.legend.line
+  }
+  return {...made, x: {...made.x, high: end, ticks: null}, marks, legend}
+}
+
+// Words.
+
+function statusOf({frame, floor}) {
+  const of = frame.visited <= lab.budget ? ` of ${whole(lab.budget)}` : ""
+  const parts = [`iteration ${whole(frame.iteration)}`, `${whole(frame.visited)}${of} ${lab.unit} used`]
+  if (Number.isFinite(frame.tv)) parts.push(`TV ${digits(frame.tv)}`)
+  if (floor) parts.push(`independent draws ${digits(floor.tv)}`)
+  return parts.join(", ")
+}
+
+/** One sentence about how good the run is. */
+function verdictOf({frame, floor}) {
+  if (frame.iteration === 0) return "These are draws from the prior. Press Play."
+  if (!Number.isFinite(frame.tv)) return "The picture shows the first two coordinates. No distance is measured here."
+  if (frame.left > 0.05) return `The starting density still has ${Math.round(100 * frame.left)} % of the exponent: more steps are needed.`
+  if (!floor) return `Half of the absolute difference between the two densities is ${digits(frame.tv)}.`
+  const times = frame.tv / floor.tv
+  if (times <= 1.25) return "The particles are as good as independent draws of the posterior."
+  return `The distance is ${times.toPrecision(2)} times that of independent draws.`
+}
+
 // The live page: its controls and settings, and which run is on show.
 
 let speed = "usual"
@@ -21,10 +236,12 @@ const theme = () => document.documentElement.dataset.theme || (matchMedia("(pref
 
 function draw() {
   requestAnimationFrame(draw)
-  if (!wanted || !runs.length || runs.some((run) => !run.frame)) return
+  if (!runs.length || runs.some((run) => !run.frame)) return
+  if (!wanted) return runs.forEach((run) => run.move())
   wanted = false
-  const chosen = theme(), status = statusOf(runs[0])
+  const chosen = theme()
   for (const run of runs) run.draw(chosen)
+  const status = statusOf(runs[0])
   if (find("status").textContent !== status) find("status").textContent = status
   find("verdict").textContent = verdictOf(runs[0])
   for (const name of Object.keys(lab.target.traces)) pmdvizDraw(find(name), tracePicture(name), {theme: chosen, borders: BORDER})
@@ -43,6 +260,7 @@ const every = (kind, more) => runs.forEach((run) => run.ask(kind, more))
 function play() {
   find("trouble").textContent = ""
   setPlaying(!playing)
+  if (playing && step) find("picture").scrollIntoView({block: "nearest"})  // a lesson's text may be longer than the screen
   every(playing ? "play" : "pause")
 }
 
@@ -227,7 +445,7 @@ function listSite() {
 }
 
 async function open() {
-  module = await inflated(given.module)
+  module = await compiled
   find("play").onclick = play
   find("step").onclick = () => every("step")
   find("restart").onclick = () => restart()

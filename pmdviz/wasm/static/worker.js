@@ -1,8 +1,160 @@
 "use strict"
+// A run in a worker: the pictures of its frames, and what the page may ask.
+
+// What the picture of a frame is made of, as pmdviz/scenes/columns.py has it: outlines of regions, marginal curves, cells, dots.
+
+/** Lines [[x...], [y...]] as columns, with a gap after each. */
+function asColumns(lines) {
+  const n = lines.reduce((total, [x]) => total + x.length + 1, 0), x = new Float32Array(n).fill(NaN), y = x.slice()
+  let at = 0
+  for (const [xs, ys] of lines) {
+    x.set(xs, at)
+    y.set(ys, at)
+    at += xs.length + 1
+  }
+  return {x, y}
+}
+
+const BINS = 256  // of the logarithms of a density
+
+/** Values of a density whose upper level sets hold these shares of its mass. */
+function densityLevels(density, masses) {
+  const top = largest(density), shares = new Float64Array(BINS), bins = new Int32Array(density.length).fill(-1)
+  const per = BINS / Math.log(1e6)
+  for (let k = 0; k < density.length; k++) {
+    if (!(density[k] > 1e-6 * top)) continue
+    bins[k] = Math.min(BINS - 1, Math.floor(per * Math.log(top / density[k])))
+    shares[bins[k]] += density[k]
+  }
+  const total = sum(shares)
+  return total > 0 ? masses.map((mass) => levelWithin(density, bins, shares, mass * total)) : []
+}
+
+/** The value at which the sum of all that are larger is `wanted`: only one bin of values is sorted. */
+function levelWithin(density, bins, shares, wanted) {
+  let inside = 0, bin = 0
+  while (bin < BINS - 1 && inside + shares[bin] < wanted) inside += shares[bin++]
+  const some = density.filter((_, k) => bins[k] === bin).sort()
+  let k = some.length - 1
+  while (k > 0 && (inside += some[k]) < wanted) k--
+  return some[k]
+}
+
+// Of a cell with corners a, b (below) and d, c (above): by which of them are inside, where an outline comes in and goes out.
+const SOUTH = 0, EAST = 1, NORTH = 2, WEST = 3
+const WAYS = [
+  [], [[SOUTH, WEST]], [[EAST, SOUTH]], [[EAST, WEST]], [[NORTH, EAST]], [[SOUTH, WEST], [NORTH, EAST]], [[NORTH, SOUTH]], [[NORTH, WEST]],
+  [[WEST, NORTH]], [[SOUTH, NORTH]], [[EAST, SOUTH], [WEST, NORTH]], [[EAST, NORTH]], [[WEST, EAST]], [[SOUTH, EAST]], [[WEST, SOUTH]], [],
+]
+
+/** Closed outlines [[x...], [y...]] of a density above a level, its inside to the left; nothing lies beyond the grid. */
+function outlines(density, {axes: [gx, gy], side}, level) {
+  const [dx, dy] = [gx[1] - gx[0], gy[1] - gy[0]], wide = side + 2
+  const value = (i, j) => i < 0 || j < 0 || i >= side || j >= side ? 0 : density[j * side + i]
+  const edge = (i, j, upright) => 2 * ((j + 1) * wide + i + 1) + upright  // from node (i, j) to the right, or up
+  const next = new Map(), inside = new Uint8Array(wide * wide)
+  for (let k = 0; k < density.length; k++) if (density[k] > level) inside[(Math.floor(k / side) + 1) * wide + k % side + 1] = 1
+  for (let j = -1, k = 0; j < side; j++, k++) for (let i = -1; i < side; i++, k++) {
+    const code = inside[k] | inside[k + 1] << 1 | inside[k + wide + 1] << 2 | inside[k + wide] << 3
+    if (code === 0 || code === 15) continue
+    const edges = [edge(i, j, 0), edge(i + 1, j, 1), edge(i, j + 1, 0), edge(i, j, 1)]
+    for (const [from, to] of WAYS[code]) next.set(edges[from], edges[to])
+  }
+  const place = (id) => {
+    const upright = id % 2, node = (id - upright) / 2, i = node % wide - 1, j = Math.floor(node / wide) - 1
+    const one = value(i, j), other = upright ? value(i, j + 1) : value(i + 1, j), share = (level - one) / (other - one)
+    const within = (index) => Math.min(side - 1, Math.max(0, index))
+    return [gx[0] + dx * within(i + (upright ? 0 : share)), gy[0] + dy * within(j + (upright ? share : 0))]
+  }
+  const found = []
+  while (next.size) {
+    const [start] = next.keys(), x = [], y = []
+    let at = start
+    do {
+      const [px, py] = place(at), after = next.get(at)
+      x.push(px)
+      y.push(py)
+      next.delete(at)
+      at = after
+    } while (at !== start && at !== undefined)
+    x.push(x[0])
+    y.push(y[0])
+    found.push([x, y])
+  }
+  return found
+}
+
+/** The sums of a density along either axis. */
+function marginals(density, {axes: [gx, gy], side}) {
+  const across = new Float64Array(side), up = new Float64Array(side)
+  for (let j = 0; j < side; j++) for (let i = 0; i < side; i++) {
+    across[i] += density[j * side + i] * (gy[1] - gy[0])
+    up[j] += density[j * side + i] * (gx[1] - gx[0])
+  }
+  return [across, up]
+}
+
+/** Outlines of regions with these shares of the mass, and both marginals on the strips; in one dimension the curve. */
+function regionLines(density, grid, target, masses, tops, {WIDE, HIGH}) {
+  if (grid.axes.length === 1) return [[grid.axes[0], density]]
+  const [[x0, x1], [y0, y1]] = target.square, curves = marginals(density, grid)
+  const heights = curves.map((curve, k) => Array.from(curve, (value) => Math.min(HIGH * value / (tops[k] || 1), 1)))
+  const beyond = (at, low, high) => at >= low && at <= high ? at : NaN
+  const above = [grid.axes[0].map((x) => beyond(x, x0, x1)), heights[0].map((h) => y1 + WIDE * (y1 - y0) * h)]
+  const beside = [heights[1].map((h) => x1 + WIDE * (x1 - x0) * h), grid.axes[1].map((y) => beyond(y, y0, y1))]
+  return [...densityLevels(density, masses).flatMap((level) => outlines(density, grid, level)), above, beside]
+}
+
+/** The same regions to be filled. */
+function regionAreas(density, grid, masses) {
+  const [gx] = grid.axes, last = gx.length - 1
+  const parts = grid.axes.length === 1
+    ? [[[[...gx, gx[last], gx[0]], [...density, 0, 0]]]]
+    : densityLevels(density, masses).map((level) => outlines(density, grid, level))
+  const lines = asColumns(parts.flat()), level = new Float32Array(lines.x.length)
+  let at = 0
+  parts.forEach((part, k) => part.forEach(([x]) => { level.fill(k, at, at += x.length + 1) }))
+  return {...lines, level}
+}
+
+/** A density of the plane as cells, brightest at its own peak. */
+function heatImage(density, grid, {SIDE, BRIGHTEN}) {
+  const cells = new Float64Array(SIDE * SIDE), counts = new Float64Array(SIDE * SIDE), n = grid.side
+  for (let j = 0; j < n; j++) for (let i = 0; i < n; i++) {
+    const cell = Math.floor(j * SIDE / n) * SIDE + Math.floor(i * SIDE / n)
+    cells[cell] += density[j * n + i]
+    counts[cell]++
+  }
+  const means = cells.map((value, k) => value / counts[k]), top = largest(means) || 1
+  const values = Float32Array.from(means, (value) => 0.5 - 0.5 * (value / top) ** BRIGHTEN)
+  return {values, x: grid.box[0], y: grid.box[1], ends: ["approximate", "exact"], shape: [SIDE, SIDE]}
+}
+
+/** Dots whose areas are proportional to their weights, at most so many; in one dimension a rug below the curves. */
+function dotColumns(draws, logWeights, largestPx, top, {MAX_DRAWN, INK, GOLDEN}) {
+  const [m, d] = draws.shape, n = Math.min(m, MAX_DRAWN), found = {}
+  for (const name of ["x", "y", "size", "weight"]) found[name] = new Float32Array(n)
+  for (let k = 0; k < n; k++) {
+    const row = n < m ? Math.floor(k * (m - 1) / (n - 1)) : k, weight = logWeights ? Math.exp(logWeights[row]) : 1 / m
+    found.x[k] = draws[row * d]
+    found.y[k] = d > 1 ? draws[row * d + 1] : -top * (0.02 + 0.06 * (row * GOLDEN % 1))
+    found.size[k] = Math.min(Math.sqrt(weight * INK * m / n), largestPx)
+    found.weight[k] = weight
+  }
+  return found
+}
+
+/** Marks of the exact posterior, the heights of its marginals, and in one dimension its peak. */
+function exactMarks(p, grid, target, drawing) {
+  const plane = grid.axes.length > 1, tops = plane ? marginals(p, grid).map(largest) : null
+  const exact = asColumns(regionLines(p, grid, target, drawing.MASSES, tops, drawing))
+  return {tops, top: plane ? null : largest(p), marks: {exact, areas: regionAreas(p, grid, drawing.MASSES)}}
+}
+
 // A run in a worker: it steps and measures, and sends a frame when the page has drawn the one before.
 
 const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
-const FLOOR_SETS = 16
+const FLOOR_SETS = 16, FLOOR_EVERY = 20, FIRST_MS = 1000 // frames between two sets; a page that opens waits for Play
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
 let drawing = null, look = null // numbers and method of the pictures
 let drawn = null, known = null // what is drawn of the exact posterior; that which the page has
@@ -19,7 +171,7 @@ function open({target, method, knobs, seed, planned, floor: known, ...more}) {
   exact = made.box ? new Exact(made) : null
   floor = known && {...known, done: FLOOR_SETS}
   show()
-  baseline(++again)
+  baseline(++again, FIRST_MS)
 }
 
 function newFrame() {
@@ -37,6 +189,7 @@ function newFrame() {
     if (look.heat && target.dim === 2) frame.marks.image = heatImage(q, grid, drawing)
   }
   frame.marks.particles = dotColumns(draws, weights, look.largest, drawn?.top ?? 1, drawing)
+  if (draws.shape[0] <= drawing.MAX_DRAWN) frame.origin = session.origin  // else another part of them is drawn each time
   return frame
 }
 
@@ -45,6 +198,7 @@ function send(frame) {
   known = drawn
   waiting = true
   frames++
+  session.follow()
   told(frame)
 }
 
@@ -73,25 +227,30 @@ async function play() {
     while (waiting && mine === again) await new Promise((done) => { resume = done })
     if (mine !== again) return
     if (sent === frames) send(next) // else something else has been shown meanwhile
+    if (frames % FLOOR_EVERY === 0) moreFloor()
     if (!playing) told({kind: "paused"})
     if (speed === "slow") await new Promise((done) => setTimeout(done, ms))
   }
   if (!playing) baseline(mine)
 }
 
-/** The value of independent draws, one set after the other while nothing else is done. */
-async function baseline(mine) {
-  if (!exact || !session.state.particles) return
+/** One more set of independent draws for their value; whether there are more to come. */
+function moreFloor() {
+  if (!exact || !session.state.particles) return false
   const m = session.state.particles.shape[0], each = session.state.each ?? 1
   const rule = session.knobs.bandwidth_rule === "shaped" ? "shaped" : "local", key = JSON.stringify([m, each, rule])
-  if (floor?.done === FLOOR_SETS && (floor.key === key || !floor.key)) return
+  if (floor?.done === FLOOR_SETS && (floor.key === key || !floor.key)) return false
   if (floor?.key !== key) floor = {key, tv: 0, kl: 0, done: 0}
-  while (floor.done < FLOOR_SETS && mine === again) {
-    const {tv, kl} = drawnSet(exact, session.target, m, floor.done, rule, each), k = floor.done
-    floor = {key, tv: (floor.tv * k + tv) / (k + 1), kl: (floor.kl * k + kl) / (k + 1), done: k + 1}
-    await new Promise((done) => setTimeout(done, 0))
-  }
+  const {tv, kl} = drawnSet(exact, session.target, m, floor.done, rule, each), k = floor.done
+  floor = {key, tv: (floor.tv * k + tv) / (k + 1), kl: (floor.kl * k + kl) / (k + 1), done: k + 1}
   if (floor.done === FLOOR_SETS) told({kind: "floor", tv: floor.tv, kl: floor.kl})
+  return floor.done < FLOOR_SETS
+}
+
+/** The value of independent draws, while nothing else is done. */
+async function baseline(mine, ms = 0) {
+  await new Promise((done) => setTimeout(done, ms))
+  while (mine === again && moreFloor()) await new Promise((done) => setTimeout(done, 0))
 }
 
 const renew = () => {

@@ -1,19 +1,15 @@
-import sys
-
 import numpy as np
 import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation.experiment import VARIED, Aggregation, Block, principal_scores, read_points
+from pmdviz.experiments.aggregation.experiment import VARIED, Aggregation, principal_scores, read_points
 from pmdviz.experiments.aggregation.models import MODELS
-from pmdviz.experiments.base import Ellipses, TooMuch
-from pmdviz.targets import rows as data_rows
+from pmdviz.experiments.base import TooMuch
 from tests.support.tables import looped
 
 MADE = Aggregation()
 SMALL = {"num_data": 2000, "num_shards": 4, "lowest": 50, "highest": 200, "num_levels": 2, "repetitions": 2}
-MIXTURE = {**SMALL, "model": "gmm", "dim": 2, "components": 2}
 
 
 def rows_of(knobs):
@@ -63,33 +59,6 @@ def test_the_slopes_stand_beside_theory():
     rows[2]["gap"] = -0.1  # better than the fit to all data: no place on a log axis
     gaps = MADE.pictures(rows, chosen)[1]
     assert not gaps.y_log and gaps.series[0].y[-1] == -0.1
-
-
-def test_pictures_of_a_mixture():
-    chosen, rows = rows_of({**MIXTURE, "repetitions": 1})
-    errors, gaps = MADE.pictures(rows, chosen)
-    looks = {series.name: series for series in errors.series}
-    assert looks["KL, weighted draws"].x.tolist() == [50, 200]
-    level = looks["mean of the parameters, unmatched"]
-    assert level.look == "dashes" and level.x.tolist() == [50, 200] and np.ptp(level.y) == 0
-    assert level.y[0] > 100 * looks["mean of the parameters"].y[0]
-    assert "the KL average itself" not in looks and len(gaps.series) > 3
-    kl, means = MADE.examples(chosen)
-    assert isinstance(kl, Ellipses) and [group.bold for group in kl.groups] == [False, True, True]
-    machines, matched, unmatched = means.groups
-    assert machines.means.shape == (8, 2) and matched.covs.shape == (2, 2, 2)
-    apart = np.linalg.norm(matched.means[0] - matched.means[1])
-    assert np.linalg.norm(unmatched.means[0] - unmatched.means[1]) < 0.8 * apart
-
-
-@pytest.mark.ci
-def test_components_counted_on_each_machine():
-    chosen, rows = rows_of({**MIXTURE, "count": "bic", "num_data": 1200, "repetitions": 1})
-    case = MADE.cases(chosen)[0]
-    counts = [len(each.shares) for each in Block(case).machines.params]
-    assert counts.count(2) >= 3
-    assert {row["components"] for row in rows if row["combiner"] == "weighted"} == {2}
-    assert all(row["error"] < 1 for row in rows if row["combiner"] == "weighted" and row["num_draws"] == 200)
 
 
 @pytest.mark.parametrize(
@@ -146,21 +115,6 @@ def test_what_cannot_be_used_is_said():
             pmdviz.experiment("aggregation", **knobs)
 
 
-@pytest.mark.parametrize("source, hidden, pip", [("digits", "sklearn.datasets", r"pmdviz\[data\]"),
-                                                 ("randhie", "statsmodels", r"pmdviz\[tables\]")])  # fmt: skip
-def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
-    def clear():
-        for cached in (principal_scores, data_rows._digits, data_rows._of_statsmodels):
-            cached.cache_clear()
-
-    clear()
-    monkeypatch.setitem(sys.modules, hidden, None)
-    monkeypatch.setattr(data_rows, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=pip):
-        pmdviz.experiment("aggregation", data=source)
-    clear()
-
-
 def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatch):
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
     monkeypatch.setattr("pmdviz.experiments.base.free_megabytes", lambda: 16_000.0)
@@ -174,10 +128,3 @@ def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatc
     case = MADE.cases(MADE.Knobs.checked({"model": "gmm"}))[0]
     known, chosen = (MADE.size(case | {"count": count, "components": 1}) for count in ("known", "bic"))
     assert known.seconds < chosen.seconds and known.megabytes < chosen.megabytes
-
-
-def test_what_is_no_density_has_a_note_and_no_likelihood():
-    _, rows = rows_of({**MIXTURE, "components": 3, "num_data": 3000, "num_shards": 2, "lowest": 12, "highest": 12,
-                       "num_levels": 1, "repetitions": 3})  # fmt: skip
-    odd = [row for row in rows if np.isnan(row["gap"])]
-    assert odd and all(row["note"] and row["combiner"].startswith("control") for row in odd)

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 import pmdviz
-from benchmarks.fit_and_aggregation import rejection_rate
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
-from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of
+from pmdviz.experiments.goodness_of_fit.experiment import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs
 from pmdviz.experiments.goodness_of_fit.testing import longest_correlation_time, points_of
 
 PLANE = {"dim": 2}
@@ -130,18 +129,6 @@ def test_what_cannot_be_used_is_said():
         pmdviz.test_fit("isin", np.zeros((20, 16)), "dksd")
 
 
-@pytest.mark.ci
-def test_the_rate_over_the_seeds_of_a_recipe():
-    recipe = pmdviz.Recipe("gaussian", "importance", target_options=PLANE, budget=100, num_particles=300)
-    found = rejection_rate(recipe, "ksd", range(40), draws=60)
-    assert found.rate.runs + found.refused == 40 and found.num_points > 10
-    assert found.rate.low <= found.rate.value <= 0.2
-    with pytest.raises(InputError, match="drawn evenly spread"):
-        rejection_rate(pmdviz.Recipe("gaussian", "pmd", budget=100, num_particles=50), "ksd", range(2))
-    with pytest.raises(InputError, match="at least one seed"):
-        rejection_rate(recipe, "ksd", [])
-
-
 MADE = GoodnessOfFit()
 
 
@@ -164,30 +151,6 @@ def test_a_scenario_draws_points_of_its_target(name):
         points, exact = scenario.draws(10.0, 0.0)(np.random.default_rng(0), n), target.reference()
         error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
         assert np.abs(error).max() < 4.5
-
-
-def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
-    mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
-    assert len({case["test"] for case in mine}) == len(mine) >= 5
-    samples = [np.array(samples_of(case)) for case in mine]
-    assert all(np.array_equal(samples[0], each) for each in samples)
-    assert not np.array_equal(samples[0][0], samples[0][1])
-    off = next(case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] > 0)
-    assert not np.array_equal(samples[0], np.array(samples_of(off)))
-    cases = MADE.cases(knobs(test="dksd"))
-    assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
-    rows = [row for case in cases[:2] for row in MADE.run(case)]
-    assert [row["seed"] for row in rows] == list(range(25)) and {row["test"] for row in rows} == {"dksd"}
-    for bandwidth, width in (("aggregated", 1.0), ("own", 0.7)):
-        case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
-        assert len(MADE.run({**case, "count": 2})) == 2
-
-    def along(**values):
-        return list(dict.fromkeys((case["perturbation"], case["num_points"]) for case in MADE.cases(knobs(**values))))
-
-    assert along(strength=2.0) == [(0.0, 40), (0.1, 40), (0.2, 40), (0.3, 40)]
-    assert along(strength=0.0) == [(0.0, 40)]
-    assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
 
 
 def test_rates_come_with_their_intervals_and_examples_show_kernels_and_null_distributions():

@@ -1,9 +1,16 @@
-"""The ladder of annealed importance sampling: its moves, its knobs, its state and its step."""
+"""Annealed importance sampling (Neal 2001): plain, Hamiltonian, stochastic, and without a gradient.
+
+    log w <- log w + (β_t - β_{t-1}) log p(X | θ),   θ <- a move that leaves p(θ) p(X | θ)^β_t as it is
+
+from draws of the prior, at β_0 = 0, to β_T = 1. The weights are those of `Ladder.step`; the methods differ in the move.
+HAIS (Sohl-Dickstein, Culpepper 2012) keeps a share of the momentum: p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog
+steps (`leapt`), accepted with probability min(1, exp(-ΔH)).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,9 +18,17 @@ from pmdviz.densities.density import Density, Points, effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only, usual_rows
+from pmdviz.methods.base import (
+    BatchMethod,
+    checked_gradient,
+    checked_log_likelihood,
+    checked_log_prior,
+    read_only,
+    usual_rows,
+)
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
+    PREVIOUS,
     SmoothedMethod,
     SmoothingKnobs,
     equal_log_weights,
@@ -23,8 +38,23 @@ from pmdviz.methods.particles import (
     tempered_update,
     weight_scalars,
     weight_terms,
+    weight_update,
 )
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, Work, on_the_way
+from pmdviz.methods.stein import leaders_width
+from pmdviz.methods.stein.gf_svgd import KernelSurrogate
+from pmdviz.methods.step import (
+    BATCH_SIZE,
+    STEP_SIZE,
+    TEMPERATURE,
+    WEIGHTED,
+    BatchKnobs,
+    Cost,
+    Scalar,
+    StepInfo,
+    Term,
+    Work,
+    on_the_way,
+)
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -34,7 +64,7 @@ WANTED = {"gradient": 0.75, "reals": 0.35}  # share of proposals to be accepted
 
 
 class Walkers(NamedTuple):
-    """Points, and what is known at them."""
+    """Points with the densities and gradients there."""
 
     points: Array  # (n, d)
     momenta: Array  # (n, d)
@@ -63,34 +93,15 @@ class Rung(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What came of it."""
+    """Walkers after a move."""
 
     walkers: Walkers
     accepted: Array  # (n,) share of each walker's proposals
     cost: Cost
 
 
-def has_gradient(target: Target) -> bool:
-    """Whether the leapfrog can be used."""
-    return {"gradient", "reals"} <= target.offers
-
-
-def wanted(target: Target, gradient: bool) -> float:
-    """Share of proposals to be accepted, which tuning leads to; `gradient`: whether moves ask for them."""
-    if gradient:
-        return WANTED["gradient"]
-    return WANTED["reals"] if "reals" in target.offers else 1.0
-
-
-def passes(target: Target, leaps: int, gradient: bool) -> int:
-    """How often a move asks for its rows."""
-    if gradient:
-        return leaps + 1
-    return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
-
-
 def asked(walkers: Walkers, target: Target, batch: Array, gradient: bool) -> tuple[Walkers, Cost]:
-    """What is to be known at the points, and its cost. Raises TargetError where no point has any likelihood."""
+    """Likelihoods and gradients at the points, and their cost. Raises TargetError where no point has any likelihood."""
     scale, B, n = target.num_data / len(batch), len(batch), len(walkers.points)
     walkers = walkers._replace(log_likelihood=scale * checked_log_likelihood(target, walkers.points, batch))
     if not gradient:
@@ -125,9 +136,9 @@ def leapt(rng: Rng, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Move
 
 
 def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, Array, list[int]]:
-    """Ends (with the gradients there), which of them did not diverge, and how many gradients each leap asked for.
+    """Ends (with the gradients there), which of them did not diverge, and how many gradients each leap took.
 
-    A diverged one stands where it started.
+    A trajectory that diverged ends where it started.
     """
     target, unit = at.target, at.target.scale
     now, alive, counts = start, np.ones(len(start.points), bool), []
@@ -180,7 +191,7 @@ def judged(log_u: Array, walkers: Walkers, proposed: Walkers, at: Rung) -> Moved
 
 
 def _valued(end: Walkers, at: Rung, alive: Array) -> tuple[Walkers, int]:
-    """The ends with their densities, -inf for those that are not alive; and how many likelihoods were asked for."""
+    """The ends with their densities, -inf for those that are not alive; and how many likelihoods that took."""
     log_prior = np.where(alive, checked_log_prior(at.target, end.points), -np.inf)
     inside, scale = log_prior > -np.inf, at.target.num_data / len(at.batch)
     values = checked_log_likelihood(at.target, end.points, at.batch, inside, may_vanish=True)
@@ -188,12 +199,12 @@ def _valued(end: Walkers, at: Rung, alive: Array) -> tuple[Walkers, int]:
 
 
 def finite(values: Array) -> Array:
-    """Densities of 0 as very small ones: anything may be accepted from there, but nothing that has none either."""
+    """Log densities with -1e300 for -inf: from there any proposal of positive density is accepted, and no other one."""
     return np.maximum(values, -1e300)
 
 
 def _chosen(old: Walkers, new: Walkers, accepted: Array, cost: Cost) -> Moved:
-    """Row by row."""
+    """The new walkers where they are accepted, and else the old ones."""
     parts = (
         np.where(accepted if a.ndim == 1 else accepted[:, None], b, a) if len(a) else a
         for a, b in zip(old, new, strict=True)
@@ -206,25 +217,17 @@ def _chosen(old: Walkers, new: Walkers, accepted: Array, cost: Cost) -> Moved:
 PILOTS = 32  # walkers without weight by which the step is tuned
 
 
-LEAPFROG_STEPS = Whole(
-    1,
-    (1, 1000),
-    (1, 30),
-    "Leapfrog steps L",
-    log=True,
-    basic=True,
-    doc="Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal (MALA).",
+LEAPFROG_DOC = (
+    "Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal (MALA)."
 )
-SANDWICH = Flag(
-    False,
-    "Sandwich",  # of methods whose ladder can be taken backwards
-    doc="When temperature 1 is reached, take independent draws of the posterior back down the ladder. Their weights "
-    "bound log Z from above in the mean, as those on the way up do from below. Needs independent draws.",
-)
+LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
+SANDWICH_DOC = """When temperature 1 is reached, take independent draws of the posterior back down the ladder. Their
+weights bound log Z from above in the mean, as those on the way up do from below. Needs independent draws."""
+SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
 
 
 class LadderKnobs(SmoothingKnobs):
-    """What every method on a ladder has.
+    """Knobs of every method on a ladder.
 
     num_particles: Number of points that go up the ladder, each with a weight.
     num_temperatures: Number of steps from the prior to the posterior: more of them leave the weights more even.
@@ -241,7 +244,7 @@ class LadderKnobs(SmoothingKnobs):
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
     time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
-    sandwich = False  # where it is no knob
+    sandwich = False  # of methods without this knob
 
     @property
     def leaps(self) -> int:
@@ -264,7 +267,7 @@ JITTER = 0.2  # of the step at each rung: trajectories of one length can be peri
 
 
 class LadderState(NamedTuple):
-    """Weighted particles that stand for prior x likelihood^beta, and those that walk.
+    """Weighted particles that approximate prior x likelihood^beta, and those that walk.
 
     On the way up the first m walkers are the particles, and the others pilots. On the way back, where there is one,
     the particles stay at β = 1 and the walkers are exact draws.
@@ -306,29 +309,32 @@ class Ladder(SmoothedMethod):
         Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
     )
     estimates_log_z = True
+    takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
     update = tempered_update(
         "As much of the likelihood, where the particle stood before its move, as the temperature β rises by."
     )
 
     def missing_in(self, target: Target) -> str:
-        """Discrete states will do as well as real coordinates."""
-        return "" if isinstance(target.space, Discrete) else super().missing_in(target)
+        """What `target` lacks: real coordinates, unless its states are discrete and the moves can change these."""
+        return "" if self.takes_states and isinstance(target.space, Discrete) else super().missing_in(target)
 
     def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
         """A move of every walker that leaves the rung's density as it is."""
         return moved(rng, walkers, at, knobs.leaps, kept=0.0)
 
     def by_gradient(self, target: Target) -> bool:
-        """Whether the moves ask for gradients: where the target has them."""
-        return has_gradient(target)
+        """Whether the moves take gradients: where the target has them."""
+        return {"gradient", "reals"} <= target.offers
 
     def wanted(self, target: Target, knobs: LadderKnobs) -> float:
         """Share of proposals to be accepted, which tuning leads to."""
-        return wanted(target, self.by_gradient(target))
+        if self.by_gradient(target):
+            return WANTED["gradient"]
+        return WANTED["reals"] if "reals" in target.offers else 1.0
 
     def fitted(self, knobs: LadderKnobs, target: Target) -> LadderKnobs:
-        """Without the way back where there are no exact draws to begin it from."""
+        """`knobs` without the way back, where the target has no exact draws to begin it from."""
         knobs = super().fitted(knobs, target)
         return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
 
@@ -350,8 +356,10 @@ class Ladder(SmoothedMethod):
         return max(usual_rows(target), math.ceil(walkers * rows))
 
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
-        """Over the rows of a step: how often they are asked for."""
-        return passes(target, knobs.leaps, self.by_gradient(target))
+        """How often a move goes over its rows."""
+        if self.by_gradient(target):
+            return knobs.leaps + 1
+        return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
 
     def init(self, rng: Rng, target: Target, knobs: LadderKnobs) -> LadderState:
         """m draws from the prior, and the pilots: β = 0."""
@@ -385,7 +393,7 @@ class Ladder(SmoothedMethod):
         pilots = len(walkers.points) - len(state.log_weights)
         at = Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)), pilots)
         after, accepted, cost = self.move(rng, walkers, at, knobs)
-        gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
+        gained = self.gained(state, beta, walkers.log_likelihood)  # at their places before the move
         state = reweighted(state, gained, beta, way, batch)
         state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
         terms = {} if way < 0 else weight_terms(
@@ -408,7 +416,7 @@ class Ladder(SmoothedMethod):
         return (walkers, Cost()) if known else asked(walkers, target, batch, self.by_gradient(target))
 
     def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
-        """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""
+        """The gain of each walker's log-weight at the rung of `beta`: (β' - β) log L, (n,)."""
         return (beta - state.beta) * log_likelihood
 
     def log_z(self, state: LadderState, knobs: LadderKnobs, target: Target) -> float | None:
@@ -439,7 +447,7 @@ class Ladder(SmoothedMethod):
 
 
 def walkers_of(state: LadderState) -> Walkers:
-    """Those parts of the state."""
+    """The walkers of a state."""
     return Walkers(*(getattr(state, name) for name in Walkers._fields))
 
 
@@ -486,3 +494,249 @@ def _words(state: LadderState, accepted: Array) -> str:
         above = state.log_zs[state.rung] - state.back_log_z
         parts += [f"log Z from {state.log_zs[-1]:.4g} below to {above:.4g} above"]
     return " · ".join(parts)
+
+
+class AISKnobs(LadderKnobs):
+    """The knobs of `ais`."""
+
+    leapfrog_steps = LEAPFROG_STEPS.at(1)
+    sandwich = SANDWICH.at(False)
+
+
+class AIS(Ladder):
+    """Annealed importance sampling.
+
+    short_title: AIS
+    about: Annealed importance sampling leads draws of a simple density to the posterior by small rises of temperature,
+        and weighs each by what it gained at every rise.
+    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ ~ move that keeps p(θ) p(X | θ)^{β_t}
+    what_moves: Particles follow the rising temperature by Metropolis moves, and each collects a weight of its own.
+    source: Neal 2001; the way back: Grosse, Ghahramani, Adams 2015; the step tuned by pilots: ours
+    propagate: prior
+    reweight: temperature
+    move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
+    adapt: step size (by pilots, which have no weight)
+
+    The move is MALA, or HMC with L > 1. Where there is no gradient it is a random walk, and on discrete
+    states single changes, d of them or 64.
+    """
+
+    name = "ais"
+    bounds_log_z = True
+
+
+# Hamiltonian annealed importance sampling (Sohl-Dickstein, Culpepper 2012): momenta that outlive a temperature.
+
+
+class HAISKnobs(LadderKnobs):
+    """The knobs of `hais`.
+
+    refreshment: How much of the momentum is replaced by a fresh draw at each temperature. At 1 all of it: that is AIS
+        with the same leapfrog steps.
+    """
+
+    leapfrog_steps = LEAPFROG_STEPS.at(10)
+    refreshment = Real(0.5, "(0, 1]", (0.01, 1), "Refreshment γ", "share of the momentum's variance", basic=True)
+    sandwich = SANDWICH.at(False)
+
+
+class HAIS(Ladder):
+    """Hamiltonian annealed importance sampling.
+
+    short_title: HAIS
+    about: Hamiltonian annealed importance sampling leads draws of a simple density to the posterior by trajectories
+        that keep some of their momentum from one temperature to the next.
+    formula: p ← √{1-γ} p + √γ ξ;  θ, p by L leapfrog steps;  log w ← log w + (β_t - β_{t-1}) log p(X | θ)
+    what_moves: Particles glide along trajectories while the temperature rises, and each collects a weight of its own.
+    source: Sohl-Dickstein, Culpepper 2012; partial refreshment: Horowitz 1991; the step tuned by pilots: ours
+    propagate: prior
+    reweight: temperature
+    move: HMC (half of the momentum is kept from one temperature to the next)
+    adapt: step size (by pilots, which have no weight)
+
+    The ladder is that of prior x L^β x N(p | 0, I), of which the momenta's part has the same normaliser at every rung
+    and cancels in the weights. A refused trajectory turns its momentum round.
+    """
+
+    name = "hais"
+    requires = frozenset({"reals", "gradient"})
+    takes_states = False
+    bounds_log_z = True
+
+    def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: HAISKnobs) -> Moved:
+        """The leapfrog from a momentum that is partly new."""
+        return leapt(rng, walkers, at, knobs.leaps, kept=float(np.sqrt(1 - knobs.refreshment)))
+
+
+# Annealed importance sampling with a minibatch at each temperature: it is cheap, and its log Z is wrong.
+
+
+class StochasticAISKnobs(BatchKnobs, LadderKnobs):
+    """The knobs of `stochastic_ais`."""
+
+    batch_size = BATCH_SIZE.at(100)
+    leapfrog_steps = LEAPFROG_STEPS.at(1)
+
+
+class StochasticAIS(BatchMethod, Ladder):
+    """Stochastic annealed importance sampling.
+
+    short_title: Stochastic AIS
+    about: Stochastic annealed importance sampling replaces the likelihood by that of a batch at each temperature, which
+        spoils the weights and log Z.
+    formula: log w ← log w + (N/B) [β_t log p(batch_t | θ) - β_{t-1} log p(batch_{t-1} | θ)]
+    what_moves: Particles chase the posterior of one batch after another, and most of the weight goes to a few of them.
+    source: Han 2019, section on stochastic annealed importance sampling; that it is biased: ours
+    propagate: prior
+    reweight: temperature (one batch comes in, the one before it goes out)
+    move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
+    adapt: step size (by pilots, which have no weight)
+
+    likelihood: The new batch comes in and the one before it goes out, which leaves the noise of both.
+
+    In place of the likelihood stands L_t = exp of (N/B) sum over batch t of log p(x | θ).
+
+    The move at rung t and the denominator of the next weight share batch t; then w is exact for a ladder that ends at
+    prior x L_T, the posterior of ONE batch counted N/B times, and not at the posterior. So the mean of Z-hat is that of
+    Z_T, which by Jensen's inequality is above Z, but it is so by rare batches and particles. What a run sees lies far
+    below: walkers that follow batch t-1 fit batch t less well. On N data around θ in d dimensions that costs
+    β_t d (N/B - 1) nats at each rung where the moves forget their start, so MORE temperatures make it worse
+    (T/(p + 1) times d (N/B - 1) in all; ours). With B = N and shuffled passes it is `ais`.
+    """
+
+    name = "stochastic_ais"
+    update = weight_update(
+        PREVIOUS,
+        Term(
+            "likelihood", "likelihoods of two batches", "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
+        ),
+    )
+
+    def missing_in(self, target: Target) -> str:
+        """What `target` lacks: data, too, for the batches."""
+        return super().missing_in(target) or ("data to take batches of" if target.data is None else "")
+
+    def passes(self, target: Target, knobs: LadderKnobs) -> int:
+        """Besides the move's, those of the new batch where the walkers stand."""
+        return super().passes(target, knobs) + (2 if self.by_gradient(target) else 1)
+
+    def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
+        """Of this batch, in every step."""
+        walkers, _ = super().known_at(state._replace(iteration=1), target, batch)
+        return asked(walkers, target, batch, self.by_gradient(target))
+
+    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
+        """Both temperatures, and N/B."""
+        return {"N/B": target.num_data / len(batch), "β′": after.beta, "β": before.beta}
+
+    def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
+        """β' log L' - β log L, (n,), where L is of the batch before."""
+        if state.beta == 0:
+            return beta * log_likelihood
+        with np.errstate(invalid="ignore"):
+            found = beta * log_likelihood - state.beta * state.log_likelihood
+        return np.where(np.isnan(found), -np.inf, found)
+
+
+# Annealed importance sampling without a gradient: Langevin proposals by a surrogate's, or random walks.
+
+BY_PILOTS, AS_PRINTED, WALK = "pilots", "printed", "walk"
+PROPOSALS = {
+    BY_PILOTS: "Langevin, surrogate by pilots",
+    AS_PRINTED: "Langevin, surrogate by all (as printed)",
+    WALK: "random walk",
+}
+
+
+class GFAISKnobs(LadderKnobs):
+    """The knobs of `gf_ais`.
+
+    proposals: Langevin: along the gradient of Σ p(x′) exp(-|x-x′|²/h), a sum over pilots or over all walkers x′, with p
+        at the temperature. As printed, each walker is a centre of its own proposal: the move does not keep p, and log Z
+        is wrong in high dimensions. Without pilots (no tuning, or on the way back): a random walk.
+    """
+
+    proposals = Choice(BY_PILOTS, PROPOSALS, "Kind of proposal", basic=True)
+    leaps = 0
+    sandwich = SANDWICH.at(False)
+
+    def work(self, num_data: int) -> Work:
+        """The likelihoods of all proposals, and in the first step of where they start from; kernels of surrogates."""
+        walkers = self.num_particles + PILOTS
+        centres = {BY_PILOTS: PILOTS, AS_PRINTED: walkers, WALK: 0}[self.proposals]
+        return Work(likelihoods=2 * walkers * self.rows(num_data), kernels=2 * centres * walkers)
+
+
+class GFAIS(Ladder):
+    """Gradient-free annealed importance sampling.
+
+    short_title: GF-AIS
+    about: Gradient-free annealed importance sampling leads draws of a simple density to the posterior by Langevin
+        proposals along a surrogate's gradient, which need densities alone, and weighs each by what it gained.
+    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ' = θ + (ε²/2) ∇ log ρ(θ) + ε ξ, corrected to keep p_β
+    what_moves: Particles drift uphill on a sum of kernels while the temperature rises, and each collects a weight.
+    source: Han 2019 (thesis), Figure 11 and (0.88); Neal 2001; pilots as centres and for the step: ours
+    propagate: prior
+    reweight: temperature
+    move: MALA (by the gradient of kernels at pilots, weighted by their density)
+    adapt: step size + surrogate (by pilots, which have no weight)
+
+    As annealed importance sampling, with MALA by the gradient of a surrogate at each temperature.
+
+    θ' = θ + (ε²/2) S ∇ log ρ(θ) + ε N(0, S), S the prior's variances, accepted by the ratio of p_β = prior x L^β with
+    the proposals' densities. ρ(x) = sum_j p_β(x_j) exp(-|x - x_j|²/h), in prior sds, h = med²/(2 log(n + 1)), as in
+    annealed GF-SVGD (0.88). The centres x_j are the pilots; each half of them has the other half. So ρ depends on no
+    particle that is weighed, p_β stays as it is, and the mean weight is unbiased for Z.
+
+    The thesis takes all chains as centres. Then ρ at θ' has a kernel at the θ that was left: the move does not keep
+    p_β, and the more so the fewer other centres are near.
+    """
+
+    name = "gf_ais"
+    takes_states = False
+    kernel_groups = ("responsibilities", "svgd")
+    bounds_log_z = True
+
+    def by_gradient(self, target: Target) -> bool:
+        """Never."""
+        return False
+
+    def wanted(self, target: Target, knobs: GFAISKnobs) -> float:
+        """Of Langevin proposals 0.57 (Roberts, Rosenthal 1998)."""
+        return super().wanted(target, knobs) if knobs.proposals == WALK else 0.57
+
+    def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: GFAISKnobs) -> Moved:
+        """One proposal for each walker."""
+        n = len(walkers.points)
+        every, middle = slice(0, n), n - at.pilots // 2
+        if knobs.proposals == AS_PRINTED:
+            return langevin(rng, walkers, at, [(every, every)])
+        if knobs.proposals == WALK or at.pilots < 2:
+            return walked(rng, walkers, at)
+        weighed, first, second = slice(0, n - at.pilots), slice(n - at.pilots, middle), slice(middle, n)
+        return langevin(rng, walkers, at, [(weighed, slice(n - at.pilots, n)), (first, second), (second, first)])
+
+
+def langevin(rng: Rng, walkers: Walkers, at: Rung, groups: list[tuple[slice, slice]]) -> Moved:
+    """MALA by surrogates: a leapfrog step along grad log rho, accepted by p_β. `groups`: walkers, and their centres."""
+    n, unit, log_p = len(walkers.points), at.target.scale, finite(at.log_density(walkers))
+    rhos = [(mine, surrogate(walkers.points[centres] / unit, log_p[centres])) for mine, centres in groups]
+
+    def slope(points: Array) -> Array:
+        found = np.empty_like(points)
+        for mine, rho in rhos:
+            found[mine] = rho.score(points[mine] / unit)
+        return found
+
+    start = rng.standard_normal(walkers.points.shape)
+    log_u = np.log1p(-rng.random(n))
+    half = start + 0.5 * at.step * slope(walkers.points)
+    points = walkers.points + at.step * unit * half
+    end = half + 0.5 * at.step * slope(points)
+    gain = 0.5 * ((start**2).sum(axis=1) - (end**2).sum(axis=1))
+    return judged(log_u - gain, walkers, walkers._replace(points=points), at)
+
+
+def surrogate(centres: Array, log_p: Array) -> KernelSurrogate:
+    """sum_j p(x_j) exp(-|x - x_j|²/h) of centres (n, d) in prior sds with h = med²/(2 log(n + 1))  (0.88)."""
+    return KernelSurrogate(np.ascontiguousarray(centres), log_p - log_p.max(), leaders_width(centres, 1.0))

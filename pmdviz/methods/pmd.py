@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, effective_sample_size
-from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.densities.density import Density, KernelDensity, ShapedDensity, effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
@@ -40,8 +39,9 @@ from pmdviz.methods.particles import (
     weight_terms,
     weight_update,
 )
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, WEIGHTED, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
+from pmdviz.targets.space import Conditionals
 
 
 class PMDState(NamedTuple):
@@ -55,7 +55,7 @@ class PMDState(NamedTuple):
     warm_iterations: int  # steps of the warm start's pass; 0 without one
     drawn_at: int  # t of the step that the particles were drawn for
     each: int  # of how many candidates every one of them was chosen
-    held: int  # limited steps so far, during which the schedule's clock stood still
+    held: int  # limited steps so far, which the schedule does not count
     rest: float  # share of the warm start's last batch that a limited step has left to be applied
     rest_rows: Array  # the rows of that batch; none where nothing is left
     in_a_row: int  # how many steps before now were limited, one after the other
@@ -76,6 +76,11 @@ class PMDState(NamedTuple):
     def warming(self) -> bool:
         """Whether the step to come is a plain Bayes update of a warm start's pass."""
         return self.next_step < 1
+
+
+POLICIES = {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"}
+GROWTHS = {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"}
+REDRAWS, GROWS = ("policy", ("ess", "always", "until")), ("growth", ("power", "jump"))
 
 
 class PMDKnobs(BatchKnobs, SmoothingKnobs):
@@ -120,12 +125,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         1.0, "(0, 1_000_000_000]", (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=("schedule", "theorem6")
     )
     step_limit = Real(0.5, "[0, 1)", (0, 0.95), "Step limit", "fraction of the ESS")
-    policy = Choice(
-        "ess",
-        {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"},
-        "Rejuvenation",
-        basic=True,
-    )
+    policy = Choice("ess", POLICIES, "Rejuvenation", basic=True)
     until = Whole(
         20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if={"policy": "until", "growth": "jump"}
     )
@@ -136,21 +136,15 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
     )
     growth = Choice(
         "fixed",
-        {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"},
+        GROWTHS,
         "Particle growth",
         acts="rejuvenation",
-        only_if=("policy", ("ess", "always", "until")),
+        only_if=REDRAWS,
         default_by=("policy", {"until": "jump"}),
     )
     growth_exponent = Real(1.0, (0, 20), (0, 4), "Growth exponent ρ", acts="rejuvenation", only_if=("growth", "power"))
-    most_particles = Whole(
-        6000,
-        (1, 100_000),
-        (100, 50_000),
-        "Maximum particles",
-        log=True,
-        acts="rejuvenation",
-        only_if=("growth", ("power", "jump")),
+    most_particles = NUM_PARTICLES.at(
+        6000, softbounds=(100, 50_000), label="Maximum particles", basic=False, acts="rejuvenation", only_if=GROWS
     )
     smoothness = SMOOTHNESS.at(2.0, only_if={"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
     warm_start = Flag(False, "Warm start", acts="restart")
@@ -173,22 +167,6 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
 
 # The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go.
 
-UPDATE = weight_update(
-    Term("previous", "weight before", "(1 − γ) log w", "What was known: the step forgets the share γ of it."),
-    Term("prior", "prior", "+ γ log p(θ)", "The prior comes in anew as the old weights are forgotten."),
-    Term(
-        "likelihood",
-        "likelihood of the batch",
-        "+ γ N/B Σ log p(x | θ)",
-        "The pull of this batch, as if all data were like it.",
-    ),
-    Term(
-        "proposal",
-        "density it was drawn from",
-        "− γ log q̃(θ)",
-        "Where many particles were drawn each of them counts for less.",
-    ),
-)
 WARM_UPDATE = weight_update(
     PREVIOUS,
     Term(
@@ -247,7 +225,7 @@ def bayes_step(state: PMDState, log_likelihood: Array, share: float = 0.0) -> St
 
 
 def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> dict[str, Array]:
-    """What the log-weights of `mirror_step` are the sum of."""
+    """The parts whose sum are the log-weights of `mirror_step`."""
     kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
     return {
         "previous": kept,
@@ -257,15 +235,10 @@ def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> d
     }
 
 
-def bayes_terms(state: PMDState, done: Step, log_likelihood: Array) -> dict[str, Array]:
-    """What the log-weights of `bayes_step` are the sum of."""
-    return {"previous": state.log_weights, "likelihood": done.size * log_likelihood}
-
-
 def limit(log_weights: Array, slope: Array, most: float, share: float) -> float:
     """The largest step along `slope` up to `most` that keeps `share` of the ESS; 0: no limit."""
     reached = log_weights > -np.inf
-    if share == 0.0 or not (reached & (slope > -np.inf)).any():  # nobody is left: the step itself says so
+    if share == 0.0 or not (reached & (slope > -np.inf)).any():  # no particle is left: `normalised` raises the error
         return most
     return largest_step(log_weights, slope, most, share)
 
@@ -280,7 +253,7 @@ def _finite(log_weights: Array) -> Array:
 GROWN = 1.5  # so many times more particles are worth a rejuvenation of their own
 
 # From so many particles the O(m^2) density of the draws is taken in float32. It is off by 2e-5 nats at most, so that
-# weights are off by 2e-5 of themselves, where drawing the particles anew moves them by a hundredth.
+# weights are off by 2e-5 of themselves, while new draws of the particles move them by a hundredth.
 SINGLE_FROM = 4000
 
 
@@ -309,7 +282,7 @@ def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
-    """What the policy says."""
+    """Why the policy asks for new particles; "" where it does not."""
     m = len(state.particles)
     if knobs.policy == "always" and state.iteration > 0:
         return "at every step"
@@ -354,6 +327,11 @@ class PMD(SmoothedMethod, BatchMethod):
     resample: kernel density (when the ESS falls below τ m)
     adapt: step size + kernel width (γ is limited so that half of the ESS is kept)
 
+    previous: What was known: the step forgets the share γ of it.
+    prior: The prior comes in anew as the old weights are forgotten.
+    likelihood: The pull of this batch, as if all data were like it.
+    proposal: Where many particles were drawn each of them counts for less.
+
     q is weighted particles, or their weighted KDE (Eq. 2).
 
     `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
@@ -366,7 +344,12 @@ class PMD(SmoothedMethod, BatchMethod):
     name = "pmd"
     scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
     marks = ("rejuvenated", "limited")
-    update = UPDATE
+    update = weight_update(
+        Term("previous", "weight before", "(1 − γ) log w"),
+        Term("prior", "prior", "+ γ log p(θ)"),
+        Term("likelihood", "likelihood of the batch", "+ γ N/B Σ log p(x | θ)"),
+        Term("proposal", "density it was drawn from", "− γ log q̃(θ)"),
+    )
 
     def init(self, rng: Rng, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
@@ -422,6 +405,10 @@ class PMD(SmoothedMethod, BatchMethod):
             gamma = scheduled(state.next_step, knobs, *state.particles.shape)
             scaled = target.num_data / len(batch) * scaled
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
+        if warm:
+            parts = {"previous": state.log_weights, "likelihood": done.size * scaled}
+        else:
+            parts = mirror_terms(state, done, scaled)
         after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)
         return after, StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
@@ -430,7 +417,7 @@ class PMD(SmoothedMethod, BatchMethod):
             weight_scalars(ess, after.log_weights)
             | {"prior_left": after.prior_left}
             | ({} if warm else {"step_size": done.size}),
-            weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
+            weight_terms(after.log_weights, **parts),
             parents=parents,
             numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
             update=WARM_UPDATE if warm else None,
@@ -457,7 +444,7 @@ class PMD(SmoothedMethod, BatchMethod):
 
 
 def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num_data: int) -> PMDState:
-    """The state with new weights. What a limited Bayes update has left of its batch waits in it."""
+    """The state with new weights. It keeps the rest of a batch that a limited Bayes update has not applied yet."""
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
     from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
@@ -489,3 +476,120 @@ def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> 
     parts += [ess_words(state.log_weights)]
     parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
     return " · ".join(parts)
+
+
+# Structured Particle Mirror Descent: particles for a part of the unknowns, the rest in closed form given each.
+
+ALONE = 2.0  # effective particles below which one of them decides
+
+
+class StructuredKnobs(BatchKnobs):
+    """The knobs of `structured_pmd`.
+
+    num_particles: Sets of the unknowns that have no closed form. With many data one soon has all weight.
+    """
+
+    num_particles = NUM_PARTICLES.at(16, softbounds=(1, 200))
+    batch_size = BATCH_SIZE.at(128)
+    eta = optimisers.ETA.at(1.0)
+    n0 = optimisers.N0.at(1.0)
+    kappa = optimisers.KAPPA.at(0.5)
+
+    def work(self, num_data: int) -> Work:
+        """The likelihood of the batch for each particle."""
+        return Work(likelihoods=self.num_particles * self.rows(num_data))
+
+
+class StructuredState(NamedTuple):
+    """Weighted particles Z_j with q(u | Z_j) each."""
+
+    particles: Array  # (m, p), and the other fields of `Conditionals`
+    constants: Array
+    natural: Array
+    partitions: Array
+    prior_partitions: Array
+    log_weights: Array  # (m,) logsumexp 0
+    iteration: int
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """The particles with their conditional densities."""
+        return Conditionals(*self[:5])
+
+
+class Structured(BatchMethod):
+    """Structured Particle Mirror Descent.
+
+    short_title: structured PMD
+    about: Structured Particle Mirror Descent keeps particles for a part of the unknowns and solves for the rest in
+        closed form.
+    formula: q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}
+    what_moves: Particles stay in place and change weight; the density that belongs to each one moves.
+    source: Dai, He, Dai, Song 2016, appendix F, with the errata of docs/replication/errata.md
+    propagate: prior (of Z alone; u given Z has a closed form)
+    reweight: mirror step (also of q(u | Z), in closed form)
+
+    previous: What was known: the step forgets the share γ of it.
+    likelihood: How well the particle explains the batch, with all that has a closed form integrated out.
+
+    Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
+
+    Z is what has no closed form: drawn once from its prior (inducing inputs), or, of each row, drawn by the target
+    whenever the row is visited (the topics of a document's words), and then weighted for what it was drawn from.
+    q(u | Z) <- q(u | Z)^(1-γ) p(u | Z)^γ prod over the batch of p(x | u, Z)^(γ N/B), in natural parameters; with the
+    log partition functions A of it before and after and of the prior,
+    log w <- (1-γ) log w + A_after - (1-γ) A_before - γ A_prior + what of the likelihood does not depend on u.
+    The weights are those of Eq. 2 and are left as they are: with many data they leave one particle, and it is said.
+    """
+
+    name = "structured_pmd"
+    family = "structured"
+    requires = frozenset({"conditional_family"})
+    scalars = (STEP_SIZE, *WEIGHTED)
+    update = weight_update(
+        Term("previous", "weight before", "(1 − γ) log w"),
+        Term("likelihood", "what Z says of the batch", "+ log ∫ q(u | Z)^{1−γ} [p(u | Z) p(x | u, Z)^{N/B}]^{γ} du"),
+    )
+
+    def init(self, rng: Rng, target: Target, knobs: StructuredKnobs) -> StructuredState:
+        """m particles of the prior, equally weighted."""
+        found = target.conditionals(rng, knobs.num_particles)
+        return StructuredState(*read_only(*found, equal_log_weights(knobs.num_particles)), 0)
+
+    def step(
+        self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs
+    ) -> tuple[StructuredState, StepInfo]:
+        """One mirror step on the batch."""
+        t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
+        gamma = optimisers.decayed(t, knobs)
+        after, base = target.tilted(rng, before, batch, 1 - gamma, gamma * target.num_data / len(batch))
+        partitions = after.partitions - (1 - gamma) * before.partitions - gamma * before.prior_partitions
+        previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
+        log_weights = normalised(previous + partitions + base, state.particles, batch)
+        ess = effective_sample_size(state.log_weights)
+        state = StructuredState(*read_only(*after, log_weights), t)
+        return state, StepInfo(
+            Cost(len(batch), len(batch) * m),
+            f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
+            scalars={"step_size": gamma} | weight_scalars(ess, log_weights),
+            terms=weight_terms(log_weights, previous=previous, likelihood=partitions + base),
+            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
+        )
+
+    def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density:
+        """The mixture of the particles' conditional densities."""
+        return target.conditional_density(state.conditionals, state.log_weights)
+
+    def caveat(self, state: StructuredState, knobs: StructuredKnobs) -> str:
+        """That one particle decides: a mixture in name only.
+
+        Their marginal likelihoods differ by tens to thousands of nats with many data, and particles that stay in place
+        cannot come nearer to the best one.
+        """
+        m = len(state.log_weights)
+        if m < ALONE or effective_sample_size(state.log_weights) >= ALONE:
+            return ""
+        return (
+            f"one of {m:,} particles carries all weight: q is the density of a single set of the unknowns that have no "
+            "closed form, and says nothing of how uncertain these are"
+        )
