@@ -17,8 +17,8 @@ from pmdviz.targets.custom import offered as offered_targets
 # The order of the menus: targets with data, then densities, then all others.
 _ORDER = (
     "banana bimodal1d binary_net gaussian linear logistic mixture regression_net ppca softmax sparse_gp song_years "
-    "stochastic_volatility topics bernoulli_rbm categorical correlated_gaussian decoder formula funnel gmm warped_gmm "
-    "gp_classification ising rbm"
+    "stochastic_volatility topics bernoulli_rbm categorical correlated_gaussian decoder eight_schools formula funnel "
+    "gmm warped_gmm gp_classification ising rbm"
 ).split()
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):

@@ -56,6 +56,7 @@ SETTINGS |= {
     "correlated_gaussian": [{}, {"dim": 1}, {"dim": 5, "correlation": -0.7, "q0_mean": 1.0}],
     "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1, "q0_mean": -1.0}],
     "decoder": [{}, {"target_seed": 5, "q0_mean": 1.0, "q0_sd": 2.0}],
+    "eight_schools": [{}, {"coordinates": "non-centred", "q0_mean": 1.0}],
     "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
     "gp_classification": [{"num_rows": 20}, {"num_rows": 8, "columns": 1, "free_scale": False, "prior_sd": 0.5}],
     "stochastic_volatility": [{"num_data": 6}, {"num_data": 1, "mean": -3.0}, {"num_data": 40, "persistence": -0.5}],
