@@ -237,7 +237,7 @@ def sweep(
     error: str | Callable[[Frame], float] = "tv",
     together: bool = False,
     workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
     """Run a recipe for each combination of some values and each seed, in parallel, and measure every run's end.
 
@@ -290,7 +290,7 @@ def experiment(
     *,
     path: str | os.PathLike[str] | None = None,
     workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     insist: bool = False,
     **knobs: Any,
 ) -> ExperimentResult:

@@ -251,7 +251,13 @@ def _pps(frame: Measurable) -> float:
 
 
 @metric(
-    "pps_seed", "PPS of the tables", "nats per row", 47, _predicts(*NUMBER, also="noise_variance"), _untraced, work=_work
+    "pps_seed",
+    "PPS of the tables",
+    "nats per row",
+    47,
+    _predicts(*NUMBER, also="noise_variance"),
+    _untraced,
+    work=_work,
 )
 @on_axis("pps_seed", "PPS of the tables", log=False, limits=(0.0, 10), colour="ink")
 def _pps_seed(frame: Measurable) -> float:
@@ -266,7 +272,9 @@ def _pps_seed(frame: Measurable) -> float:
     return 0.5 * float(np.log(variance) + (residual**2).mean() / variance)
 
 
-@metric("expected_log_loss", "expected log loss", "nats per row", 48, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
+@metric(
+    "expected_log_loss", "expected log loss", "nats per row", 48, _predicts(*CLASSES, *NUMBER), _untraced, work=_work
+)
 @on_axis("expected_log_loss", "Expected log loss", log=False, limits=(0.0, 10), colour="ink")
 def _expected_log_loss(frame: Measurable) -> float:
     """The mean log loss of single points.

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.vi.gaussian import of_a_point
+from pmdviz.methods.vi import of_a_point
 from pmdviz.targets import make_target
 
 SHORT = {"num_data": 3, "data_seed": 1}
