@@ -315,7 +315,7 @@ class AggregationKnobs(Knobs):
     def check(self) -> None:
         """Raise InputError where values do not fit one another."""
         if self.lowest > self.highest:
-            words = f", {self.highest:,}; given: {self.lowest:,}"
+            words = f", {self.highest:,}; got {self.lowest:,}"
             raise self.specs()["lowest"].refusal(f"must be at most highest{words}", f"must be at most To{words}")
         if self.against == "truth" and self.data != SIMULATED:
             raise InputError(
@@ -483,7 +483,7 @@ def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
     check_dim(case["data"], case["dim"])
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
-        words = f"must be below the dimension, {case['dim']}; given: {case['latent']}"
+        words = f"must be below the dimension, {case['dim']}; got {case['latent']}"
         raise AggregationKnobs.specs()["latent"].refusal(words)
     rows = min(case["num_data"], most_data(case["data"]) or case["num_data"])
     if rows < case["num_shards"] * _least(case):

@@ -321,7 +321,7 @@ def as_source(data: Given, form: TableForm) -> str:
     if isinstance(data, Table):
         return Pin(data)
     if is_frame(data):
-        columns, rows, _ = _taken(cells_of(data), form, "the data frame")
+        columns, rows, *_ = _taken(cells_of(data), form, "the data frame")
     else:
         rows = as_array(data)
         rows = rows[:, None] if rows.ndim == 1 else rows

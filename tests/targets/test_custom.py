@@ -89,7 +89,7 @@ WRONG = [
     ({"name": "two words"}, "name must be a word"),
     ({"name": "x" * 41}, "at most 40"),
     ({"name": 5}, "got 5"),
-    ({"name": "mixture"}, "'mixture' is that of a built-in target"),
+    ({"name": "mixture"}, "'mixture' is the name of a built-in target"),
     ({"dim": 0}, "dim must be a whole number from 1 to 1,000; got 0"),
     ({"dim": True}, "got True"),
     ({"data": []}, "data must be an array with at least one row"),
