@@ -310,13 +310,14 @@ def mixture_sweep(
     if not 0.0 < p < 1.0:
         raise ValueError(f"p must be in (0, 1), not {p}")
     precision = 1.0 / positive(sigma_x, "sigma_x")
-    count, total = _second(x, theta[0], theta[0] + theta[1], precision, np.log(p) - np.log1p(-p), uniforms)
+    count, total = _add_labels(x, theta[0], theta[0] + theta[1], precision, np.log(p) - np.log1p(-p), uniforms)
     shares = precision**2 * np.array([x.size, count, x.sum(), total])
     return _draw_theta(shares, 1.0 / positive(prior_sd, "prior_sd") ** 2, normals)
 
 
 @fast_jit
 def _add_labels(x, first, second, precision, log_odds, uniforms):
+    """How many observations get the second component's label, and their sum."""
     count, total = 0.0, 0.0
     for n in range(x.size):
         u, v = (x[n] - first) * precision, (x[n] - second) * precision
@@ -328,12 +329,6 @@ def _add_labels(x, first, second, precision, log_odds, uniforms):
         count += label
         total += label * x[n]
     return count, total
-
-
-@jit
-def _second(x, first, second, precision, log_odds, uniforms):
-    """How many data get the second component's label, and their sum."""
-    return _add_labels(x, first, second, precision, log_odds, uniforms)
 
 
 @jit
