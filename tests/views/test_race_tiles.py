@@ -96,7 +96,7 @@ def test_traces_share_sources_and_other_metrics_have_figures_of_their_own():
     assert not traces.measure([METRICS["tv"], METRICS["kl_forward"]]) and traces.panels["second"] is before
     assert traces.measure([METRICS["mean_error"], METRICS["log_loss"]]) and traces.sources == sources
     labels = [panel.figure.yaxis[0].axis_label for panel in traces.panels.values()]
-    assert labels == ["error of the mean (posterior sds)", "log loss (nats a row)"]
+    assert labels == ["error of the mean (posterior sds)", "log loss (nats per row)"]
     assert [type(panel.figure.y_scale).__name__ for panel in traces.panels.values()] == ["LogScale", "LinearScale"]
     row = {name: np.array([0.0, 50.0]) for name in CLOCKS} | {"mean_error": [2.0, 0.5], "log_loss": [0.7, 0.4]}
     traces.show([row], {"mean_error": None, "log_loss": None}, 100)
