@@ -21,7 +21,6 @@ from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
-    from pmdviz.targets.enumeration import Enumeration
 
 REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
 TARGETS = MappingProxyType(REGISTERED)
@@ -251,7 +250,7 @@ class Target:
         """The model in compiled code, a NamedTuple of numbers (`kernels.likelihoods`); None: chains ask in Python."""
         return None
 
-    def make_exact(self) -> Exact | Enumeration | None:
+    def make_exact(self) -> Reference | None:
         """The exact posterior of this target or None."""
         return None
 
