@@ -127,7 +127,7 @@ def test_a_link_opens_at_its_round_and_a_branch_there_can_take_the_place_of_its_
     page.locator(".pmdviz-entrant").first.click()
     box = page.locator("input#knob-num_particles:visible")
     box.fill("300")
-    box.press("Enter")
+    box.press("Tab")
     race.wait(f"{entrants}.length === 3", 30)
     page.locator(".time path[d^=M]").wait_for(state="attached")  # where the branch begins
     page.get_by_role("button", name="Remove", exact=True).click()
