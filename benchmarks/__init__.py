@@ -92,7 +92,7 @@ def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]
         if text is not None and name not in defaults:
             raise InputError(f"bench {options.name} takes no --{name}")
         if text is not None and not (text.isdecimal() and 1 <= int(text[:7]) <= 100_000):
-            raise InputError(f"--{name} must be a whole number at least 1 and at most 100,000; given: {text!r}")
+            raise InputError(f"--{name} must be a whole number at least 1 and at most 100,000; got {text!r}")
         setattr(options, name, defaults.get(name) if text is None else int(text))
         said += [] if text is None else [f"--{name} {int(text)}"]
     return said

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.helpers import engine_kernels, engine_methods
 from benchmarks.helpers.contest import ROUNDS, row_of
-from benchmarks.measuring import MIN_S, version
+from benchmarks.measuring import MIN_S
 from pmdviz.kernels import pool
 
 
@@ -25,5 +25,4 @@ def run(options: Namespace) -> dict[str, Any]:
         "how": f"medians of {rounds} rounds of at least {MIN_S} s, in turn with the ceiling; CPU time of the process, "
         "one thread, one BLAS thread, float64 unless said",
         "rows": rows,
-        "versions": {"llvmlite": version("llvmlite")},
     }

@@ -18,7 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 MIN_S = 0.03  # a measurement repeats the call until it lasts so long
-PACKAGES = ("pmdviz", "numpy", "numba", "bokeh", "panel", "panel-material-ui")
+PACKAGES = ("pmdviz", "numpy", "numba", "llvmlite", "bokeh", "panel", "panel-material-ui")
 Row = dict[str, Any]
 Call = Callable[[], Any]
 

@@ -82,7 +82,7 @@ def _numbers(count: int, only: str | None) -> range:
         return range(count)
     first, _, end = only.partition(":")
     if not (first.isdecimal() and end.isdecimal() and int(first) < int(end) <= count):
-        raise InputError(f"--only must be FROM:TO with 0 <= FROM < TO <= {count}, such as 0:10; given: {only!r}")
+        raise InputError(f"--only must be FROM:TO with 0 <= FROM < TO <= {count}, such as 0:10; got {only!r}")
     return range(int(first), int(end))
 
 

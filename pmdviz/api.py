@@ -164,7 +164,7 @@ def read_table(
         raise InputError(f"target {target!r} takes no table")
     found = table_of(source, form, inputs, outcome, scale)
     name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "given"
-    return hold(name, found.columns, found.rows)
+    return hold(name, found.columns, found.rows, units=found.units)
 
 
 def run(
@@ -213,7 +213,7 @@ def run(
 
         recipe = find_preset(recipe).recipe
     if not isinstance(recipe, Recipe):
-        raise InputError(f"run takes a Recipe, the name of a preset, or keywords; given: {shown(recipe)}")
+        raise InputError(f"run takes a Recipe, the name of a preset, or keywords; got {shown(recipe)}")
     check_function("progress", progress)
     if recipe.budget is None:
         raise InputError("run needs a budget of observations; this recipe has no end (budget: None)")
@@ -237,7 +237,7 @@ def sweep(
     error: str | Callable[[Frame], float] = "tv",
     together: bool = False,
     workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
     """Run a recipe for each combination of some values and each seed, in parallel, and measure every run's end.
 
@@ -290,7 +290,7 @@ def experiment(
     *,
     path: str | os.PathLike[str] | None = None,
     workers: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     insist: bool = False,
     **knobs: Any,
 ) -> ExperimentResult:

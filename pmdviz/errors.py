@@ -73,7 +73,7 @@ def failed_step_words(error: Exception) -> str:
 def check_function(what: str, value: object) -> None:
     """Raise InputError unless `value` can be called or is None."""
     if value is not None and not callable(value):
-        raise InputError(f"{what} must be a function or None; given: {shown(value)}")
+        raise InputError(f"{what} must be a function or None; got {shown(value)}")
 
 
 def unknown(kind: str, name: object, valid: Iterable[str]) -> InputError:

@@ -98,7 +98,7 @@ class Expression:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not 0 < len(self.text.strip()) <= LONGEST:
-            raise InputError(f"an expression is a text of at most {LONGEST} characters; given: {shown(self.text)}")
+            raise InputError(f"an expression is a text of at most {LONGEST} characters; got {shown(self.text)}")
         _check(self._tree, self.text, inside=False)
 
     @cached_property
@@ -215,7 +215,7 @@ def _check(node: ast.AST, text: str, inside: bool) -> None:
             inside = _checked_call(name, args, text, inside)
             children = args
         case _:
-            raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression; given: {text!r}")
+            raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression; got {text!r}")
     for child in children:
         _check(child, text, inside)
 
@@ -226,9 +226,9 @@ def _checked_call(name: str, args: list[ast.expr], text: str, inside: bool) -> b
         raise unknown("function of an expression", name, known)
     over = name in OVER_HISTORY
     if over and (inside or len(args) != 1):
-        raise InputError(f"{name}(...) takes one expression without another function over the history; given: {text!r}")
+        raise InputError(f"{name}(...) takes one expression without another function over the history; got {text!r}")
     if not args:
-        raise InputError(f"{name}(...) needs a value; given: {text!r}")
+        raise InputError(f"{name}(...) needs a value; got {text!r}")
     return inside or over
 
 

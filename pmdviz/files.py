@@ -31,7 +31,7 @@ def file_path(given: Given) -> Path:
     except (TypeError, ValueError):  # no path at all; a letter that no file system takes
         names_one = False
     if not names_one:
-        raise InputError(f"a file needs a path that ends in its name, without zero bytes; given: {shown(given)}")
+        raise InputError(f"a file needs a path that ends in its name, without zero bytes; got {shown(given)}")
     return path
 
 

@@ -114,7 +114,7 @@ class Formula:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip() or len(self.text) > LONGEST:
-            raise InputError(f"a formula is a text of 1 to {LONGEST} characters; given: {shown(self.text)}")
+            raise InputError(f"a formula is a text of 1 to {LONGEST} characters; got {shown(self.text)}")
         text = " ".join(self.text.split()).replace("^", "**")
         _check_characters(text)
         text = TOKENS.sub(_with_product, text)

@@ -124,7 +124,7 @@ class KnobSpec(Generic[T]):
         """`raw` as a value of this knob. Raises InputError with the knob, the given value and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
-            raise self.refusal(f"must be {self.bounds_words}; given: {shown(raw)}")
+            raise self.refusal(f"must be {self.bounds_words}; got {shown(raw)}")
         return value
 
     def _inside(self, value: float) -> bool:
@@ -151,7 +151,12 @@ def real_number(raw: Raw) -> float | None:
         value = float(raw)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value + 0.0 if math.isfinite(value) else None  # -0.0 becomes 0.0: one canonical form
+    return value if math.isfinite(value) else None
+
+
+def _parse_real(spec: KnobSpec, raw: Raw) -> float | None:
+    value = real_number(raw)
+    return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
 
 
 def whole_number(raw: Raw) -> int | None:
@@ -160,6 +165,10 @@ def whole_number(raw: Raw) -> int | None:
         return raw
     value = real_number(raw)
     return int(value) if value is not None and value.is_integer() else None
+
+
+def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
+    return whole_number(raw)
 
 
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
@@ -179,7 +188,7 @@ def _parse_source(spec: KnobSpec, raw: Raw) -> str:
             return pinned(raw)
         except InputError as error:
             raise InputError(f"{spec.name}: {error}", spec.name, f"{spec.label}: {error}") from None
-    raise spec.refusal(f"must be {spec.bounds_words}; given: {shown(raw)}")
+    raise spec.refusal(f"must be {spec.bounds_words}; got {shown(raw)}")
 
 
 def _parse_formula(spec: KnobSpec, raw: Raw) -> str:
@@ -199,9 +208,9 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS: dict[str, Callable[[KnobSpec, Raw], Value | None]] = {
-    "real": lambda spec, raw: real_number(raw),
-    "whole": lambda spec, raw: whole_number(raw),
+_PARSERS = {
+    "real": _parse_real,
+    "whole": _parse_whole,
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,

@@ -74,5 +74,5 @@ def _parsed(what: str, raw: Raw, bound: Limit) -> int:
     number = whole_number(raw)
     if number is None or not bound.least <= number <= MOST:
         bounds = f"a whole number at least {bound.least:,} and at most {MOST:,}"
-        raise InputError(f"{what} must be {bounds}; given: {shown(raw)}")
+        raise InputError(f"{what} must be {bounds}; got {shown(raw)}")
     return number

@@ -21,7 +21,10 @@ HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Axis(NamedTuple):
-    """One axis of a picture, in the units of its label; it may fall, with `low` above `high`."""
+    """One axis of a picture; it may fall, with `low` above `high`.
+
+    The number at a value is `origin` + `unit` * value: of standardised data, in the units that they had before.
+    """
 
     label: str
     low: float
@@ -29,6 +32,8 @@ class Axis(NamedTuple):
     log: bool = False
     numbered: bool = True  # whether the numbers along it mean something
     whole: bool = False  # whether it counts: ticks are whole numbers
+    origin: float = 0.0
+    unit: float = 1.0
 
     @property
     def bare(self) -> bool:
@@ -37,11 +42,20 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[float]:
-        """Round numbers along the axis."""
+        """Where round numbers are along the axis."""
         if not self.numbered:
             return []
-        found = ticks(min(self.low, self.high), max(self.low, self.high), self.log)
-        return [tick for tick in found if not self.whole or tick == round(tick)]
+        found = ticks(*sorted((self.origin + self.unit * self.low, self.origin + self.unit * self.high)), self.log)
+        return [(tick - self.origin) / self.unit for tick in found if not self.whole or tick == round(tick)]
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether the numbers are in other units than the values."""
+        return (self.origin, self.unit) != (0.0, 1.0)
+
+    def words(self, tick: float) -> str:
+        """The number at a tick."""
+        return tick_words(self.origin + self.unit * tick)
 
 
 NOTHING: Mapping[str, Never] = MappingProxyType({})

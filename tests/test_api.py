@@ -70,7 +70,7 @@ def test_what_cannot_be_run_is_refused():
         ({"num_particle": 5}, "did you mean 'num_particles'"),
         ({"recipe": "mixture"}, "unknown preset 'mixture'"),
         ({"metrics_every": 0}, "metrics_every must be"),
-        ({"progress": 3}, "progress must be a function or None; given: 3"),
+        ({"progress": 3}, "progress must be a function or None; got 3"),
     ]:
         with pytest.raises(pmdviz.InputError) as error:
             pmdviz.run(**parts)
@@ -90,9 +90,9 @@ def test_draws_and_points_are_checked():
             run.sample(3, seed=seed)
     for points, words in [
         (np.zeros((3, 1)), r"theta must have shape \(m, 2\)"),
-        ([[0.0, 0.0], [np.nan, 0.0]], r"points must be finite; one of those given: \[nan, 0.0\]"),
-        ([[0.0, np.inf]], r"points must be finite; one of those given: \[0.0, inf\]"),
-        ("a", r"theta must be real numbers of shape \(m, 2\); given: 'a'"),
+        ([[0.0, 0.0], [np.nan, 0.0]], r"points must be finite; got \[nan, 0.0\]"),
+        ([[0.0, np.inf]], r"points must be finite; got \[0.0, inf\]"),
+        ("a", r"theta must be real numbers of shape \(m, 2\); got 'a'"),
         ([[1], [2, 3]], "theta must be real numbers"),
         (None, "theta must have shape"),
     ]:
@@ -102,13 +102,13 @@ def test_draws_and_points_are_checked():
 
 def test_sweeps_and_races_refuse_what_is_not_a_path_or_a_function():
     for given, words in [
-        ({"path": 3}, "a file needs a path .*; given: 3"),
+        ({"path": 3}, "a file needs a path .*; got 3"),
         ({"path": "n" * 300 + ".csv"}, "File name too long"),
-        ({"progress": 3}, "progress must be a function or None; given: 3"),
+        ({"progress": 3}, "progress must be a function or None; got 3"),
     ]:
         with pytest.raises(pmdviz.InputError, match=words):
             pmdviz.sweep(pmdviz.Recipe(**SMALL), {"num_particles": [5]}, seeds=1, **given)
-    with pytest.raises(pmdviz.InputError, match="progress must be a function or None; given: 3"):
+    with pytest.raises(pmdviz.InputError, match="progress must be a function or None; got 3"):
         pmdviz.race("pmd", "gaussian", progress=3)
 
 

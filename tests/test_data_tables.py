@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmdviz.data.cells import LONGEST_NAME, read_cells
-from pmdviz.data.tables import file_name, held, hold, holding, packed, tables_in, texts_in
+from pmdviz.data.tables import Table, file_name, held, hold, holding, packed, tables_in, texts_in
 from pmdviz.errors import InputError
 from tests.support.hostile_tables import hostile_files
 
@@ -86,6 +86,13 @@ def test_a_table_is_held_while_somebody_keeps_it():
         table.rows[0, 0] = 3.0
     del table
     assert held(pin) is None
+
+
+def test_where_a_table_arrives_it_is_held():
+    sent, pin = (lambda table: (pickle.dumps(table), table.pin))(hold("sent.csv", ["a", "b"], [[1.0, 2.0]]))
+    assert held(pin) is None
+    arrived = pickle.loads(sent)
+    assert isinstance(arrived, Table) and held(pin) is arrived
 
 
 def test_tables_are_found_wherever_a_piece_of_work_names_them():

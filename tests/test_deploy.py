@@ -1,13 +1,29 @@
 """The deployment files: nginx in front of two processes, really run; the others read for what they promise."""
 
 import re
+import shutil
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
+import pytest
+
 from pmdviz.cli.main import main
-from tests.support.browser import free_port
+from tests.support.browser import await_answer, end, free_port
+from tests.support.crowd import Crowd
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
+NO_NGINX = "no nginx found: install it (Debian, Ubuntu: apt-get install nginx; macOS: brew install nginx)"
+
+
+def nginx():
+    found = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    if found is None:
+        pytest.skip(NO_NGINX)
+    return found
 
 
 def two_free_ports():
@@ -20,6 +36,56 @@ def two_free_ports():
         except OSError:
             continue
     raise AssertionError("no two free ports beside each other")
+
+
+def answers(port, process):
+    await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+
+
+def config(folder, front, first):
+    """The config of the docs inside a whole one that needs no rights, with the ports of this test."""
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    text = (
+        text.replace("5006", str(first))
+        .replace("5007", str(first + 1))
+        .replace("listen 80", f"listen 127.0.0.1:{front}")
+    )
+    paths = "".join(
+        f"{what}_temp_path {folder}/{what};\n" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    whole = (
+        f"pid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}{text}}}\n"
+    )
+    (folder / "nginx.conf").write_text(whole, encoding="utf-8")
+    return folder / "nginx.conf"
+
+
+@pytest.mark.nightly
+def test_two_processes_behind_nginx_with_websockets(tmp_path):
+    program, front, first = nginx(), free_port(), two_free_ports()
+    serve = [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]
+    serve += ["--allow-websocket-origin", f"127.0.0.1:{front}"]
+    lab = subprocess.Popen(serve, stdout=subprocess.DEVNULL)
+    proxy = subprocess.Popen([program, "-c", str(config(tmp_path, front, first)), "-g", "daemon off;"])
+    try:
+        for port in (first, first + 1, front):
+            answers(port, lab if port != front else proxy)
+        crowd = Crowd(f"http://127.0.0.1:{front}")
+        clients = crowd.join(4)
+        for client in clients:
+            crowd.do(client.until(lambda client=client: client.iteration >= 3))
+        assert {client.wire.cookies["pmdviz_at"] for client in clients} == {
+            f"127.0.0.1:{port}" for port in (first, first + 1)
+        }
+        assert crowd.errors == []
+        children = psutil.Process(lab.pid).children()
+        lab.send_signal(signal.SIGTERM)
+        assert lab.wait(60) == 0
+        assert not psutil.wait_procs(children, timeout=300)[1]
+        crowd.leave()
+    finally:
+        for process in (proxy, lab):
+            end(process)
 
 
 def test_the_commands_in_the_files_can_be_read_by_the_command_line(monkeypatch):

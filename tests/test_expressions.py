@@ -120,6 +120,12 @@ def test_what_is_not_known_is_none_and_does_not_hold():
     assert value_of("x < 1", Values(x=math.nan)) is None
 
 
+def test_its_names_and_why():
+    expression = Expression('lowest(ess) < 0.1 * m and "x" in caveat and plain.tv > 0.123456')
+    assert expression.names == {"ess", "m", "caveat", "plain.tv"}
+    assert Expression("tv < 0.1").why(RUN) == "tv < 0.1 (tv = 0.25)" and Expression("1 < 2").why(RUN) == "1 < 2"
+
+
 def test_everything_else_is_refused():
     for text in [
         "", "   ", "tv <", "tv = 1", "tv; ess", "import os", "lambda: 1", "[t for t in (1, 2)]", "{1: 2}", "(1, 2)",

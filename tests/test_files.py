@@ -11,7 +11,7 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.workers import Table
-from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, static_text, write_text
+from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, static_text, write_text
 
 ROW = {"m": 1}
 
@@ -71,7 +71,7 @@ def test_more_than_a_fifo_holds_goes_through_it_while_it_is_read(tmp_path):
 
 def test_a_table_that_is_no_file_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
-    with pytest.raises(InputError, match=r"cannot read '.*t.csv' as a table of a sweep: it is no regular file"):
+    with pytest.raises(InputError, match=r"cannot read '.*t.csv' as a table of a sweep: it is not a regular file"):
         write_table(tmp_path / "t.csv")
     assert os.listdir(tmp_path) == ["t.csv"]
 
@@ -91,6 +91,13 @@ def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
         part.write_text("new")
         raise OSError(errno.ENOSPC, "No space left on device")
     assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "old"
+
+
+def test_a_name_as_long_as_may_be_is_taken(tmp_path):
+    names = ["y" * 240 + ".json", "é" * 100 + ".json"]
+    for name in names:
+        write_text(str(tmp_path / name), "hello")
+    assert sorted(os.listdir(tmp_path)) == names
 
 
 PLACES = {
@@ -117,7 +124,7 @@ def test_what_cannot_be_the_name_of_a_file_is_refused(monkeypatch, tmp_path):
     assert file_path("~/x.json") == tmp_path / "x.json"
     check_text_path("-")
     check_text_path(None)
-    with pytest.raises(InputError, match="given: ''"):
+    with pytest.raises(InputError, match="got ''"):
         check_text_path("")
     for given in ("", ".", "..", "a\0b", "\ud800", 3, None, b"x", [], "folder/.."):
         with pytest.raises(InputError, match="a file needs a path that ends in its name") as error:
@@ -131,6 +138,11 @@ def test_a_fifo_is_written_to_in_a_folder_that_takes_no_new_file(tmp_path, monke
     assert check_writable(tmp_path / "fifo") == tmp_path / "fifo"
     with pytest.raises(InputError, match="may not be written to"):
         check_writable(tmp_path / "file")
+
+
+def test_nothing_that_json_lacks_is_left_in_mappings_and_lists():
+    given = {"a": [1.0, float("nan")], "b": ({"c": -float("inf")}, "words"), "d": 2}
+    assert finite(given) == {"a": [1.0, None], "b": [{"c": None}, "words"], "d": 2}
 
 
 def test_a_script_is_read_whole_or_by_its_parts(tmp_path):

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+import pickle
 import re
 
 import numpy as np
@@ -71,6 +72,14 @@ def test_a_part_that_does_not_change_adds_nothing_to_the_gradient():
     np.testing.assert_array_equal(gradient[:, 0], 1.0)
     gradient = Formula("1.0 ** (x ** x)").gradient(np.array([[-0.5, 0.0], [2.0, 1.0]]))
     np.testing.assert_array_equal(gradient[:, 0], 0.0)  # 1 to the power of what is no number is 1
+
+
+def test_value_and_gradient_come_from_one_walk():
+    formula = Formula("logaddexp(-(x - 2)**2, -x * y)")
+    value, gradient = formula.value_and_gradient(POINTS)
+    assert np.array_equal(value, formula.value(POINTS)) and np.array_equal(gradient, formula.gradient(POINTS))
+    again = pickle.loads(pickle.dumps(formula))
+    assert again == formula and np.array_equal(again.value(POINTS), value)
 
 
 def test_slopes_at_special_points():

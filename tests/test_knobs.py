@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError, shown
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.experiments.running import EXPERIMENTS
+from pmdviz.export.options import Look, RaceLook
 from pmdviz.knobs import A_FILE, ACTS, table
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
@@ -23,6 +26,11 @@ TABLES = {
 }
 SPECS = [(home, spec) for home, knobs in TABLES.items() for spec in knobs.specs().values()]
 NUMBERS = [(home, spec) for home, spec in SPECS if spec.kind in ("whole", "real")]
+ON_PAGES = TABLES | {
+    **{f"experiment {name}": made.Knobs for name, made in EXPERIMENTS.items()},
+    "export": Look,
+    "export of a race": RaceLook,
+}
 NO_NUMBERS = [math.nan, math.inf, -math.inf, "nan", "inf", "1e999", "", "three", "0,05", "1,2,3", "1_", b"3"]
 WRONG = [*NO_NUMBERS, None, [], {}, [1], object(), 1j, np.array([1, 2])]
 
@@ -114,6 +122,15 @@ def test_every_declaration_is_complete():
         assert values == {name: spec.default_given(values) for name, spec in knobs.specs().items()}, home
 
 
+def test_a_page_shows_words_and_no_identifiers():
+    for home, knobs in ON_PAGES.items():
+        for name, spec in knobs.specs().items():
+            assert tuple(spec.words) == spec.choices and all(spec.words.values()), (home, name)
+            assert len({*spec.words.values()}) == len(spec.words), (home, name)
+            shown_words = [spec.label, spec.help, *spec.words.values()]
+            assert spec.label != name and not any(re.search("[_`]", words) for words in shown_words), (home, name)
+
+
 def test_a_page_says_the_label_where_python_says_the_name():
     knobs = METHODS["pmd"].Knobs
     for name, raw, label in [
@@ -166,6 +183,18 @@ def test_a_knob_matters_while_what_it_depends_on_does():
     assert matters("smoothness", bandwidth_rule="isotropic", schedule="theorem6")
     assert matters("growth_exponent", growth="power") and not matters("growth_exponent", growth="jump")
     assert not matters("growth_exponent", growth="power", policy="never"), "growth itself is idle then"
+
+
+def test_shown_survives_anything():
+    class Nasty:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    assert shown(Nasty()) == "something of type Nasty"
+    assert shown(10**5000) == "something of type int"
+    assert "\n" not in shown("a\nb") and "\n" not in shown(np.eye(3))
+    assert len(shown("x" * 1000)) == 60
+    assert "valid names: none" in str(unknown("thing", "x", []))
 
 
 # Every knob and every option of it does something.

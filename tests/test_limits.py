@@ -18,7 +18,7 @@ def no_limits(monkeypatch):
 
 def test_a_variable_without_a_limit_is_refused(monkeypatch):
     for name in LIMITS:
-        refused = rf"^{variable(name)} must be a whole number at least [\d,]+ .*given: '"
+        refused = rf"^{variable(name)} must be a whole number at least [\d,]+ .*got '"
         with monkeypatch.context() as patch:
             for raw in BAD:
                 patch.setenv(variable(name), raw)
@@ -67,7 +67,7 @@ def test_serve_refuses_before_it_starts(monkeypatch, capsys):
     for arguments, words in (
         (["--max-sessions", "many"], "--max-sessions must be a whole number"),
         (["--max-grid", "10"], "--max-grid must be a whole number at least 160"),
-        (["--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; given: 0"),
+        (["--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; got 0"),
     ):
         assert main(["serve", *arguments]) == 2
         assert words in capsys.readouterr().err

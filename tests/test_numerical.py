@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pmdviz.api import custom_target
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import make_target
+from tests.support.own import own_target
 from tests.support.tables import looped
 
 seeds = st.integers(0, 2**32 - 1)
@@ -64,16 +64,8 @@ def test_metrics_stay_where_they_must(seed, name, log_width, log_size):
     assert found["kl_reverse"] is None or found["kl_reverse"] >= -2e-3 - 2 * found["mass_outside"]
 
 
-def target_of(log_likelihood, sample_prior=None, data=None, dim=2):
-    return custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=log_likelihood,
-        sample_prior=sample_prior or (lambda rng, n: rng.standard_normal((n, dim))),
-        data=np.zeros(20) if data is None else data,
-        dim=dim,
-        name="edge",
-        bounds=[(-5, 5)] * dim,
-    )
+def target_of(log_likelihood, data=np.zeros(20), **parts):  # noqa: B008
+    return own_target(2, "edge", log_likelihood=log_likelihood, data=data, bounds=[(-5, 5)] * 2, **parts)
 
 
 def sound(session):
@@ -115,7 +107,7 @@ def test_a_single_particle_with_likelihood_survives_and_multiplies(policy):
 def test_particles_that_coincide_come_apart_at_the_first_rejuvenation(rule):
     """A prior whose few draws all coincide, though the many that find its scale do not."""
     prior = lambda rng, n: np.full((n, 2), 0.5) if n < 1000 else rng.standard_normal((n, 2))  # noqa: E731
-    target = target_of(lambda theta, batch: -len(batch) * (theta**2).sum(axis=1), prior)
+    target = target_of(lambda theta, batch: -len(batch) * (theta**2).sum(axis=1), sample_prior=prior)
     knobs = {"num_particles": 30, "batch_size": 5, "policy": "always", "bandwidth_rule": rule, "draws": "independent"}
     session = Session(Recipe(target, budget=40, **knobs))
     while not session.done:
@@ -128,7 +120,7 @@ def test_particles_that_coincide_come_apart_at_the_first_rejuvenation(rule):
 def test_particles_that_start_far_away_keep_weights_that_are_weights(distance):
     target = target_of(
         lambda theta, batch: -0.5 * len(batch) * ((theta - distance) ** 2).sum(axis=1),
-        lambda rng, n: distance + rng.standard_normal((n, 2)),
+        sample_prior=lambda rng, n: distance + rng.standard_normal((n, 2)),
     )
     session = Session(Recipe(target, num_particles=50, batch_size=5, policy="always", budget=50))
     while not session.done:

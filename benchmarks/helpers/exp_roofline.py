@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pmdviz.kernels.exponential import exp2, exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import exp2, exp64, fast_jit, jit
 
 
 def exponentials(exponents: np.ndarray, times: int, base: str = "2") -> float:

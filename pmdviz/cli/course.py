@@ -41,7 +41,7 @@ def course() -> list[Path]:
 def notebooks(options: argparse.Namespace) -> None:
     """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
     if not options.folder:
-        raise InputError("notebooks needs the name of a folder, or . for the present one; given: ''")
+        raise InputError("notebooks needs the name of a folder, or . for the present one; got ''")
     sources, folder = course(), Path(options.folder)
     try:
         there = [source.name for source in sources if (folder / source.name).exists()]
@@ -185,7 +185,8 @@ def answered(notebook: Any) -> Any:
 
     made = copy.deepcopy(notebook)
     made.cells, check = [new_code_cell(SAID)], None
-    for cell in copy.deepcopy(notebook.cells):
+    cells = copy.deepcopy(notebook.cells)
+    for cell, following in zip(cells, [*cells[1:], None], strict=True):
         made.cells.append(cell)
         kind = next(iter(tags(cell) & {"question", "verdict", "check", "solution"}), "")
         if kind == "question":
@@ -196,7 +197,7 @@ def answered(notebook: Any) -> Any:
         elif kind == "check":
             check = cell
             _put(made, CHECKED, "told-check")
-        elif kind == "solution" and check is not None:
+        elif kind == "solution" and check is not None and not (following and "solution" in tags(following)):
             _put(made, f"mine = solved\n{check.source}", "solved")
             check = None
     return made

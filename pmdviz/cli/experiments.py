@@ -131,7 +131,7 @@ def _race_seeds(text: str) -> Any:
     """A number of seeds, or the seeds between commas."""
     if "," not in text:
         if not text.isdecimal():
-            raise InputError(f"--seeds must be a number of seeds or a list such as 3,5,8; given: {text!r}")
+            raise InputError(f"--seeds must be a number of seeds or a list such as 3,5,8; got {text!r}")
         return int(text[:12])
     return [part.strip() for part in text.split(",")]
 
@@ -249,7 +249,7 @@ def _over(given: list[str]) -> dict[str, list[str]]:
     for text in given:
         name, equals, values = text.partition("=")
         if not equals or not name or not values:
-            raise InputError(f"--over takes NAME=VALUE,VALUE,...; given: {text!r}")
+            raise InputError(f"--over takes NAME=VALUE,VALUE,...; got {text!r}")
         if name in found:
             raise InputError(f"--over names {name} twice; give all its values at once")
         found[name] = values.split(",")
@@ -261,7 +261,7 @@ def _over(given: list[str]) -> dict[str, list[str]]:
 def _sweep_seeds(text: str) -> int | list[int]:
     numbers = [whole_number(part) for part in text.split(",")]
     if None in numbers:
-        raise InputError(f"--seeds takes a number of seeds, or seeds such as 3,5,8; given: {text!r}")
+        raise InputError(f"--seeds takes a number of seeds, or seeds such as 3,5,8; got {text!r}")
     return numbers if len(numbers) > 1 else numbers[0]
 
 
@@ -287,7 +287,7 @@ def experiment(options: argparse.Namespace) -> int:
     check_text_path(options.json)
     workers = None if options.workers is None else whole_number(options.workers)
     if options.workers is not None and workers is None:
-        raise InputError(f"--workers must be a whole number; given: {options.workers!r}")
+        raise InputError(f"--workers must be a whole number; got {options.workers!r}")
     knobs = pairs("--knob", options.knob)
     found = _measured(options, partial(api.experiment, options.name, insist=options.insist, **knobs), "cases", workers)
     if options.json is not None:

@@ -117,7 +117,7 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InputError(f"{option} takes NAME=VALUE; given: {text!r}")
+            raise InputError(f"{option} takes NAME=VALUE; got {text!r}")
         if name in found:
             raise InputError(f"{option} gives {name} twice, {shown(found[name])} and {shown(value)}; give it once")
         found[name] = value
@@ -211,7 +211,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _positive(option: str, text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
-        raise InputError(f"{option} must be a whole number at least 1; given: {text!r}")
+        raise InputError(f"{option} must be a whole number at least 1; got {text!r}")
     return int(text)
 
 

@@ -23,7 +23,7 @@ def demos_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE.html", help="play each demo and write a page with QR codes and answers")
     add("--server", metavar="URL", default=HERE, help="address of your lab, for the links (default: %(default)s)")
-    add("--markdown", action="store_true", help="play each demo and print the page of the docs")
+    add("--markdown", action="store_true", help="print the page of the docs, without answers")
 
 
 def demos(options: argparse.Namespace) -> None:
@@ -60,7 +60,7 @@ def _write_page(file: str, server: str) -> None:
 
 
 def demos_markdown(server: str = "") -> str:
-    """Title, link, sentence, question and measured answer of each demo; with a server QR codes too."""
+    """Title, link, sentence and question of each demo; with a server QR codes and measured answers too."""
     from pmdviz.lessons.playing import Player
     from pmdviz.lessons.reading import DEMOS
 
@@ -69,13 +69,14 @@ def demos_markdown(server: str = "") -> str:
 
 
 def _section(demo: Any, server: str, player: Any) -> str:
-    step, address = demo.steps[0], server + link_of(demo.name)
-    answer = measured_answer(demo, player)
+    address = server + link_of(demo.name)
     parts = [f"## {demo.position}. {demo.title}", f"[{address}]({address})" if server else f"`{address}`"]
     parts += [f"![QR code of the link]({_qr(address)})"] if server else []
     parts += [f"**Say:** {demo.text}", f"**Ask:** {_ask(demo).text}"]
     parts += ["\n".join(f"- {letter}) {one.say}" for letter, one in _ask(demo).options.items())]
-    return "\n\n".join([*parts, f"**Answer:** {answer}", f"**Then:** {step.reveal}"])
+    if server:
+        parts += [f"**Answer:** {measured_answer(demo, player)}", f"**Afterwards:** {demo.steps[0].reveal}"]
+    return "\n\n".join(parts)
 
 
 def _ask(demo: Any) -> Any:

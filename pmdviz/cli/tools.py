@@ -38,7 +38,7 @@ def essay(options: argparse.Namespace) -> None:
     """Write it. Raises InputError for a name without the suffix of HTML, or a file that cannot be written."""
     path = check_writable(options.file)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"essay writes a file that ends in .html, such as essay.html; given: {shown(options.file)}")
+        raise InputError(f"essay writes a file that ends in .html, such as essay.html; got {shown(options.file)}")
     from pmdviz.essay.build import page
 
     with atomic_write(path) as part:
@@ -69,7 +69,7 @@ def docs_arguments(parser: argparse.ArgumentParser) -> None:
 def docs(options: argparse.Namespace) -> int:
     """Build it; returns 1 if a page has a warning. Raises InputError."""
     if not options.folder:
-        raise InputError("docs needs the name of a folder; given: ''")
+        raise InputError("docs needs the name of a folder; got ''")
     if options.builder not in BUILDERS:
         raise unknown("builder of docs:", options.builder, BUILDERS)
     folder, names, settings = Path(options.folder), chosen(options.gallery), settings_folder()

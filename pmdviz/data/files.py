@@ -42,7 +42,7 @@ class _Array:
     def __setstate__(self, state: tuple[int, tuple[int, ...], _Type, bool, bytes]) -> None:
         _, shape, kind, by_columns, content = state
         if kind.code not in ("u1", "uint8"):
-            raise ValueError(f"the arrays of the pickle must hold bytes; given: numbers of type {kind.code}")
+            raise ValueError(f"the arrays of the pickle must hold bytes; got numbers of type {kind.code}")
         self.values = np.frombuffer(content, np.uint8).reshape(shape, order="F" if by_columns else "C")
 
 
@@ -233,7 +233,7 @@ def parse_ldac(path: Path) -> Documents:
         if not found or int(found[1]) != len(pairs) or len({int(word) for word, _ in pairs}) < len(pairs):
             raise InputError(
                 f"file {shown(str(path))} has in line {number:,} no document: write the number of different words, "
-                f"then word:count for each, as in '2 0:1 7:3'; given: {shown(text[:60])}"
+                f"then word:count for each, as in '2 0:1 7:3'; got {shown(text[:60])}"
             )
         table = np.array(pairs, dtype=float).reshape(-1, 2)
         table = table[np.argsort(table[:, 0])]
@@ -309,7 +309,7 @@ def pinned(text: str) -> str:
             )
         if _forbidden:
             raise InputError(
-                f"a served page cannot read files; use pmdviz.run, pmdviz.Lab or the command line; given: {shown(text)}"
+                f"a served page cannot read files; use pmdviz.run, pmdviz.Lab or the command line; got {shown(text)}"
             )
         return _pin(*_split(text))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -38,6 +38,7 @@ class Table:
     columns: tuple[str, ...]
     rows: np.ndarray = field(repr=False)
     origin: str | None = field(default=None, repr=False)  # the Python that makes it; "" without a file
+    units: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # mean and sd that a column had before
 
     @cached_property
     def text(self) -> str:
@@ -55,8 +56,8 @@ class Table:
         """NAME.csv#DIGITS."""
         return f"{self.name}#{self.digits}"
 
-    def __reduce__(self) -> tuple[Callable[..., Table], tuple[str, tuple[str, ...], np.ndarray, str | None]]:
-        return hold, (self.name, self.columns, self.rows, self.origin)
+    def __reduce__(self) -> tuple[Callable[..., Table], tuple[Any, ...]]:
+        return hold, (self.name, self.columns, self.rows, self.origin, self.units)
 
 
 def _shortest(value: float) -> str:
@@ -67,13 +68,20 @@ _held: WeakValueDictionary[str, Table] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None = None) -> Table:
+def hold(
+    name: str,
+    columns: Sequence[str],
+    rows: np.ndarray,
+    origin: str | None = None,
+    units: tuple[tuple[float, float], ...] = (),
+) -> Table:
     """The table of these finite numbers (n, k). Its pin names it while the table is in use.
 
+    `units` are the mean and the sd that each column had before it was standardised, () where none was.
     Names are made such that a page can show them. Raises InputError, also where a recipe could not carry the table.
     """
     rows = np.array(rows, dtype=float, order="C", ndmin=2) + 0.0  # a copy, and no -0
-    made = Table(file_name(name), safe_names(columns), rows, origin)
+    made = Table(file_name(name), safe_names(columns), rows, origin, units)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
         raise InputError(
@@ -86,7 +94,7 @@ def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None
         raise InputError(f"a table may have {MOST_HELD:,} bytes as text; this one has {len(made.text):,}: take a part")
     with _lock:
         found = _held.setdefault(made.pin, made)
-        if found.origin is None and origin is not None:
+        if (found.origin is None and origin is not None) or (units and not found.units):
             found = _held[made.pin] = made
         return found
 
@@ -162,11 +170,11 @@ def holding(plain: Json) -> Iterator[None]:
 
 def _unpacked(plain: Json) -> list[Table]:
     if not isinstance(plain, Mapping) or len(plain) > MOST_TABLES:
-        raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; given: {shown(plain)}")
+        raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; got {shown(plain)}")
     tables = []
     for pin, text in plain.items():
         if not isinstance(text, str):
-            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; given: {shown(text)}")
+            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; got {shown(text)}")
         cells = read_cells(text)
         rows = np.column_stack([column.numbers for column in cells.columns])
         table = hold(str(pin).partition("#")[0], cells.names, rows)
@@ -205,7 +213,7 @@ def as_array(data: pd.DataFrame | ArrayLike) -> np.ndarray:
             raise
         array = np.empty(0)  # rows of different lengths, or words
     if array.ndim == 0 or len(array) == 0 or array.dtype.kind not in "biufcSUVmM":
-        raise InputError(f"data must be an array with at least one row, rows of equal length; given: {shown(data)}")
+        raise InputError(f"data must be an array with at least one row, rows of equal length; got {shown(data)}")
     return array
 
 

@@ -20,7 +20,7 @@ NEIGHBOUR_FRACTION = 0.1  # of the particles, and of the weight
 EFFECTIVE_NEIGHBOURS = 25.0
 MAX_IN_PAIRS = 500  # particles whose distances are measured: 124,750 pairs
 USUAL = 2.0  # the smoothness for which h falls like m^(-1/(d+4)), the best rate of a Gaussian kernel
-# The smallest sd of S, as a share of the particles' spread and of the prior's: coincident particles have a kernel too.
+# The smallest sd of S as a share of the particles' spread and of the prior's: coincident particles have a kernel too.
 SPREAD_FLOOR, PRIOR_FLOOR = 1e-4, 1e-9
 
 # r(d): what `local` measures on a standard Gaussian without the division. Up to d = 5 these are the rule's own
@@ -73,7 +73,7 @@ def typical_distance(particles: Array, weights: Array, scale: Array) -> float:
     """Median distance of two particles; of 500 taken systematically where they are more or differ in weight.
 
     Pairs of one particle with itself do not count. Never 0: coincident particles are as far apart as rounding, a lone
-    one stands for the prior, whose sd `scale` is.
+    one has the prior's width, whose sd is `scale`.
     """
     chosen = np.arange(len(particles))
     if len(particles) > MAX_IN_PAIRS or weights.max() > weights.min() * (1 + PRIOR_FLOOR):
@@ -91,7 +91,7 @@ def spread(particles: Array, weights: Array) -> Array:
 
 
 def own_scale(sd: Array, scale: Array) -> Array:
-    """The particles' sds (d,); along a coordinate without spread, as that of a lone particle, the prior's `scale`."""
+    """The particles' sds (d,); along a coordinate without spread, such as a lone particle's, the prior's `scale`."""
     return np.where(sd > PRIOR_FLOOR * scale, sd, scale)
 
 
@@ -99,7 +99,7 @@ def neighbourhood_covariance(particles: Array, weights: Array, scale: Array) -> 
     """Mean weighted covariance (d, d) of the nearest tenth of the particles around 60 stratified centres.
 
     Where the particles around a centre weigh more than others, fewer do: so many as hold a tenth of the weight and 25
-    effective particles. A mode then measures the same whether many light or few heavy particles stand for it. With
+    effective particles. A mode then measures the same whether it has many light or few heavy particles. With
     fewer than d + 2 particles nothing local can be measured and the variances of all are used instead.
     """
     m, d = particles.shape

@@ -44,7 +44,7 @@ def rhat(chains: Array) -> float | None:
     """Rank-normalised split R-hat of one coordinate's draws (C, n): the larger of bulk and tail.
 
     R-hat is sqrt((B/W + n - 1) / n), W the mean variance within the halves of chains and B/n the variance of their
-    means; the bulk's is that of normal scores of the draws, the tail's of their distances from the median. Source:
+    means; the bulk's uses normal scores of the draws, the tail's their distances from the median. Source:
     Vehtari et al. 2021, Eq. 1-4, 14 and section 4. None with fewer than 4 draws a chain, or where one never moved.
     """
     if chains.shape[1] < FEWEST:

@@ -84,7 +84,7 @@ class Density(Protocol):
 
     @property
     def cov(self) -> Array:
-        """Cov_q theta, (d, d), the kernels' part included; that of the particles alone where these are `few`."""
+        """Cov_q theta, (d, d), the kernels' part included; without it where the particles are `few`."""
 
     @property
     def kernel_peak(self) -> float:
@@ -168,7 +168,7 @@ class KernelDensity(Weighted):
 
     @property
     def cov(self) -> Array:
-        """Cov_q theta, (d, d): that of the weighted particles plus the kernel's."""
+        """Cov_q theta, (d, d): the weighted particles' plus the kernel's."""
         centred = self.particles - self.mean
         own = (centred * self.weights[:, None]).T @ centred
         return own if self.few else own + self.cholesky @ self.cholesky.T
@@ -259,7 +259,7 @@ class ShapedDensity(Weighted):
 
     @property
     def cov(self) -> Array:
-        """Cov_q theta, (d, d): that of the weighted particles."""
+        """Cov_q theta, (d, d): the weighted particles' covariance."""
         if self.few:
             return moments(self.particles, self.weights)[1]
         within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)

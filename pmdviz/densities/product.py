@@ -97,7 +97,7 @@ class DiagonalDensity(Weighted):
 
     @cached_property
     def cov(self) -> Array:
-        """Cov_q theta, (d, d): that of the weighted centres plus the kernel's."""
+        """Cov_q theta, (d, d): the weighted centres' plus the kernel's."""
         centred = (self.particles if self.few else self.centres) - self.mean
         between = np.einsum("mi,mj->ij", self.weights[:, None] * centred, centred)
         return between if self.few else between + np.diag(self._within)
@@ -133,7 +133,7 @@ class DiagonalDensity(Weighted):
 def diagonal_density(particles: Array, log_weights: Array, width: float, scale: Array) -> DiagonalDensity:
     """The density whose kernels are `width` m^(-1/5) times as wide as each coordinate's spread, and keep its variance.
 
-    Particles (m, d) are drawn towards their mean by sqrt(1 - h^2), as those of a shaped kernel; `scale` (d,) are the
+    Particles (m, d) are drawn towards their mean by sqrt(1 - h^2), as with a shaped kernel; `scale` (d,) are the
     prior's sds.
     """
     weights = np.exp(log_weights)
@@ -148,13 +148,16 @@ def few_density(particles: Array, log_weights: Array, h: float, scale: Array) ->
     """The density of particles (m, d) too few for a covariance: kernels as wide along each coordinate as they spread.
 
     Along a coordinate without spread the prior's sd `scale` (d,) is used. With h < 1 the particles are drawn towards
-    their mean by sqrt(1 - h^2), as those of a shaped kernel.
+    their mean by sqrt(1 - h^2), as with a shaped kernel.
     """
     weights = np.exp(log_weights)
     mean = weighted_sum(weights, particles)
     sds = np.sqrt(own_scale(spread(particles, weights), scale) ** 2 + (THIN * scale) ** 2)
     centres = mean + np.sqrt(max(1 - h * h, 0.0)) * (particles - mean)
     return DiagonalDensity(particles, log_weights, centres, h * sds, few=True)
+
+
+Smoothed = KernelDensity | ShapedDensity | DiagonalDensity  # of weighted particles
 
 
 # Products: densities of blocks of coordinates, and of topics.
@@ -210,7 +213,7 @@ class ProductDensity:
     def choleskys(self) -> Array:
         """The factor of the kernel of every pairing, (m, d, d); one array seen m times where each block has one.
 
-        Of many coordinates it is large, and nothing but the plane's pictures asks for it.
+        It is large in many coordinates, and only the plane's pictures use it.
         """
         one = all(isinstance(part, (KernelDensity, DiagonalDensity)) for part in self.parts)
         factors = np.zeros((1 if one else len(self.weights), self.dim, self.dim))

@@ -28,7 +28,7 @@ MAX_CLUSTERS = 4
 WIDTHS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
 START = 4  # place in WIDTHS where the search begins; with more clusters it is often wider, seldom narrower
 JUDGED, SEEDS = 400, 30  # times that a particle is left out; particles that clusters may start from
-KERNELS = 250  # times d + 1: of more particles, so many stand for all in the choice
+KERNELS = 250  # times d + 1: of more particles, so many represent all in the choice
 DEAREST = 1.0  # nats that K clusters may cost more than one, or they are not tried
 WORTH_SHARING = 0.01  # nats that one covariance for all must save, or it is not tried
 MIN_ESS = 10  # times d + 1: of a cluster with a covariance of its own; one of a few outliers would be far too narrow
@@ -69,8 +69,8 @@ class Candidate(NamedTuple):
 def chosen_shape(particles: Array, weights: Array, each: int = 1) -> Shape:
     """K clusters and h for particles (m, d) with weights (m,) of sum 1; one and the widest where they are too few.
 
-    `each`: of how many candidates every particle was chosen, so that they are spread more evenly. Leaving one out then
-    leaves a gap, and finds h as for the particles alone; they stand for all candidates, and h falls as with so many.
+    `each`: of how many candidates every particle was chosen, to spread them more evenly. Leaving one out then
+    leaves a gap, and finds h as for the particles alone; they represent all candidates, and h falls as with so many.
     """
     m, d = particles.shape
     centred = particles - weighted_sum(weights, particles)
@@ -84,7 +84,7 @@ def chosen_shape(particles: Array, weights: Array, each: int = 1) -> Shape:
 
 
 def _best(z: Array, weights: Array, learned: Array, ess: float) -> Candidate:
-    """One cluster after another is added, until that is no better."""
+    """One cluster after another is added, until that is not better."""
     best = Candidate(-np.inf, np.zeros(len(z), np.int64), START, False)
     seeds, judged = np.unique(systematic(learned, SEEDS, 0.5)), judges(learned)
     for k in range(1, MAX_CLUSTERS + 1):
@@ -117,7 +117,7 @@ def _kinds(k: int, d: int, ess: float) -> list[bool]:
 
 
 def representatives(weights: Array, most: int) -> Array:
-    """The weights; where they are more than `most`, those of a systematic choice, 0 for all others."""
+    """The weights; where they are more than `most`, the weights of a systematic choice, 0 for all others."""
     if len(weights) <= most:
         return weights
     return np.bincount(systematic(weights, most, 0.5), minlength=len(weights)) / most
@@ -186,16 +186,16 @@ def _sum(parts: list[Whitened], log_density: Callable[[Whitened], Array]) -> Arr
 
 
 WIDEST = 0.95  # of h: beyond it the particles' own places would no longer be seen
-THIN, FLAT = 1e-9, 1e-4  # smallest sd of a cluster, in prior sd; of one without a shape, as a share of its spread
+THIN, FLAT = 1e-9, 1e-4  # smallest sd of a cluster, in prior sd; of one without a shape: a share of its spread
 
 
 def shaped_density(particles: Array, log_weights: Array, shape: Shape, factor: float, scale: Array) -> ShapedDensity:
     """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen.
 
-    Up to WIDEST the particles move towards the cluster's mean, and q has their covariance. By as much as a factor
-    above 1 asks for more, kernels are wider than the cluster: q is too smooth.
+    Up to WIDEST the particles move towards the cluster's mean, and q has their covariance. With a factor above 1,
+    kernels are that much wider than the cluster: q is too smooth.
     Fewer than d + 2 particles have no covariance: their kernels are as wide along each coordinate as the particles are
-    spread. Along a coordinate without spread, as that of a lone particle, `scale` (d,) is used, the prior's sd.
+    spread. Along a coordinate without spread, such as a lone particle's, `scale` (d,) is used, the prior's sd.
     """
     h, beyond = min(shape.width * factor, WIDEST), max(1.0, min(factor, shape.width * factor / WIDEST))
     weights, centres = np.exp(log_weights), particles.copy()

@@ -309,7 +309,7 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
     if unit is ...:
         return UNITS[target.data is None]
     if unit not in UNITS:
-        raise InputError(f"{name} must be one of {', '.join(UNITS)}; given: {shown(unit)}", "budget_unit")
+        raise InputError(f"{name} must be one of {', '.join(UNITS)}; got {shown(unit)}", "budget_unit")
     if target.data is None and unit == "data":
         words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
         raise InputError(words, "budget_unit")

@@ -104,11 +104,11 @@ def named_target(given: Json, targets: Mapping[str, Target]) -> str | Target:
     """The target that a recipe names; a custom target must be in `targets` and be the same. Raises InputError."""
     if not isinstance(given, Mapping):
         if not isinstance(given, str):
-            raise InputError(f"target must be a name; given: {shown(given)}")
+            raise InputError(f"target must be a name; got {shown(given)}")
         return given
     print_of = given.get("custom")
     if not isinstance(print_of, Mapping) or not isinstance(print_of.get("name"), str):
-        raise InputError(f"target must be a name or {{'custom': ...}}; given: {shown(given)}")
+        raise InputError(f"target must be a name or {{'custom': ...}}; got {shown(given)}")
     name, targets = print_of["name"], {**offered(), **targets}
     if name not in targets:
         raise InputError(
@@ -118,7 +118,7 @@ def named_target(given: Json, targets: Mapping[str, Target]) -> str | Target:
         )
     found = getattr(targets[name], "fingerprint", None)
     if found is None:
-        raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; given: {shown(targets[name])}")
+        raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; got {shown(targets[name])}")
     different = [key for key in {**found, **print_of} if not _same(found.get(key), print_of.get(key))]
     if different:
         raise InputError(f"the given target {name!r} does not match the recipe ({', '.join(different)} differ)")
@@ -143,9 +143,9 @@ def checked_changes(
     try:
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
-        raise InputError(f"changes must be pairs (iteration, {{knob: value}}); given: {shown(changes)}") from error
+        raise InputError(f"changes must be pairs (iteration, {{knob: value}}); got {shown(changes)}") from error
     if len(pairs) > most_changes():
-        raise InputError(f"a recipe holds at most {most_changes():,} changes here; given: {len(pairs):,}")
+        raise InputError(f"a recipe holds at most {most_changes():,} changes here; got {len(pairs):,}")
     merged: dict[int, dict[str, Raw]] = {}
     numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), values) for at, values in pairs)
     for at, values in sorted(numbered, key=_first):
@@ -175,7 +175,7 @@ def _first(pair: tuple[int, Raw]) -> int:
 def checked_parts(plain: Json, what: str, keys: Sequence[str], key_of: str) -> Mapping[str, Json]:
     """`plain` if it is an object of these keys, the first of them its format; raises InputError otherwise."""
     if not isinstance(plain, Mapping):
-        raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
+        raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; got {shown(plain)}")
     for key in plain:
         if key not in keys:
             raise unknown(key_of, key, keys)
@@ -189,7 +189,7 @@ def checked_versions(given: Raw) -> dict[str, str]:
     """Names and versions, all of them texts that can be written. Raises InputError."""
     versions = mapping("made_with", given)
     if not all(isinstance(version, str) for version in versions.values()):
-        raise InputError(f"made_with must give versions as texts, as in {{'numpy': '2.0'}}; given: {shown(given)}")
+        raise InputError(f"made_with must give versions as texts, as in {{'numpy': '2.0'}}; got {shown(given)}")
     return {written(name): written(version) for name, version in versions.items()}
 
 
@@ -201,7 +201,7 @@ def written(text: str) -> str:
 def mapping(what: str, value: Raw | Mapping[str, Raw]) -> Mapping[str, Any]:
     """`value` if it is an object of names and values. Raises InputError."""
     if not isinstance(value, Mapping) or not all(map(isinstance, value, repeat(str))):
-        raise InputError(f"{what} must be an object of names and values; given: {shown(value)}")
+        raise InputError(f"{what} must be an object of names and values; got {shown(value)}")
     return value
 
 
@@ -209,7 +209,7 @@ def checked_whole(what: str, value: Raw, low: int, high: int) -> int:
     """`value` as a whole number within its bounds. Raises InputError."""
     number = whole_number(value)
     if number is None or not low <= number <= high:
-        words = f"must be a whole number at least {low:,} and at most {high:,}; given: {shown(value)}"
+        words = f"must be a whole number at least {low:,} and at most {high:,}; got {shown(value)}"
         raise InputError(f"{what} {words}", what)
     return number
 
@@ -281,7 +281,7 @@ def fold(plain: Mapping[str, Json]) -> str:
 def unfold(text: str) -> Json:
     """The plain values of `fold`'s text, not checked yet. Raises InputError with one sentence for others."""
     if not isinstance(text, str):
-        raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
+        raise InputError(f"a link is a text, as Recipe.to_link gives it; got {shown(text)}")
     if len(text) > LARGEST:
         raise InputError(f"a link has at most {LARGEST:,} characters; this one has {len(text):,}")
     number, dot, body = text.partition(".")

@@ -85,14 +85,14 @@ class Run:
         points = self.target._points(points)  # noqa: SLF001, the check of every method of a target
         if not np.isfinite(points).all():
             bad = points[~np.isfinite(points).all(axis=1)][0]
-            raise InputError(f"points must be finite; one of those given: {shown(bad.tolist())}")
+            raise InputError(f"points must be finite; got {shown(bad.tolist())}")
         return self.final.density.log_density(points)
 
     def sample(self, n: int, seed: int = 0) -> Array:
         """n draws (n, d) from q, the same for the same seed; at most 20,000,000 / d. Raises InputError."""
         most = MAX_NUMBERS // self.target.dim
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= most:
-            raise InputError(f"n must be a whole number at least 1 and at most {most:,}; given: {shown(n)}")
+            raise InputError(f"n must be a whole number at least 1 and at most {most:,}; got {shown(n)}")
         return self.final.density.sample(stream("draws of q", checked_whole("seed", seed, 0, MAX_SEED)), int(n))
 
     def mean(self) -> Array:

@@ -183,7 +183,7 @@ class Session:
 
     def __init__(self, recipe: Recipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
         if not isinstance(recipe, Recipe):
-            raise InputError(f"Session needs a pmdviz.Recipe; given: {shown(recipe)}")
+            raise InputError(f"Session needs a pmdviz.Recipe; got {shown(recipe)}")
         if metrics_every is not None:
             metrics_every = checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
         self._metrics_every, self._memory_cap = metrics_every, memory_cap
@@ -439,7 +439,7 @@ class Session:
             budget = checked_whole("budget", budget, 1, MAX_BUDGET)
             if budget < self.frame.spent:
                 spent = "observations used" if self.recipe.budget_unit == "data" else "evaluations made"
-                words = f"budget must be at least the {self.frame.spent:,} {spent}; given: {budget:,}"
+                words = f"budget must be at least the {self.frame.spent:,} {spent}; got {budget:,}"
                 raise InputError(words)
         self.recipe = self.recipe.limited(budget)
         self.frame = self.frame.replaced(budget=budget)

@@ -70,7 +70,7 @@ def mathml(source: str, block: bool = False) -> str:
         found = TEX.convert_with_local_state(source, displaystyle=block)
     except LatexError as error:
         reason = COLOURED.sub("", str(error)).strip().splitlines()[0].removeprefix("Error: ")
-        raise InputError(f"a formula cannot be read: {reason}; given: {shown(source)}") from None
+        raise InputError(f"a formula cannot be read: {reason}; got {shown(source)}") from None
     return found.replace("&ApplyFunction;", "\u2061")  # an entity that HTML knows, and XML does not
 
 

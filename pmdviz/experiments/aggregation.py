@@ -85,7 +85,7 @@ def check_dim(source: str, dim: int) -> None:
     if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
         raise InputError(
             f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
-            f"besides the last; given: {dim}",
+            f"besides the last; got {dim}",
             "dim",
         )
 
@@ -121,7 +121,7 @@ def make_model(case: Case, components: int | None = None) -> Model:
 
 
 def most_components(case: Case) -> int:
-    """As many as a model of the case may have: where BIC chooses, twice those of the true one."""
+    """As many as a model of the case may have: where BIC chooses, twice as many as the true one."""
     return 2 * case["components"] if case["count"] == "bic" else case["components"]
 
 
@@ -142,7 +142,7 @@ class Block:
 
     @cached_property
     def machines(self) -> Machines:
-        """A model fitted on each; what is wrong with a fit is in `local_notes`."""
+        """A model fitted on each; faults of a fit are in `local_notes`."""
         shards = np.array_split(self.points.train, self.case["num_shards"])
         fits = [self._fitted(shard, self.stream(FITS, k)) for k, shard in enumerate(shards)]
         self.local_notes = [fit.note for fit in fits if fit.note]
@@ -168,7 +168,7 @@ class Block:
         return Bootstrap(self.machines, n, self.stream(DRAWS, n))
 
     def held_out(self, params: Mixture) -> float:
-        """Mean log likelihood of the points held out, in nats a point; NaN where the parameters are no density."""
+        """Mean log likelihood of the points held out, nats per point; NaN where the parameters give no density."""
         return float("nan") if params.fault else float(self.model.log_density(self.points.test, params).mean())
 
     def possible(self, names: Sequence[str]) -> list[str]:
@@ -277,14 +277,14 @@ class AggregationKnobs(Knobs):
         of a table's rows is held out.
     num_data: On all machines together; of a table at most as many as it has.
     dim: Of a point; of a table, so many principal components.
-    components: Of a mixture; where they are counted on each machine, those of the true one.
+    components: Of a mixture; where they are counted on each machine, the true number.
     latent: Directions of probabilistic PCA, fewer than the dimension.
     count: By BIC the machines' models may have different numbers of components, and no mean of their parameters.
     num_shards: Each has as many data.
     varied: Everything else stays.
-    lowest: The least value of what is varied.
-    highest: The largest value of what is varied.
-    num_levels: How many of what is varied, evenly on a log axis.
+    lowest: The least value of the varied setting.
+    highest: The largest value of the varied setting.
+    num_levels: How many values, evenly on a log axis.
     num_draws: A few times as many as the model has parameters.
     repetitions: Data seeds from 0 on.
     combiners: Which of them are compared.
@@ -301,7 +301,7 @@ class AggregationKnobs(Knobs):
     latent = Whole(2, (1, 50), (1, 10), "Latent dimension q", only_if=("model", LOW_RANK))
     count = Choice("known", COUNTED, "Number of components", only_if=("model", MIXED))
     num_shards = Whole(10, (2, 1000), (2, 50), "Machines K")
-    varied = Choice("n", {name: each.title for name, each in VARIED.items()}, "What is varied")
+    varied = Choice("n", {name: each.title for name, each in VARIED.items()}, "Varied setting")
     lowest = Whole(30, (2, 10**12), label="From", log=True, default_by=("varied", LOWEST))
     highest = Whole(1000, (2, 10**12), label="To", log=True, default_by=("varied", HIGHEST))
     num_levels = Whole(4, (1, 20), label="Values")
@@ -315,7 +315,7 @@ class AggregationKnobs(Knobs):
     def check(self) -> None:
         """Raise InputError where values do not fit one another."""
         if self.lowest > self.highest:
-            words = f", {self.highest:,}; given: {self.lowest:,}"
+            words = f", {self.highest:,}; got {self.lowest:,}"
             raise self.specs()["lowest"].refusal(f"must be at most highest{words}", f"must be at most To{words}")
         if self.against == "truth" and self.data != SIMULATED:
             raise InputError(
@@ -326,7 +326,7 @@ class AggregationKnobs(Knobs):
 
     @property
     def levels(self) -> list[int]:
-        """The values of what is varied, no two alike."""
+        """The values of the varied setting, no two alike."""
         found = np.rint(np.geomspace(self.lowest, self.highest, self.num_levels)).astype(np.int64)
         return sorted({int(level) for level in found})
 
@@ -336,7 +336,7 @@ class AggregationKnobs(Knobs):
 SHOWN = 500  # points
 SAME = 1e-14  # differences of rounding alone
 TITLES = {name: each.title for name, each in COMBINERS.items()} | REFERENCES
-GAP_WORDS = "held-out log likelihood below that of all data on one machine, nats a point"
+GAP_WORDS = "held-out log likelihood below the one of all data on one machine, nats per point"
 
 
 def _held_out(series: list[Series], axis: str) -> Chart:
@@ -348,7 +348,7 @@ def _held_out(series: list[Series], axis: str) -> Chart:
 
 
 def _series(rows: Sequence[Row], knobs: AggregationKnobs, column: str) -> list[Series]:
-    """One a combiner; one that does not depend on what is varied is a dashed line from end to end."""
+    """One for each combiner; one that does not depend on the varied setting is a dashed line from end to end."""
     found = []
     for name in TITLES:
         mine = [row for row in rows if row["combiner"] == name and np.isfinite(row[column])]
@@ -400,7 +400,7 @@ class Aggregation(Experiment[AggregationKnobs]):
     Knobs = AggregationKnobs
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
-        """Squared distances of the parameters, and what is lost in held-out log likelihood, nats a point."""
+        """Squared distances of the parameters, and the loss in held-out log likelihood, nats a point."""
         errors = dict.fromkeys(("error", "error_mle", "error_truth", "gap", "seconds"), float)
         sizes = ("num_draws", "num_shards", "dim", "num_data", "components", "seed")
         return {"combiner": str, **dict.fromkeys(sizes, int), **errors, "note": str}
@@ -425,7 +425,7 @@ class Aggregation(Experiment[AggregationKnobs]):
             return Block(case).rows(SETS[case["combiners"]][1])
 
     def summary(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[Row]:
-        """The slope of the error in n where n is varied; else means, with standard errors; and what did not work."""
+        """The slope of the error in n where n is varied; else means, with standard errors; and the failures."""
         found = []
         for name, title in TITLES.items():
             mine = [row for row in rows if row["combiner"] == name]
@@ -437,7 +437,7 @@ class Aggregation(Experiment[AggregationKnobs]):
         return found
 
     def pictures(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[Chart]:
-        """Error of the parameters, and held-out log likelihood, against what is varied."""
+        """Error of the parameters, and held-out log likelihood, against the varied setting."""
         varied, against = VARIED[knobs.varied], AGAINST[knobs.against]
         words = f"squared distance of the parameters from {against.title}"
         found = [
@@ -468,7 +468,7 @@ class Aggregation(Experiment[AggregationKnobs]):
 
 
 def _plain(case: Case) -> Case:
-    """The case without what its model does not have, so that no two cases are the same computation."""
+    """The case without the settings that its model lacks: no two cases are the same computation."""
     model = MODELS[case["model"]]
     alone = {} if model.mixed else {"components": 1, "count": "known"}
     return case | alone | ({} if model.low_rank else {"latent": 1})
@@ -483,19 +483,19 @@ def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
     check_dim(case["data"], case["dim"])
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
-        words = f"must be below the dimension, {case['dim']}; given: {case['latent']}"
+        words = f"must be below the dimension, {case['dim']}; got {case['latent']}"
         raise AggregationKnobs.specs()["latent"].refusal(words)
     rows = min(case["num_data"], most_data(case["data"]) or case["num_data"])
     if rows < case["num_shards"] * _least(case):
         raise InputError(
-            f"num_data must be at least {case['num_shards'] * _least(case):,}, so that each of {case['num_shards']} "
-            f"machines has more data than its model has parameters; given: {rows:,}",
+            f"num_data must be at least {case['num_shards'] * _least(case):,}: then each of {case['num_shards']} "
+            f"machines has more data than its model has parameters; got {rows:,}",
             "num_data",
         )
 
 
 def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[Row]:
-    """The power of n that the squared error falls with, beside that of theory."""
+    """The power of n that the squared error falls with, next to the theory's."""
     try:
         fit = fitted([row["num_draws"] for row in rows], [row[column] for row in rows])
     except InputError:
@@ -505,7 +505,7 @@ def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[Ro
 
 
 def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[Row]:
-    """Mean error, its standard error, and mean loss, at each value of what is varied."""
+    """Mean error, its standard error, and mean loss, at each value of the varied setting."""
     found = []
     for level in sorted({row[by] for row in rows}):
         errors, gaps = (

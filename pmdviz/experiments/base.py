@@ -181,8 +181,8 @@ MOST_OF_MEMORY = 0.5  # share of the free memory that all workers may take toget
 
 
 # On one core of an AMD EPYC at d = 2; a kernel and a pair take twice as long with 10 more coordinates.
-KERNEL_S, PAIR_S, STEP_S, START_S = 2.5e-9, 1e-9, 5e-5, 0.2  # a kernel; a particle and datum; a step; a run
-BASE_MB, PAIR_MB = 200.0, 2.4e-5  # of a worker, and of three numbers for each particle and datum
+KERNEL_S, PAIR_S, STEP_S, START_S = 2.5e-9, 1e-9, 5e-5, 0.2  # a kernel; a particle and observation; a step; a run
+BASE_MB, PAIR_MB = 200.0, 2.4e-5  # of a worker, and of three numbers for each particle and observation
 
 _served = False
 
@@ -230,7 +230,7 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
     at_once = sorted((size.megabytes for size in sizes), reverse=True)[:workers]
     free = free_megabytes()
     if free is not None and sum(at_once) > MOST_OF_MEMORY * free:
-        words = f"about {in_megabytes(sum(at_once))} of memory, of which {in_megabytes(free)} are free"
+        words = f"about {in_megabytes(sum(at_once))} of memory, and {in_megabytes(free)} are free"
         raise TooMuch(f"this experiment would take {words}", False)
     if seconds > most and not (insist and limited is None):
         words = f"about {in_time(seconds)} on {workers} {'core' if workers == 1 else 'cores'}"

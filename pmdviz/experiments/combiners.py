@@ -51,7 +51,7 @@ class Machines:
 
 
 class Bootstrap:
-    """n points drawn from each machine's model, and what is fitted to them; every part is made when it is needed."""
+    """n points drawn from each machine's model, and the models fitted to them; every part is made when it is needed."""
 
     def __init__(self, machines: Machines, n: int, rng: np.random.Generator) -> None:
         self.machines, self.n = machines, n
@@ -91,7 +91,7 @@ class Bootstrap:
 
 
 def naive(machines: Machines, bootstrap: Bootstrap) -> Fit:
-    """Fit the model to all drawn points: argmax sum_k sum_j log p(x_jk | theta). Its squared error is O(1/(K n))."""
+    """Fit the model to all drawn points: argmax sum_k sum_j log p(x_jk | theta). Squared error: O(1/(K n))."""
     return bootstrap.naive
 
 
@@ -107,7 +107,7 @@ def control(machines: Machines, bootstrap: Bootstrap) -> Fit:
 
 
 def control_fresh(machines: Machines, bootstrap: Bootstrap) -> Fit:
-    """The same with I_k from other draws (ours): most of the bias is gone; that of theta~_k itself stays."""
+    """The same with I_k from other draws (ours): most of the bias is gone; the bias of theta~_k itself stays."""
     return _controlled(machines, bootstrap, bootstrap.others)
 
 

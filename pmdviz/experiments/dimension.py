@@ -164,7 +164,7 @@ FAMILIES = {
 }
 
 
-# Who is measured against d: every method as it is by default, and settings of PMD that stand for ideas.
+# Who is measured against d: every method as it is by default, and settings of PMD that show ideas.
 
 
 class Entrant(NamedTuple):

@@ -55,7 +55,7 @@ def printed_contrasts(rng: np.random.Generator, n: int, draws: int) -> Contrasts
 
 
 def permutation_contrasts(rng: np.random.Generator, n: int, draws: int) -> Contrasts:
-    """1 for the points of one sample and -1 for those of the other, n each: as they are, then shuffled."""
+    """1 for the points of one sample and -1 for the points of the other, n each: as they are, then shuffled."""
     signs = np.repeat([1.0, -1.0], n)
     whole = np.vstack([signs, rng.permuted(np.tile(signs, (draws, 1)), axis=1)])
     return Contrasts(whole, np.ones(draws + 1))
@@ -107,10 +107,10 @@ FACTORS = (0.0625, 0.25, 1.0, 4.0)  # of the usual bandwidth, of a test that com
 class Compared(NamedTuple):
     """The result of a test on points."""
 
-    values: np.ndarray  # (m + 1,) the statistic of the sample, then those of m draws from its null distribution
+    values: np.ndarray  # (m + 1,) the statistic of the sample, then of m draws from its null distribution
     kernel: np.ndarray | None = None  # (N, N) of the points, where there is one
     bandwidth: float | None = None  # of that kernel
-    caveat: str = ""  # what one must know to judge the p-value
+    caveat: str = ""  # a warning about the p-value
 
 
 Kernels = tuple[float, Callable[[float], np.ndarray]]  # the usual bandwidth h, and h -> (N, N), symmetric
@@ -180,7 +180,7 @@ def kernel_test(
     def compare(
         rng: np.random.Generator, target: Target, points: np.ndarray, draws: int, bandwidth: str | float
     ) -> Compared:
-        """One bandwidth, or several combined; the kernel matrix is that of the least p-value."""
+        """One bandwidth, or several combined; the kernel matrix belongs to the least p-value."""
         usual, matrix_of = kernels(rng, target, points)
         drawn, best, columns = contrasts(rng, len(points), draws), (np.inf, 0.0, points), []
         factors = FACTORS if bandwidth == "aggregated" else (1.0,)
@@ -381,7 +381,7 @@ def difference_tables(num_values: int, width: float) -> tuple[np.ndarray, np.nda
 
 # The gradient-free kernel Stein discrepancy on discrete states: U_ij = w_i kappa(x_i, x_j) w_j of latent points x.
 
-LEAST, SHARE = 2.0, 0.125  # of h: E|x - y|^2 of one coordinate under p0; of 2 d, that of all (best on 9 and 16 spins)
+LEAST, SHARE = 2.0, 0.125  # of h: E|x - y|^2 of one coordinate under p0; of 2 d, of all (best on 9 and 16 spins)
 Surrogate = Callable[[Target, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -479,7 +479,7 @@ def lacks_gradient(target: Target) -> str:
 def mmd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
     """Of the points, and then of as many reference draws: exp(-|x - y|^2 / h), and exp(-H / (d h)) on states.
 
-    The median is that of the pooled points, which no permutation changes: the test is exact.
+    The median is taken over the pooled points, which no permutation changes: the test is exact.
 
     title: MMD, two samples
     about: Maximum mean discrepancy between the points and as many exact draws of the target, by permutations.

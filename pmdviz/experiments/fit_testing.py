@@ -35,7 +35,7 @@ SHARE_OF_ESS = 0.1  # of resampled particles; with all of them sizes up to 0.3 w
 
 
 class Sample(NamedTuple):
-    """Points to be tested, and what was done to have them."""
+    """Points to be tested, and how they were obtained."""
 
     points: np.ndarray  # (n, d)
     words: str
@@ -65,7 +65,7 @@ def sample_of(given: Given, target: Target, rng: np.random.Generator) -> Sample:
 
 
 def frame_of(given: Given) -> Frame | None:
-    """The frame that a Run or a Session stands at; None for an array."""
+    """The frame that a Run or a Session is at; None for an array."""
     if isinstance(given, Run):
         return given.final
     if isinstance(given, Session):
@@ -74,7 +74,7 @@ def frame_of(given: Given) -> Frame | None:
 
 
 def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
-    """Points of a frame and what was done to have them. Raises InputError for points that vary less by design."""
+    """Points of a frame and how they were obtained. Raises InputError for points that vary less by design."""
     if frame.method.family == "chain":
         return thinned(frame)
     if frame.method.family != "particles":
@@ -94,7 +94,7 @@ def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
 
 
 def refuse_balanced(frame: Frame) -> NoReturn:
-    """Sums of points drawn evenly spread vary less than those of independent ones: what a test does is unknown."""
+    """Sums of points drawn evenly spread vary less than sums of independent ones: the level of a test is unknown."""
     knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
     raise InputError(
         f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
@@ -112,13 +112,13 @@ def thinned(frame: Frame) -> Sample:
     tau = longest_correlation_time(chains, isinstance(frame.target.space, Discrete))
     step = int(np.ceil(TAUS * tau))
     points, total = chains[:, step - 1 :: step].reshape(-1, chains.shape[2]), chains.shape[0] * chains.shape[1]
-    return Sample(points, f"one draw in {step:,} of {total:,}, as the chain's correlation time is {tau:.1f} draws")
+    return Sample(points, f"one draw in {step:,} of {total:,}, because the chain's correlation time is {tau:.1f} draws")
 
 
 def longest_correlation_time(chains: np.ndarray, states: bool) -> float:
     """tau >= 1 of chains (C, n, d): the longest of any coordinate and of their mean; of real ones of squares too.
 
-    Of real coordinates by normal scores. Trajectories that swing to the other side have coordinates that are hardly
+    Of real coordinates by normal scores. Trajectories that swing to the other side have coordinates that are barely
     correlated, and an energy that is.
     """
     coordinates = [halves(one) for one in np.moveaxis(chains, 2, 0) if one.min() < one.max()]
@@ -143,11 +143,11 @@ def few_of_a_generation(frame: Frame, sample: Sample, rng: np.random.Generator) 
     if not frame.rejuvenations or len(sample.points) <= most:
         return sample
     chosen = rng.choice(len(sample.points), size=most, replace=False)
-    return Sample(sample.points[chosen], f"{sample.words}, and {most:,} of these, as they share ancestors")
+    return Sample(sample.points[chosen], f"{sample.words}, and {most:,} of these, because they share ancestors")
 
 
 def from_density(frame: Frame, rng: np.random.Generator) -> Sample:
-    """Independent draws: one at a time, as a density's draws are stratified among themselves."""
+    """Independent draws: one at a time, because a density's draws are stratified among themselves."""
     density = frame.density
     points = np.concatenate([density.sample(rng, 1) for _ in range(MOST)])
     return Sample(points, f"{MOST:,} independent draws of the fitted density")
@@ -184,7 +184,7 @@ class FitResult:
         How many points were tested.
     seconds : float
     note : str
-        What was done to the sample, and what makes the p-value doubtful; "" where there is nothing to say.
+        How the sample was prepared, and what makes the p-value doubtful; "" where there is nothing to say.
     bandwidth : float or None
         h of `kernel`.
     bootstrap : array (m,)
@@ -241,7 +241,7 @@ def checked_alpha(alpha: Raw) -> float:
     """A level in (0, 1). Raises InputError."""
     value = real_number(alpha)
     if value is None or not 0 < value < 1:
-        raise InputError(f"alpha must be a number above 0 and below 1; given: {shown(alpha)}", "alpha")
+        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
     return value
 
 
@@ -250,7 +250,7 @@ def checked_draws(draws: Raw, alpha: float) -> int:
     count, least = checked_whole("draws", draws, 1, MAX_DRAWS), int(np.ceil(1 / alpha - 1e-9)) - 1
     if count < least:
         raise InputError(
-            f"draws must be at least {least:,} for alpha = {alpha:g}: fewer give no p-value so small; given: {count}",
+            f"draws must be at least {least:,} for alpha = {alpha:g}: fewer give no p-value so small; got {count}",
             "draws",
         )
     return count
@@ -263,7 +263,7 @@ def checked_bandwidth(bandwidth: Raw) -> str | float:
     value = real_number(bandwidth)
     if value is None or value <= 0:
         raise InputError(
-            f"bandwidth must be 'median', 'aggregated' or a number above 0; given: {shown(bandwidth)}", "bandwidth"
+            f"bandwidth must be 'median', 'aggregated' or a number above 0; got {shown(bandwidth)}", "bandwidth"
         )
     return value
 
@@ -272,9 +272,9 @@ def checked_bandwidth(bandwidth: Raw) -> str | float:
 
 
 class MeanEstimate(NamedTuple):
-    """A mean of f with control variates beside the plain one, (k,) each, in the units of f.
+    """A mean of f with control variates and without, (k,) each, in the units of f.
 
-    Standard errors take the points as independent; that of the value is the jackknife's.
+    Standard errors take the points as independent; the value's is the jackknife's.
     """
 
     value: np.ndarray
@@ -296,7 +296,7 @@ def stein_mean(
     Parameters
     ----------
     target : Target or str
-        p, with a gradient; a name stands for the built-in target at its defaults.
+        p, with a gradient; a name means the built-in target at its defaults.
     sample : array (n, d), Run, Session or Frame
         Points of p, or of a run the particles of its last frame with their weights.
     function : (n, d) -> (n,) or (n, k)
@@ -323,13 +323,13 @@ def stein_mean(
     if not {"reals", "gradient"} <= target.offers:
         raise InputError(f"control variates need real coordinates and a gradient, which target {target.name!r} lacks")
     if degree not in (1, 2):
-        raise InputError(f"degree must be 1 or 2; given: {degree!r}", "degree")
+        raise InputError(f"degree must be 1 or 2; got {degree!r}", "degree")
     points = target.space.check(frame.particles if frame else sample)
     n, d = points.shape
     w = np.full(n, 1 / n) if frame is None else frame.weights
     count = d if degree == 1 else d + d * d
     if n < 2 * count:
-        raise InputError(f"{count} control variates of degree {degree} need at least {2 * count} points; given: {n}")
+        raise InputError(f"{count} control variates of degree {degree} need at least {2 * count} points; got {n}")
     f = np.asarray(function(points), float)
     if f.shape[:1] != (n,) or f.ndim > 2 or not np.isfinite(f).all():
         raise InputError(f"the function must give ({n},) or ({n}, k) finite numbers for {n} points")

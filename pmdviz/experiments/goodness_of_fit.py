@@ -152,7 +152,7 @@ RATE = ("rejected", "low", "high")
 
 
 def kernel_picture(title: str, kernel: np.ndarray, points: np.ndarray) -> HeatMap:
-    """The first 100 points' kernel matrix off its diagonal, points alike beside one another."""
+    """The first 100 points' kernel matrix off its diagonal, similar points next to one another."""
     count = min(SHOWN, len(points))
     order = np.lexsort(points[:count].T[::-1])
     order = order[np.argsort(points[:count].sum(axis=1)[order], kind="stable")]
@@ -207,7 +207,7 @@ class GoodnessOfFitKnobs(Knobs):
     """The knobs of `goodness_of_fit`.
 
     scenario: The target p, and how the q that samples come from differs from it.
-    temperature: Neighbours of p are coupled by 1/T; those of q by 1/T plus the perturbation.
+    temperature: Neighbours of p are coupled by 1/T; q's neighbours by 1/T plus the perturbation.
     strength: Factor of the perturbations; at 0 q is p, and the rates are the sizes of the tests.
     varied: Along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.
     test: All of them see the same samples.
@@ -226,7 +226,7 @@ class GoodnessOfFitKnobs(Knobs):
     temperature = Real(10.0, (1, 1000), (2, 50), "Temperature T of p", log=True, only_if=("scenario", SPINS))
     strength = Real(1.0, (0, 3), label="Strength")
     varied = Choice(
-        "perturbation", {"perturbation": "how far q is from p", "num_points": "sample size"}, "What is varied"
+        "perturbation", {"perturbation": "how far q is from p", "num_points": "sample size"}, "Varied setting"
     )
     test = Choice(ALL, {ALL: "all that apply", **{name: each.title for name, each in FIT_TESTS.items()}}, "Tests")
     num_points = Whole(200, (10, 1000), label="Points n of a sample")
@@ -308,7 +308,7 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
         return [power_curves(self.summary(rows, knobs), knobs.varied, SCENARIOS[knobs.scenario], knobs.alpha)]
 
     def examples(self, knobs: GoodnessOfFitKnobs) -> Sequence[Picture]:
-        """The kernel matrix of 100 points of one sample, and the null distribution beside its statistic."""
+        """The kernel matrix of 100 points of one sample, and the null distribution with its statistic."""
         scenario = SCENARIOS[knobs.scenario]
         target, level = scenario.target(knobs.temperature), points_of_curve(knobs, scenario)[-1][0]
         case = {**knobs.as_dict(), "perturbation": level, "first": 0, "count": 1}

@@ -107,7 +107,7 @@ class Full:
         return (vectors * np.maximum(values, floor)) @ vectors.T, True
 
     def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-        """The covariance of the mean of parameters that are chosen blindly among those of each covariance."""
+        """The covariance of the mean of parameters that are chosen blindly among each covariance's."""
         return np.mean(covs, axis=0)
 
     def drawn(self, rng: np.random.Generator) -> np.ndarray:
@@ -131,7 +131,7 @@ class Full:
     def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Derivatives by the coordinates, (n, p), from those by the entries of the matrix, (n, d, d).
 
-        An entry below the diagonal stands in two places: its derivative counts twice.
+        An entry below the diagonal appears in two places: its derivative counts twice.
         """
         rows, columns = np.tril_indices(self.dim)
         return slopes[:, rows, columns] * np.where(rows == columns, 1.0, 2.0)
@@ -164,7 +164,7 @@ class LowRank:
         return vectors[:, -self.latent :] * np.sqrt(np.maximum(values[-self.latent :] - noise, 0.0)), noise
 
     def chart(self, near: np.ndarray) -> Loadings:
-        """W turned to be nearest to that of `near`."""
+        """W turned to be nearest to the one of `near`."""
         return Loadings(self, near)
 
     def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -186,15 +186,15 @@ Covariances = Full | LowRank
 class Loadings:
     """Those W for which W0'W is symmetric, with W0 of a covariance near by, and s2.
 
-    Of all rotations of W the one nearest to W0 is symmetric in this way (Procrustes). Such W are a linear space, so
-    that means and corrections stay in it; `basis` is orthonormal.
+    Of all rotations of W the one nearest to W0 is symmetric in this way (Procrustes). Such W are a linear space:
+    means and corrections stay in it; `basis` is orthonormal.
     """
 
     def __init__(self, family: LowRank, near: np.ndarray) -> None:
         self.family, self.near = family, family.loadings(near)[0]
         d, q = self.near.shape
         first, second = np.tril_indices(q, -1)
-        turning = np.zeros((d, q, len(first)))  # W0 A for a basis of the antisymmetric A: what is left out
+        turning = np.zeros((d, q, len(first)))  # W0 A for a basis of the antisymmetric A: the directions left out
         turning[:, second, np.arange(len(first))] = self.near[:, first]
         turning[:, first, np.arange(len(first))] = -self.near[:, second]
         self.basis = np.linalg.qr(turning.reshape(d * q, -1), mode="complete")[0][:, len(first) :]
@@ -238,14 +238,14 @@ def rotation(rng: np.random.Generator, d: int) -> np.ndarray:
 
 MOST_STEPS, TOLERANCE = 500, 1e-6  # the tolerance is in units of the points' sd, and of shares
 TRIAL_STEPS, TRIALS, MOST_TRIED = 30, 4, 5000  # short runs from several starts, on at most this number of points
-LEAST_VARIANCE = 1e-6  # of a component, as a share of the points' variance
+LEAST_VARIANCE = 1e-6  # of a component: a share of the points' variance
 LEAST_SHARE = 1e-9  # of a component; below it the component stays where it was
 FLOOR_HIT = "a covariance has shrunk to its floor"
 NOT_CONVERGED = "EM has not converged"
 
 
 class Fit(NamedTuple):
-    """Parameters that were looked for, and what is wrong with them in words, or ""."""
+    """Parameters that were looked for, and their fault in words, or ""."""
 
     params: Mixture
     note: str = ""
@@ -343,7 +343,7 @@ def _centres(points: np.ndarray, weights: np.ndarray, c: int, rng: np.random.Gen
 
 
 class Coordinates:
-    """All shares but the last, the means, and every covariance in its chart; components as those of `near`."""
+    """All shares but the last, the means, and every covariance in its chart; components in the order of `near`."""
 
     def __init__(self, family: Covariances, near: Mixture) -> None:
         self.components, self.dim = near.means.shape
@@ -382,7 +382,7 @@ class Coordinates:
 
 
 def matched(mixture: Mixture, to: Mixture) -> Mixture:
-    """The mixture with its components in the order of those of `to`, by the least sum of symmetric KL divergences.
+    """The mixture with its components in the order of `to`, by the least sum of symmetric KL divergences.
 
     Both need the same number of components (Han 2019 matches in the same way).
     """
@@ -397,7 +397,7 @@ def distance(one: Mixture, other: Mixture) -> float:
 
 
 def assignment(costs: np.ndarray) -> np.ndarray:
-    """The column of each row, (c,), no column twice, so that the sum of costs (c, c) is least.
+    """The column of each row, (c,), no column twice, with the least sum of costs (c, c).
 
     The Hungarian method with potentials, O(c^3): rows enter one by one along a shortest augmenting path.
     """
@@ -519,7 +519,7 @@ def _apart(rng: np.random.Generator, c: int, d: int) -> np.ndarray:
     return found
 
 
-# How many components the points ask for, by the Bayesian information criterion.
+# How many components the points need, by the Bayesian information criterion.
 
 PATIENCE = 2  # consecutive numbers of components without an improvement, after which the search ends
 SHORT = 60  # steps of EM in the comparison

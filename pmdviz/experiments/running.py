@@ -20,7 +20,7 @@ from pmdviz.experiments.workers import FAILED, Row, Table, Way, csv_text, run_ca
 from pmdviz.files import Json, finite, write_json
 from pmdviz.knobs import Knobs, Raw, Value
 
-# All experiments of the package: every module of its folders is imported, so that a new file is there by itself.
+# All experiments of the package: every module of its folders is imported: a new file is found without a list.
 
 for _module in pkgutil.walk_packages(pmdviz.experiments.__path__, "pmdviz.experiments."):
     if _module.name != __name__:
@@ -93,7 +93,7 @@ class ExperimentResult:
             write_json(str(path), self.to_dict())
             return path
         if not self._rows:
-            raise InputError("there are no rows to write: every case failed")
+            raise InputError("every case failed, so no rows can be written")
         kinds = {name: type(value) for name, value in self.rows[0].items()}
         if path.exists():
             path.unlink()
@@ -118,7 +118,7 @@ def run_experiment(name: str, knobs: Mapping[str, Raw], insist: bool = False, **
     chosen = experiment.Knobs.checked(dict(knobs))
     cases = {_key(case): case for case in experiment.cases(chosen)}
     if not cases:
-        raise InputError(f"experiment {name!r} has no cases with these knobs; given: {shown(dict(knobs))}")
+        raise InputError(f"experiment {name!r} has no cases with these knobs; got {shown(dict(knobs))}")
 
     def check(missing: list[Case], processes: int) -> None:
         check_size([size for case in missing if (size := experiment.size(case)) is not None], processes, insist)

@@ -26,7 +26,7 @@ class SeedRun(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A value among those of other seeds at the same iteration."""
+    """A value among the values of other seeds at the same iteration."""
 
     iteration: int
     value: float
@@ -65,7 +65,8 @@ def run_seed(recipe: Recipe, seed: int, tell: Callable[[float], None] = lambda s
 class SeedRuns:
     """Runs of one recipe that differ in their seeds, side by side: row k is the same iteration in each of them.
 
-    Where they do not end at the same iteration, their ends are one more row. A run that stopped is left out.
+    Where they do not end at the same iteration, their ends are one more row. Runs that stopped before their end are
+    omitted.
     """
 
     def __init__(self, runs: Sequence[SeedRun]) -> None:
@@ -94,7 +95,7 @@ class SeedRuns:
     def band(self, clock: str, name: str) -> dict[str, np.ndarray]:
         """x, the median of a clock, with the 10 %, 50 % and 90 % quantiles of a column: x, low, middle, high.
 
-        Empty where no run is whole, or one of them lacks a value on the way.
+        Empty where no run is whole, or one of them lacks a value before its end.
         """
         values = self.values(name)
         if not values.size or np.isnan(values).all(axis=1).any():
@@ -106,8 +107,8 @@ class SeedRuns:
     def judge(self, own: Mapping[str, np.ndarray], name: str, over: bool, seed: int | None = None) -> Judged | None:
         """The last value of a run with this history, at an iteration that the others were measured at too.
 
-        `over`: whether its budget is used up, so that ends are compared; a run of the same `seed` is no other. None
-        where nothing can be compared.
+        `over`: whether its budget is used up: then ends are compared; a run of the same `seed` is left out. None if
+        no two can be compared.
         """
         if name not in own or not self.whole:
             return None

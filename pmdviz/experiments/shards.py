@@ -42,7 +42,7 @@ from pmdviz.targets.enumeration import Enumeration
 from pmdviz.targets.exact import Exact, GaussianExact
 from pmdviz.targets.normal_noise import Linear
 
-# Ways to make one posterior of draws of K subposteriors. Each gives a density q.
+# Ways to make one posterior, a density q, of draws of K subposteriors.
 
 MOST_COMPONENTS = 4  # of a machine's model, chosen by BIC
 ROUNDS = 4  # of draws and fits
@@ -82,7 +82,7 @@ def kl_weighted(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.G
     A machine fits a mixture to its draws, with as many components as BIC says. Points are drawn from the pool
     (1/K) sum_k q_k, and the mixture is fitted to them by EM with weights prod_k q_k over what they were drawn from;
     then half of the points come from this fit, and again. That is the weighted fit to pooled points by which Han 2019
-    (Algorithm 12) averages models, with other weights: those of the algorithm lead to the average of the K
+    (Algorithm 12) averages models, with other weights: the algorithm's weights lead to the average of the K
     subposteriors, which is too wide for their product. It has as many components as the largest of the q_k.
     """
     dim = parts[0].shape[1]
@@ -161,7 +161,7 @@ def _exact(target: Target, n: int, seed: int) -> np.ndarray:
 
 def _by(method: str) -> Sampler:
     def draw(target: Target, n: int, seed: int) -> np.ndarray:
-        """n draws of q at the end of a run with n particles, in random order: their parents come in that of particles.
+        """n draws of q at the end of a run with n particles, in random order: their parents in the particles' order.
 
         Without it averages of i-th draws are averages of draws from the same place, and not from independent ones.
         """
@@ -195,7 +195,7 @@ class Subposterior(CustomTarget):
     Raises
     ------
     InputError
-        Where there are no data, or the prior is not a Gaussian around 0.
+        Without data, or if the prior is not a Gaussian around 0.
     """
 
     def __init__(self, whole: Target, rows: np.ndarray, count: int) -> None:
@@ -242,7 +242,7 @@ def shards_of(whole: Target, count: int, seed: int) -> list[Subposterior]:
     return [Subposterior(whole, whole.data_rows[np.sort(rows)], count) for rows in np.array_split(order, count)]
 
 
-# Subposteriors from near: an ellipse for each, and for what was made of them, over draws of the posterior.
+# Subposteriors from near: an ellipse for each, and for the combined posterior, over draws of the posterior.
 
 POINTS = 500  # draws of the posterior
 FIRST = slice(0, 2)  # the coordinates that are drawn
@@ -250,7 +250,7 @@ FEW = 8  # components of a density; of more, as of a KDE, mean and covariance
 
 
 def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]) -> Ellipses:
-    """Means and covariances of the parts, components of what was made of them; the first two coordinates of each."""
+    """Means and covariances of the parts, components of the combined model; the first two coordinates of each."""
     firsts = [part[:, FIRST] for part in parts]
     moments = np.stack([part.mean(axis=0) for part in firsts]), np.stack([np.cov(part.T) for part in firsts])
     groups = [Group("subposteriors", *moments)]
@@ -315,7 +315,7 @@ class ShardKnobs(Knobs):
     """The knobs of `sharded_posterior`.
 
     target: Of linear regression every subposterior is a Gaussian; of the mixture it has two modes.
-    sampler: With its default settings. Exact draws show what is lost by putting subposteriors together alone.
+    sampler: With its default settings. Exact draws show the loss by putting subposteriors together alone.
     combiners: How one posterior is made of the draws of all machines.
     most_shards: From 1, 2, 5, 10, 20 those below it, and itself.
     num_data: On all machines together.
@@ -338,7 +338,7 @@ class ShardKnobs(Knobs):
         if self.most_shards * LEAST_ROWS > self.num_data:
             raise self.specs()["most_shards"].refusal(
                 f"must leave {LEAST_ROWS} data to every shard, and {self.num_data:,} data do so for at most "
-                f"{self.num_data // LEAST_ROWS}; given: {self.most_shards}"
+                f"{self.num_data // LEAST_ROWS}; got {self.most_shards}"
             )
 
 
@@ -410,7 +410,7 @@ class ShardedPosterior(Experiment[ShardKnobs]):
         return [Chart(series, "number of shards K", words, y_log=error != "tv")]
 
     def examples(self, knobs: ShardKnobs) -> list[Ellipses]:
-        """Subposteriors by exact draws of the first data set, and what is made of them, over draws of the posterior."""
+        """Subposteriors by exact draws of the first data set, and the combined one, over draws of the posterior."""
         cases = [case for case in self.cases(knobs) if case["K"] <= max(2, min(5, knobs.most_shards))]
         case = {**cases[-1], "seed": 0, "sampler": "exact"}
         whole, parts = whole_of(case), draws_of(case)

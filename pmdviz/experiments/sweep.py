@@ -132,12 +132,12 @@ def chosen_error(error: str | ErrorFunction) -> tuple[str, dict[str, ErrorFuncti
             raise unknown("error", error, known)
         return error, {} if error in ERRORS else {error: partial(_of_metric, error)}
     if not callable(error):
-        raise InputError(f"error must be one of {', '.join(known)}, or a function of a frame; given: {shown(error)}")
+        raise InputError(f"error must be one of {', '.join(known)}, or a function of a frame; got {shown(error)}")
     name = getattr(error, "__name__", "")
     if name in known:
         raise InputError(f"error {name!r} is the name of a metric; give your function another")
     if not name.isidentifier():
-        raise InputError(f"error must be a function with a name of its own, not a lambda; given: {shown(error)}")
+        raise InputError(f"error must be a function with a name of its own, not a lambda; got {shown(error)}")
     return name, {name: error}
 
 
@@ -164,10 +164,10 @@ Seeds = int | Iterable[int]  # how many, or the seeds themselves
 
 
 class Job(NamedTuple):
-    """One run of a sweep. Its identity is that of its recipe without the seed, and the seed."""
+    """One run of a sweep. Its identity is its recipe without the seed, and the seed."""
 
     recipe: Recipe
-    values: dict[str, Value]  # name of what is varied -> its value here
+    values: dict[str, Value]  # name of a varied setting -> its value here
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -184,15 +184,15 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, tog
     value that cannot be used.
     """
     if not isinstance(recipe, Recipe):
-        raise InputError(f"sweep takes a Recipe; given: {shown(recipe)}")
+        raise InputError(f"sweep takes a Recipe; got {shown(recipe)}")
     if not isinstance(over, Mapping) or not over:
-        raise InputError(f"over must name what is varied, as in {{'num_particles': [100, 400]}}; given: {shown(over)}")
+        raise InputError(f"over must name settings, as in {{'num_particles': [100, 400]}}; got {shown(over)}")
     lists = {name: _values(recipe, name, values) for name, values in over.items()}
     chosen = _seeds(seeds)
     rows = _side_by_side(lists) if together else itertools.product(*lists.values())
     count = len(next(iter(lists.values()))) if together else math.prod(map(len, lists.values()))
     if count * len(chosen) > MAX_JOBS:
-        raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; given: {count * len(chosen):,}")
+        raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; got {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
     jobs = [
         Job(made.replaced(seed=seed), values)
@@ -220,7 +220,7 @@ def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     if name != BUDGET and name not in specs:
         raise unknown("name to vary:", name, [*specs, BUDGET])
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"the values of {name} must be a list; given: {shown(values)}")
+        raise InputError(f"the values of {name} must be a list; got {shown(values)}")
     parse = specs[name].parse if name in specs else lambda raw: checked_whole(BUDGET, raw, 1, 10**12)
     parsed = [parse(raw.item() if isinstance(raw, (np.generic, np.ndarray)) else raw) for raw in values]
     if not parsed:
@@ -234,7 +234,7 @@ def _seeds(seeds: Seeds) -> list[int]:
     if count is not None and 1 <= count <= MAX_JOBS:
         return list(range(count))
     if count is not None or isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds must be a number of seeds, at least 1, or a list of seeds; given: {shown(seeds)}")
+        raise InputError(f"seeds must be a number of seeds, at least 1, or a list of seeds; got {shown(seeds)}")
     found = [checked_whole("a seed", seed.item() if hasattr(seed, "item") else seed, 0, MAX_SEED) for seed in seeds]
     if not found:
         raise InputError("seeds needs at least one seed")
@@ -322,7 +322,7 @@ class Sweep:
     def rows(self) -> dict[str, np.ndarray]:
         """Column -> array, all of equal length.
 
-        What was varied, seed, iterations, visited, density_evaluations, gradient_evaluations, the errors (NaN where
+        The varied settings, seed, iterations, visited, density_evaluations, gradient_evaluations, the errors (NaN where
         one is unavailable), seconds of the steps, failed (words, "" where nothing did) and the hash of the recipe.
         """
         return {name: np.array([row[name] for row in self._rows], dtype=kind) for name, kind in self.kinds.items()}
@@ -351,7 +351,7 @@ class Sweep:
         return self.rows[name]
 
     def summary(self, y: str | None = None) -> list[Row]:
-        """For each combination of what was varied: the mean of y over seeds, its standard error, sd and runs."""
+        """For each combination of the varied settings: the mean of y over seeds, its standard error, sd and runs."""
         column, found = y or self.error, []
         self.column(column)  # says which names there are
         for key, mine in grouped([row for row in self._rows if np.isfinite(row[column])], *self.over).items():

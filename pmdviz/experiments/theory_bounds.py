@@ -39,7 +39,7 @@ def proved_inexactness(printed: float, kl_after: float, kl_exact: float) -> floa
 def theorem2_unrolled(
     first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
 ) -> np.ndarray:
-    """Theorem 2 put into itself from KL(p || q_1) = `first`: bounds on KL(p || q_t) for t = 1 .. T + 1, (T + 1,)."""
+    """Theorem 2 put into itself from KL(p || q_1) = `first`: bounds on KL(p || q_t) for t = 1 .. T + 1."""
     bounds = [first]
     for gamma, bound, eps in zip(gammas, gradient_bounds, inexactness, strict=True):
         bounds.append(theorem2(bounds[-1], gamma, bound, eps))
@@ -132,7 +132,7 @@ def _sampling(m: float, ratio_bound: float, likelihood_bound: float, gradient_bo
 
 def _check_eta(eta: float) -> None:
     if not eta > 0.5:
-        raise InputError(f"Theorem 5 needs eta above 0.5; given: {eta!r}")
+        raise InputError(f"Theorem 5 needs eta above 0.5; got {eta!r}")
 
 
 def kde_exponent(smoothness: float, dim: int) -> float:
@@ -164,7 +164,7 @@ class Rate(NamedTuple):
     """How one bound, or a term of it, falls: error ~ x^exponent(beta, d), with a constant that is not known.
 
     `whole` are the letters that must grow together for the whole bound to fall so; () where no choice of the page makes
-    it do that, and the slope is that of one term.
+    it do that, and the slope belongs to one term.
     """
 
     theorem: str
@@ -187,7 +187,7 @@ RATES = (
     Rate("Theorem 5", "m", ("bounded",), lambda beta, d: -0.5, THEOREM5, ("m", "T")),
     Rate("Theorem 5", "T", ("bounded",), lambda beta, d: -0.5, THEOREM5, ("m", "T")),
     Rate("Theorem 6", "m", ("kl_forward",), kde_exponent, "the part of the KDE, which T does not take away"),
-    Rate("Theorem 6", "T", ("kl_forward",), lambda beta, d: -1.0, "asks for m_t growing like t^(2+d/β) in each run",
+    Rate("Theorem 6", "T", ("kl_forward",), lambda beta, d: -1.0, "needs m_t growing like t^(2+d/β) in each run",
          ("T", "m_t")),
 )  # fmt: skip
 
@@ -238,7 +238,7 @@ class Varied(NamedTuple):
     """One thing to vary. `over` gives the lists that go side by side, for a batch of B, N data and d dimensions."""
 
     title: str
-    letters: tuple[str, ...]  # which of m, T, N change, and what else a bound asks for
+    letters: tuple[str, ...]  # which of m, T, N change, and what else a bound needs
     column: str  # of the sweep's rows, for the x axis
     axis: str
     over: Callable[[int, int, int], dict[str, list[Value]]]
@@ -282,7 +282,7 @@ VARIED: dict[str, Varied] = {
 
 
 def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[str, list[int]]]:
-    """The recipe and what is varied side by side. Batches are a twentieth of the data.
+    """The recipe and the settings varied together. Batches: a twentieth of the data.
 
     Raises InputError for a target without an exact posterior on a grid.
     """

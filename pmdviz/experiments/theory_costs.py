@@ -1,4 +1,4 @@
-"""Table 1 of Dai, He, Dai, Song 2016 beside what is measured: time and memory of a step against m, N and d."""
+"""Table 1 of Dai, He, Dai, Song 2016 next to measurements: time and memory of a step against m, N and d."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Line(NamedTuple):
     name: str
     criterion: str  # in which convergence is proved; "" where it is not
     rate: str
-    time: str  # a step, as the paper has it; "" where it is not in the paper's table
+    time: str  # a step, in the paper's table; "" where it is not in the paper's table
     memory: str
-    black_box: bool  # whether it asks for the density alone: no gradient, no conditionals
+    black_box: bool  # whether it needs the density alone: no gradient, no conditionals
     method: str
     size: str  # the knob that is the paper's m; "" where a step has none
     knobs: dict[str, Value]
@@ -110,7 +110,7 @@ def plan(extent: str = "all") -> list[tuple[Line, Size]]:
 def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     """A step of one line on linear regression, from the state after the first; the median of rounds.
 
-    Methods that take batches take 10 data. The memory is that of the state and the most that NumPy holds besides
+    Methods that take batches take 10 data. The memory includes the state and the most that NumPy holds besides
     while a step is done, the median of `STEPS`.
     """
     knobs: dict[str, Value | None] = {**line.knobs, **({line.size: size.m} if line.size else {})}
@@ -173,7 +173,7 @@ def _slope(costs: list[Cost], x: str, y: str) -> float | None:
 class CostsKnobs(Knobs):
     """The knobs of `costs`.
 
-    extent: What is measured. The short one takes less than a minute, all of it several.
+    extent: The measurements. The short set takes less than a minute, all of it several.
     rounds: Measurements per figure; their median is reported.
     """
 

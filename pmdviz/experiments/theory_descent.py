@@ -23,7 +23,7 @@ class DescentKnobs(Knobs):
 
     correlation: Of the two coordinates of each pair.
     dim: Number of coordinates of the Gaussian.
-    grouping: What is a block. The pairs, and all together, are no approximation here.
+    grouping: The blocks. With the pairs, or all together, q is exact here.
     step_size: The others are a half of it, a quarter, and so on.
     num_steps: How many.
     looks: Number of steps of the longest size; with shorter ones a look comes after as many more as cover the same
@@ -56,7 +56,7 @@ class Theory(NamedTuple):
     - F(q) - F(q*) = sum phi(u) + m'A m / 2 with phi(u) = (u - 1 - log u) / 2 over the eigenvalues u of A_b V_b.
     - Along an eigenvector of A_b with eigenvalue a the variance goes v <- (1 - h a/2)^2 v + h, to 1 / (a (1 - h a/4)).
       As phi is convex, phi(a v_t) <= phi* + (1 - h a/2)^(2t) (phi_0 - phi*).
-    - The mean goes m <- M m, M = prod_b (1 - h/2 E_b A), the last block leftmost, so that m_t'A m_t <= k^t m_0'A m_0
+    - The mean goes m <- M m, M = prod_b (1 - h/2 E_b A), the last block leftmost: m_t'A m_t <= k^t m_0'A m_0
       with k the square of the norm of A^(1/2) M A^(-1/2).
 
     So F(q_t) - F(q*) <= floor + rate^t (F(q_0) - F(q*) - floor), floor = sum phi(1 / (1 - h a/4)), near h^2 sum a^2/64.
@@ -97,8 +97,9 @@ class Theory(NamedTuple):
         """The same from the least and largest eigenvalue c and C of A alone and the number K of blocks.
 
         Of the mean 1 - h c / (4 (1 + K (h C/2)^2)), for h C <= 2: a block's step of length h/2 lowers m'A m / 2 by h/4
-        of its squared gradient at least, and the gradients met on the way differ from the first by at most C times the
-        way. Of the variances (1 - h c/2)^2, or (1 - h C/2)^2. NaN for h C > 2.
+        of its squared gradient at least, and the gradients along the step differ from the first by at most C times
+        its length. Of the variances (1 - h c/2)^2, or (1 - h C/2)^2. The factor is NaN for h C > 2, where it has no
+        meaning.
         """
         c, *_, top = np.linalg.eigvalsh(self.precision)
         if self.h * top > 2:
@@ -137,7 +138,7 @@ def excess(u: np.ndarray) -> np.ndarray:
 
 
 class Descent(Experiment[DescentKnobs]):
-    """Runs of `pmfvb` from far away at several step sizes: the KL at every look, beside the exact one and its bound.
+    """Runs of `pmfvb` from far away at several step sizes: the KL at every look, with the exact one and its bound.
 
     title: Particle mean-field VB: the decrease of the KL
     about: Does the KL fall geometrically, as for log-concave posteriors, and where does it stop? On a Gaussian both are
@@ -160,7 +161,7 @@ class Descent(Experiment[DescentKnobs]):
         if largest.rate >= 1:
             top = largest.eigenvalues.max()
             raise InputError(
-                f"step_size must be below {2 / top:.3g}, 2 over the largest curvature of a block; given: {steps[0]:g}",
+                f"step_size must be below {2 / top:.3g}, 2 over the largest curvature of a block; got {steps[0]:g}",
                 "step_size",
             )
         shared = {name: value for name, value in knobs.as_dict().items() if name not in ("runs", "step_size")}
@@ -242,7 +243,7 @@ def settled(rows: Sequence[Row]) -> list[float]:
 
 
 def fall(rows: Sequence[Row], h: float) -> float:
-    """The factor per unit of time while the KL falls from its start to ten times its floor; NaN if there is no way."""
+    """The factor per unit of time while the KL falls from its start to ten times its floor; NaN if it never does."""
     way = [row for row in rows if row["measured"] > 10 * max(row["floor"], 1e-3)]
     if len({row["t"] for row in way}) < 2:
         return float("nan")

@@ -43,7 +43,7 @@ POSTERIOR = Choice("gaussian", {name: each.title for name, each in TARGETS.items
 PARTICLES = Choice("particles", {name: each.title for name, each in STRATEGIES.items()}, "Particles")
 
 
-# How fast the error falls with particles, steps or data, beside the slopes of the theorems.
+# How fast the error falls with particles, steps or data, next to the slopes of the theorems.
 
 
 class ConvergenceKnobs(BothKnobs):
@@ -55,7 +55,7 @@ class ConvergenceKnobs(BothKnobs):
     """
 
     target, strategy = POSTERIOR, PARTICLES
-    varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "What is varied")
+    varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "Varied setting")
     error = Choice("bounded", {name: words for name, (words, _) in ERRORS.items()}, "Error")
     seeds = Whole(20, (1, 1000), label="Runs at each value")
 
@@ -87,7 +87,7 @@ class Convergence(Experiment[ConvergenceKnobs]):
         return [{**job.values, "seed": job.recipe.seed, **row} for row in measured_run(job, {})]
 
     def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Row]:
-        """The fitted slope with its standard error, and that of each bound."""
+        """The fitted slope with its standard error, and each bound's."""
         fit = self.fit(rows, knobs)
         if fit is None:
             return []
@@ -139,7 +139,7 @@ def dimension(knobs: ConvergenceKnobs) -> int:
     return planned_runs(knobs.target, knobs.strategy, knobs.varied)[0].make_target().dim
 
 
-# Theorem 2 term by term: what a run did at each step beside what the recurrence allows.
+# Theorem 2 term by term: the values of a run at each step next to the bound of the recurrence.
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
@@ -166,11 +166,11 @@ class Terms(NamedTuple):
 def terms(recipe: Recipe, steps: int) -> list[Terms]:
     """The terms of the first steps of a `pmd` recipe on a target with an exact posterior in one or two dimensions.
 
-    The run is that of the recipe, batch for batch. Raises InputError for another method or target.
+    The run follows the recipe, batch for batch. Raises InputError for another method or target.
     """
     target, method, knobs = recipe.make_target(), recipe.make_method(), recipe.start_knobs()
     if recipe.method != "pmd":
-        raise InputError(f"Theorem 2 is about 'pmd'; given: a recipe of {recipe.method!r}")
+        raise InputError(f"Theorem 2 is about 'pmd'; got a recipe of {recipe.method!r}")
     if target.planar is None:
         raise InputError(f"target {target.name!r} has no exact posterior on a grid")
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
@@ -202,7 +202,7 @@ class RecurrenceKnobs(BothKnobs):
 
 
 class Recurrence(Experiment[RecurrenceKnobs]):
-    """Every term of Theorem 2 at every step, measured on a grid, beside KL(p || q) itself.
+    """Every term of Theorem 2 at every step, measured on a grid, next to KL(p || q) itself.
 
     title: Theorem 2, term by term
     about: What a step may do to the forward KL by Theorem 2, and what it does.
@@ -237,7 +237,7 @@ class Recurrence(Experiment[RecurrenceKnobs]):
         ]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
-        """KL(p || q) after each step and that of the averaged iterate, and what Theorem 2 allows as proved."""
+        """KL(p || q) after each step and of the averaged iterate, and what Theorem 2 allows as proved."""
         measured = mean_series("measured", rows, "t", "measured")
         proved = mean_series("allowed, as proved", rows, "t", "proved", "dashes")._replace(low=None, high=None)
         steps, average = mean_terms(rows), mean_series("measured", rows, "t", "averaged")

@@ -109,8 +109,8 @@ class Table:
                 raise ValueError(f"its header names the column {twice[0]!r} twice (line 1)")
             if set(columns) != set(self._kinds):
                 raise InputError(
-                    f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}; those of "
-                    f"this sweep {', '.join(self._kinds)}. Give another path"
+                    f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}; this "
+                    f"sweep's are {', '.join(self._kinds)}. Give another path"
                 )
             return [{name: _parsed(row[name], kind) for name, kind in self._kinds.items()} for row in rows]
         except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
@@ -141,7 +141,7 @@ def table_path(path: str | os.PathLike[str]) -> Path:
     """`path` with the suffix of its kind. Raises InputError for another kind, or Parquet without pyarrow."""
     path = file_path(path)
     if path.suffix not in SUFFIXES and path.suffix:
-        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; given: {shown(path.name)}")
+        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; got {shown(path.name)}")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("a .parquet table needs pyarrow: pip install 'pmdviz[parquet]', or give a .csv")
     return path if path.suffix else path.with_suffix(".parquet" if _has_pyarrow() else ".csv")
@@ -402,7 +402,7 @@ def run_cases(
     labels : case -> the columns that its rows have even where the case fails
     identity : row -> the key of its case
     named : case -> words, for one that is lost
-    progress : (done, all), called after each and a few times a second
+    progress : (done, all), called after each and a few times per second. If it raises, the workers stop, and the
         Its exceptions stop the workers, and the table keeps the finished rows.
     on_row : called with every new row
     before : (cases that are missing, processes), called first; it may refuse them.

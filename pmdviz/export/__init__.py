@@ -27,9 +27,7 @@ def find_writer(path: str | os.PathLike[str]) -> Writer:
     name = file_path(path).name
     suffix = Path(name).suffix.lower()
     if name.lower() in WRITERS:
-        raise InputError(
-            f"a file needs a name before its suffix, such as film{name.lower()}; given: {shown(str(path))}"
-        )
+        raise InputError(f"a file needs a name before its suffix, such as film{name.lower()}; got {shown(str(path))}")
     if suffix not in WRITERS:
         raise unknown("kind of file:", suffix or str(path), WRITERS)
     return WRITERS[suffix]

@@ -178,11 +178,11 @@ def line(
     return made
 
 
-def set_ticks(axis: Axis, ticks: Sequence[float]) -> None:
+def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] = tick_words) -> None:
     """Put round numbers, in words without exponents, at `ticks` and nowhere else."""
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(FixedLocator([]))
-    axis.set_major_formatter(FuncFormatter(lambda value, position: tick_words(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, position: words(value)))
 
 
 def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: Theme) -> None:
@@ -231,10 +231,10 @@ class PicturePanel(Generic[S]):
         axes.set(**self.spans)
         paper.label(axes, label, picture.y.label)
         across = picture.x.ticks
-        longest = max((len(tick_words(tick)) for tick in across), default=0) + 1
+        longest = max((len(picture.x.words(tick)) for tick in across), default=0) + 1
         room = axes.bbox.width / paper.scale / (longest * letter)
-        set_ticks(axes.xaxis, across[:: math.ceil(len(across) / max(room, 1)) or 1])
-        set_ticks(axes.yaxis, picture.y.ticks)
+        set_ticks(axes.xaxis, across[:: math.ceil(len(across) / max(room, 1)) or 1], picture.x.words)
+        set_ticks(axes.yaxis, picture.y.ticks, picture.y.words)
         return axes
 
     @property

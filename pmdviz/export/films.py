@@ -132,7 +132,7 @@ def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
             )
         return [*range(0, last, look.every), last]
     if look.frames > steps + 1:
-        raise InputError(f"frames must be at most {steps + 1:,} ({most}); given: {look.frames:,}")
+        raise InputError(f"frames must be at most {steps + 1:,} ({most}); got {look.frames:,}")
     return spread(last, look.frames or min(USUAL_FRAMES, steps + 1))
 
 

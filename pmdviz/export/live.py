@@ -64,7 +64,7 @@ def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
         return [film.run.recipe]
     race, entrants = film.result.recipe, film.result.entrants
     if len({one.method for one in entrants}) != len(entrants) or len(entrants) > MOST:
-        raise InputError(f"a live page has one method, or {MOST} different ones; given: {', '.join(film.labels)}")
+        raise InputError(f"a live page has one method, or {MOST} different ones; got {', '.join(film.labels)}")
     return [one.recipe(film.result.target, film.seed, race.budget, race.budget_unit) for one in entrants]
 
 

@@ -87,11 +87,11 @@ class Look(Knobs):
     def check(self) -> None:
         """Frames are counted or taken every so often, not both; a film has two ends."""
         if self.frames and self.every:
-            raise InputError(f"give frames or every, not both; given: frames={self.frames}, every={self.every}")
+            raise InputError(f"give frames or every, not both; got frames={self.frames}, every={self.every}")
         if self.frames == 1:
-            raise InputError("frames must be at least 2, the first and the last (or 0); given: 1")
+            raise InputError("frames must be at least 2, the first and the last (or 0); got 1")
         if self.horizontal == self.vertical:
-            raise InputError(f"horizontal and vertical must be different coordinates; given: {self.vertical} for both")
+            raise InputError(f"horizontal and vertical must be different coordinates; got {self.vertical} for both")
 
     @property
     def dark(self) -> bool:
@@ -178,14 +178,14 @@ def _sizes(text: Raw) -> dict[str, int]:
         return dict(zip(("width", "height"), SIZES[text], strict=True))
     found = re.fullmatch(r"(\d{1,6})\s*[x×]\s*(\d{1,6})", text) if isinstance(text, str) else None
     if found is None:
-        raise InputError(f"size must be WIDTHxHEIGHT in px, or one of {', '.join(SIZES)}; given: {shown(text)}")
+        raise InputError(f"size must be WIDTHxHEIGHT in px, or one of {', '.join(SIZES)}; got {shown(text)}")
     return {"width": int(found[1]), "height": int(found[2])}
 
 
 def _layers(names: Raw) -> dict[str, bool]:
     listed = names.split(",") if isinstance(names, str) else names
     if not isinstance(listed, Iterable) or not all(isinstance(name, str) for name in listed):
-        raise InputError(f"layers must be names out of {', '.join(LAYERS)}; given: {shown(names)}")
+        raise InputError(f"layers must be names out of {', '.join(LAYERS)}; got {shown(names)}")
     wanted = [name.strip() for name in listed]
     for name in wanted:
         if name not in LAYERS:

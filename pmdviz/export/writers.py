@@ -244,7 +244,7 @@ SEEN = 64  # alpha from which a pixel of a transparent film is paper and ink rat
 
 def _check(look: Look) -> None:
     if look.fps > MAX_FPS:
-        raise InputError(f"a GIF shows at most {MAX_FPS} frames per second; given: fps={look.fps}")
+        raise InputError(f"a GIF shows at most {MAX_FPS} frames per second; got fps={look.fps}")
 
 
 def delays(frames: int, fps: int) -> Iterator[int]:
@@ -261,9 +261,7 @@ def _write_gif(job: Job) -> None:
     look, frames = job.look, job.film.frames
     if frames * look.width * look.height > MOST_PIXELS:
         most = MOST_PIXELS // (look.width * look.height)
-        raise InputError(
-            f"a GIF of {look.width}x{look.height} has at most {most:,} frames; given: {frames:,} (or .mp4)"
-        )
+        raise InputError(f"a GIF of {look.width}x{look.height} has at most {most:,} frames; got {frames:,} (or .mp4)")
     colours = palette(look.dark, job.film.lines).tobytes()
 
     def images() -> Iterator[Image.Image]:
@@ -339,7 +337,7 @@ def encoder() -> str:
 
 def _check_mp4(look: Look) -> None:
     if look.width % 2 or look.height % 2:
-        raise InputError(f"width and height of an MP4 must be even; given: {look.width}x{look.height}")
+        raise InputError(f"width and height of an MP4 must be even; got {look.width}x{look.height}")
     encoder()
 
 

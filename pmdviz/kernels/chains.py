@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.likelihoods import log_joint, put_gradient
 from pmdviz.kernels.pool import run_blocks
 
@@ -20,7 +19,7 @@ class Trajectories(NamedTuple):
     """What became of trajectories; `made` of them were gone."""
 
     draws: Array  # (T, d) where the chain stood after each
-    log_joint: float  # nats, where it stands in the end
+    log_joint: float  # nats, where it ends
     gradient: Array  # (d,) there
     num_gradients: Array  # (T,) that each took
     num_values: Array  # (T,) of the log joint: 1, or 0 where it diverged
@@ -169,7 +168,7 @@ class Walk(NamedTuple):
     """What became of the proposals of a chain."""
 
     draws: Array  # (T, d) where the chain stood after each
-    log_joint: float  # nats, where it stands in the end
+    log_joint: float  # nats, where it ends
     chances: Array  # (T,) of being accepted
     accepted: Array  # (T,)
 
@@ -205,7 +204,7 @@ def _metropolis(model, data, theta, jumps, uniforms, value, draws, chances, acce
 
 
 # Langevin steps of a block of the coordinates: the gradient of Bayesian logistic regression in a block of the weights,
-# averaged over those of the other blocks, and the moves of a block.
+# averaged over the draws of the other blocks, and the moves of a block.
 #
 # A row's linear predictor is a + b, a of the block and b of the others, and P(y = 1) = 1 / (1 + e^-a e^-b): for M
 # particles of a block and m of the others (M + m) exponentials of a row, and M m divisions.
@@ -217,7 +216,7 @@ FARTHEST = 300.0  # of a and b: e^600 is still a number, and P is 0 or 1 long be
 def logistic_block_gradient(own: Array, others: Array, columns: Array, rows: Array) -> Array:
     """Mean over the m `others` (m, d) of sum over the rows of (y - P(1 | x, theta)) x in the block's columns: (M, k).
 
-    theta is a row of `others` with its `columns` (k,) replaced by those of `own` (M, k); rows (n, d + 1) are
+    theta is a row of `others` with its `columns` (k,) replaced by the rows of `own` (M, k); rows (n, d + 1) are
     (x_1, ..., x_d, y). ValueError for shapes or values that do not fit.
     """
     others = matrix(others, "others")

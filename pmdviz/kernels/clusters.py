@@ -2,7 +2,8 @@
 
 Clusters of weighted particles, each with a shape of its own: hard EM with full covariances.
 
-Particles come as columns (d, m): a loop over them is then one the compiler vectorises. Nothing here is random.
+Particles come as columns (d, m): a loop over them is then one the compiler vectorises. No function here draws random
+numbers.
 """
 
 import numpy as np
@@ -245,7 +246,7 @@ def pooled_local_covariance(
     to the lower index. A neighbourhood is the nearest `num_neighbours`, or fewer: it ends where it holds `share` of
     all weight and an effective number (sum w)^2 / sum w^2 of `effective` particles. Within it the weights are
     renormalised and the covariance is about the weighted mean. Neighbourhoods of zero weight are left out of the mean;
-    if all are, the result is zero. ValueError for anything else.
+    if all are, the result is zero. Raises ValueError for anything else.
     """
     particles = finite(matrix(particles, "particles"), "particles")
     num, dim = particles.shape
@@ -319,7 +320,7 @@ def _extent(weights, enough, effective):
 
 @jit
 def _covariance(particles, weights, chosen, origin, out):
-    """Weighted covariance of the chosen particles into `out`; 1.0 if they have weight, else 0.0. Origin: near them."""
+    """Weighted covariance of the chosen particles into `out`; 1.0 if they have weight, else 0.0; `origin` is near."""
     total, dim = 0.0, origin.size
     for j in chosen:
         total += weights[j]
@@ -343,8 +344,8 @@ def _covariance(particles, weights, chosen, origin, out):
 def median_distance(points: Array, leave_out: int = 0) -> float:
     """Median of |x_i - x_j| over all pairs i < j of the rows of points (m, d), Euclidean, in their unit.
 
-    As `numpy.median` of the m (m - 1) / 2 distances without the `leave_out` smallest (the zeros of points that stand
-    there several times), in O(m^2) time and memory (m = 1000: 4 MB). ValueError for fewer than two points, values
+    As `numpy.median` of the m (m - 1) / 2 distances without the `leave_out` smallest (the zeros of repeated points),
+    in O(m^2) time and memory (m = 1000: 4 MB). ValueError for fewer than two points, values
     that are not finite, or nothing left.
     """
     points = finite(matrix(points, "points"), "points")

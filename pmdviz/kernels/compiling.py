@@ -6,7 +6,7 @@ disk, one kernel at a time, and a thread here then loads each in some millisecon
 Each module with kernels declares its calls: `warm_up_calls()` yields a group, a few words, a kernel and tiny arguments
 of the real types. Such a call compiles its kernels, or loads them from numba's cache. Chains are compiled for the type
 of their model: `warm_up_models()` yields models, and `warm_up_calls_on(model, data, dimension)` the calls for each.
-Targets and methods name their groups.
+Targets and methods name the groups that they need.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def compiled_modules() -> tuple[ModuleType, ...]:
 
 
 def calls() -> Iterator[Call]:
-    """Every call, those of the default run first."""
+    """Every call, first the calls of the default run."""
     modules = compiled_modules()
     models = [model for module in modules for model in getattr(module, "warm_up_models", tuple)()]
     found = [call for module in modules for call in getattr(module, "warm_up_calls", tuple)()]
@@ -156,7 +156,7 @@ class Compiler:
             return self._is_listed and not self._left(groups)
 
     def wait(self, groups: Collection[str], seconds: float | None = None) -> bool:
-        """Return when the groups are ready, or False after so many seconds. For worker threads, not the event loop."""
+        """Return when the groups are ready, or False after so many seconds. Not for the event loop."""
         self.ask(groups)
         self.begin(rest=False)
         with self._change:
@@ -237,7 +237,7 @@ class Compiler:
                 self._change.notify_all()
 
     def _take(self) -> tuple[Call, int] | None:
-        """The next call, and the niceness for it. None if there is nothing to do now."""
+        """The next call, and the niceness for it. None if no call is left to do now."""
         with self._change:
             left = [c for c in self._calls if c.words not in self._ready and c.words not in self._begun]
             asked = [call for group in self._asked for call in left if call.group == group]

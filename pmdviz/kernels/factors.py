@@ -1,6 +1,6 @@
 """Cholesky factors of the small matrices in a run's steps, and their inverses.
 
-Not those of NumPy: LAPACK's last digits depend on the processor that its code was written for. Plain loops in strict
+NumPy's are not used: LAPACK's last digits depend on the processor that its code was written for. Plain loops in strict
 arithmetic give the same bits everywhere.
 """
 
@@ -26,7 +26,7 @@ def inverse(factor: Array) -> Array:
 
 
 def precision(covariance: Array) -> Array:
-    """The inverse of a symmetric positive definite matrix (d, d). LinAlgError for another one."""
+    """The inverse of a symmetric positive definite matrix (d, d). Raises LinAlgError for other matrices."""
     root = inverse(cholesky(covariance))
     return np.einsum("ki,kj->ij", root, root)
 

@@ -8,8 +8,7 @@ Written out in tiles of 4 x 4, which stay in registers: without BLAS, whose last
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
@@ -51,7 +50,7 @@ def _put(row, s, scale, x, y, z, w):
 
 @jit
 def add_products(target, left, rows, scale):
-    """target[r, s] += scale left[r].rows[s] for s <= r; what stands above the diagonal is overwritten."""
+    """target[r, s] += scale left[r].rows[s] for s <= r; the entries above the diagonal are overwritten."""
     num, n = left.shape
     whole = num - num % 4
     for r in range(0, whole, 4):
@@ -110,7 +109,7 @@ def forward(factor, columns):
 
 @jit
 def cholesky(matrix):
-    """The lower triangle becomes its Cholesky factor, four columns at a time; what stands above is overwritten."""
+    """The lower triangle becomes its Cholesky factor, four columns at a time; the entries above it are overwritten."""
     num = matrix.shape[0]
     for s in range(0, num, 4):
         tiled = s
@@ -142,7 +141,7 @@ def _finish_columns(matrix, s):
 #
 # Everything is in whitened coordinates: with K_ZZ = L L' and u = L v the prior of v is N(0, I), and a row (x, y) has
 # the feature a = L^-1 k(Z, x). The posterior of v is Gaussian with precision P and linear term h = P E v, kept as one
-# array (M, M + 1): the lower triangle of P, and h in the last column. No matrix is ever inverted.
+# array (M, M + 1): the lower triangle of P, and h in the last column. No function here inverts a matrix.
 #
 # The kernel is exp(-|x - z|^2 / 2); inputs come divided by its width. Sets of inducing inputs are the blocks that
 # threads share.
@@ -374,7 +373,7 @@ def _predict(inputs, factors, natural, points, means, choleskys):
 REACH = 30.0  # of log l: a length of e^30 is endless to rounding, and with e^-30 no two inputs share anything
 TALLEST = 10.0  # of log s: rounding of s^2 stays far below the 1 on the diagonal of B
 MAX_NEWTON, MAX_HALVINGS = 60, 30
-CLOSE = 1e-6  # of f: Newton's error is squared in each step, so that this one leaves 1e-12
+CLOSE = 1e-6  # of f: Newton's error is squared in each step: this one leaves 1e-12
 SLACK = 1e-9  # of the height, within which a step that seems to lead down is rounding
 
 
@@ -398,8 +397,8 @@ def gp_log_marginal(theta: Array, features: Array, classes: Array) -> Array:
 def gp_class_chances(theta: Array, features: Array, classes: Array, points: Array) -> Array:
     """P(y = 1 | z, theta) at points (p, k), as (m, p); theta must be finite, the rest as in `gp_log_marginal`.
 
-    The logistic function's mean under N(mu, v), the Laplace approximation of f there (Algorithm 3.2), is taken as that
-    of mu / sqrt(1 + pi v / 8) (MacKay 1992), which is 1/2 where it is.
+    The logistic function's mean under N(mu, v), the Laplace approximation of f there (Algorithm 3.2), is taken at mu
+    / sqrt(1 + pi v / 8) (MacKay 1992), which is 1/2 where it is.
     """
     theta, features, classes = _checked(theta, features, classes)
     points, out = finite(matrix(points, "points", features.shape[1]), "points"), np.empty((len(theta), len(points)))

@@ -1,7 +1,7 @@
 """Density of a weighted sum of Gaussian kernels on a grid of equally spaced cell centres, particle by particle.
 
-A particle only touches the cells within 8.5 whitened units of it: what is left out is below 2e-16 of the particle's
-own peak. The kernel is split as N(y) N(x | y), so that along the grid row of y the particle at (a, b) is a
+A particle only touches the cells within 8.5 whitened units of it: the omitted rest is below 2e-16 of the particle's
+own peak. The kernel is split as N(y) N(x | y): along the grid row of y the particle at (a, b) is a
 one-dimensional Gaussian,
 
     w exp(-v^2 / 2 - u^2 / 2),   v = (y - b) / sd_y,   u = (x - a - slope (y - b)) / sd_x.
@@ -16,15 +16,14 @@ kernels that are long and oblique: the narrower, the fewer rows a block may have
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, lower_triangle, vector, weighted_particles
-from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, in_dimensions, jit
+from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
 REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
-BLOCKS = (32, 16, 8)  # rows of a block, the most that the kernel's shape allows; ROWS where there are no blocks
+BLOCKS = (32, 16, 8)  # rows of a block, the most that the kernel's shape allows; ROWS without blocks
 ROWS = 16
 WHOLE = 4  # cells: a particle's columns are a multiple of it, what a loop leaves over is slow
-SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) is -(SCALE u)^2
+SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2: exp(-u^2 / 2) has the exponent -(SCALE u)^2
 MAX_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
 
 

@@ -2,7 +2,7 @@
 
 Sums of 2^(base_j - |x_j - y_i|^2) over the particles x_j, for every row y_i: the loops behind the kernel density.
 
-Particles are columns (d, m), rows are (n, d), both whitened; float32 or float64, as the caller's arrays are. Distances
+Particles are columns (d, m), rows are (n, d), both whitened; float32 or float64, like the caller's arrays. Distances
 are sums of squared differences, never |x|^2 - 2 x y + |y|^2: that would lose digits, and for many dimensions a matrix
 product by BLAS, whose last bits depend on its number of threads, is not even faster than `_subtract_3` on tiles
 that fit the caches.
@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, vector, weighted_particles
-from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import DEFAULT, WarmUps, exp_jit, fast_jit, in_dimensions, jit
+from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp_jit, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
 TILE, SMALLER_TILE = 2048, 512  # particles at a time, up to three dimensions and beyond: they stay in the caches
@@ -177,8 +176,8 @@ def redo_faint(columns, base, targets, sums, tops, start, stop):
 #     log q(y) = log sum_j w_j N(y | x_j, L L^T),   L = cholesky (d, d)
 #
 # After whitening, u = L^-1 (x - c) sqrt(log2(e) / 2), this is log sum_j 2^(log2 w_j - |u_j - v|^2) - (d/2) log 2 pi -
-# sum log L_ii. The maximum that a logsumexp needs is replaced by its bound max(log w): finding the exact one would cost
-# as much as the sum itself. Only rows whose sum underflows under that bound are done again with the exact maximum.
+# sum log L_ii. The maximum that a logsumexp needs is replaced by its bound max(log w): finding the exact maximum would
+# cost as much as the sum itself. Only rows whose sum underflows under that bound are done again with the exact maximum.
 
 ROWS_PER_BLOCK, MAX_BLOCKS_AT_ONCE = 192, 8
 PARTICLES_PER_BLOCK = 6_000  # so many more particles, one block more at once: some 30 ms between two looks at the watch
@@ -236,7 +235,7 @@ def _aligned(rows: int, columns: int, dtype: type = np.float64) -> Array:
 
 
 def _log_sums(columns: Array, base: Array, targets: Array, num_points: int) -> Array:
-    """log of the sum for each of the targets that are no padding.
+    """log of the sum for each of the targets without the padding.
 
     The particles' padding lies at the heaviest one with a weight of 2^-1e300: it can be the greatest term nowhere.
     """

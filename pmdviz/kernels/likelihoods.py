@@ -2,8 +2,8 @@
 
 What a compiled chain asks of a model: its log joint and the gradient of that, on a batch of its data.
 
-A model is a NamedTuple of plain numbers; its type picks the code when a chain's kernel is compiled, so that one kernel
-serves every model. The files of the likelihoods enter theirs in the two tables.
+A model is a NamedTuple of plain numbers; its type picks the code when a chain's kernel is compiled: one kernel serves
+every model. The files of the likelihoods enter theirs in the two tables.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ GRADIENTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x, out
 
 
 def log_joint(model, theta, x):
-    """log p(theta) + (N/B) sum over the batch x of log p(x_n | theta), in nats. To be called in compiled code."""
+    """log p(theta) + (N/B) sum over the batch x of log p(x_n | theta), in nats, for compiled code."""
     return LOG_JOINTS[type(model)](model, theta, x)
 
 
 def put_gradient(model, theta, x, out):
-    """The gradient of `log_joint` in theta, into out (d,). To be called in compiled code."""
+    """The gradient of `log_joint` in theta, into out (d,), for compiled code."""
     return GRADIENTS[type(model)](model, theta, x, out)
 
 
@@ -298,7 +298,7 @@ LOG_JOINTS[BimodalModel], GRADIENTS[BimodalModel] = _bimodal_log_joint, _bimodal
 
 # Log likelihood of Bayesian linear regression, y = x.w + noise, for many weight vectors at once.
 #
-# A row of data is (x_1, ..., x_d, y). A row of theta costs O(B d).
+# A row of data is (x_1, ..., x_d, y). The cost of a gradient is O(B d) per row of theta.
 
 ROWS_PER_BLOCK = 256
 

@@ -6,7 +6,7 @@ Log likelihood of two Gaussians that share one standard deviation, for many para
                      = max(a, b) + log(1 + exp(-|a - b|)),   a, b the logs of the two terms
 
 The factors 1 + exp(-|a - b|) lie in (1, 2]: their product over a block of at most 500 data stays below 2^500, and one
-logarithm per block replaces one per datum.
+logarithm per block replaces one per observation.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
-from pmdviz.kernels.exponential import LOG2E, exp2, exp64
-from pmdviz.kernels.jit import DEFAULT, WarmUps, exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 
@@ -26,7 +25,7 @@ DATA_PER_LOG = 500  # an even number
 LOG_ZERO = -1e300  # finite stand-in for log 0: fast-math code must not see an infinity
 LARGEST = 1e140  # beyond it squares overflow
 LN2 = 1.0 / LOG2E
-SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) is -(SCALE u)^2
+SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2: exp(-u^2 / 2) has the exponent -(SCALE u)^2
 
 
 def mixture_log_likelihood(theta: Array, x: Array, sigma_x: float, p: float) -> Array:
@@ -241,7 +240,7 @@ LOG_JOINTS[MixtureModel], GRADIENTS[MixtureModel] = _model_log_joint, _model_gra
 #
 #     log p(x) = log sum_k w_k N(x | mu_k, v I),   grad log p(x) = sum_k r_k(x) (mu_k - x) / v
 #
-# with r_k the share of component k at x. The largest exponent is subtracted before any exponential is taken, so that a
+# with r_k the share of component k at x. The largest exponent is subtracted before any exponential is taken: a
 # point far from every component has a finite log density.
 
 POINTS_PER_BLOCK = 256
@@ -331,7 +330,7 @@ def _density_gradient(points, means, log_weights, variance, out):
 #
 #     r_ik = a_k N(x_i | mu_k, diag(s_k)^2) / q(x_i),   q(x) = exp(rest(x)) + sum_k a_k N(x | mu_k, diag(s_k)^2)
 #
-# `rest` is the log density of a part that is no Gaussian, -inf where there is none. A step of EM, and the gradient of
+# `rest` is the log density of a part that is not Gaussian, -inf without one. A step of EM, and the gradient of
 # log q in a_k, mu_k and s_k, are sums of c_i r_ik, c_i r_ik z and c_i r_ik z^2 with z = (x_i - mu_k) / s_k.
 
 SHARED_PER_BLOCK = 64

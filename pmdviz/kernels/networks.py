@@ -1,7 +1,7 @@
 """Networks, many weight vectors at once: one hidden layer with weights between -1 and 1, and layers of real weights.
 
-The first is in NumPy, which is as fast as compiled loops there. Its matrix products are those of BLAS in one thread, so
-that the bits do not depend on the number of threads.
+The first is in NumPy, which is as fast as compiled loops there. BLAS computes its matrix products in one thread: the
+bits do not depend on the number of threads.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
 
 NETS_PER_BLOCK, ROWS_AT_ONCE = 8, 512
@@ -58,7 +57,7 @@ def net_log_likelihood(theta: Array, rows: Array, shape: NetShape, hard: bool) -
 def net_gradient(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
     """Gradient of `net_log_likelihood` in theta, (m, d).
 
-    Of hard units, whose gradient is 0, the straight-through one: g' is that of max(-1, min(1, a)) in its place.
+    Of hard units, whose gradient is 0, the straight-through one: g' is the slope of max(-1, min(1, a)) instead.
     """
     nets, rows = _checked_nets(theta, rows, shape)
     out = np.zeros(nets.shape)
@@ -123,7 +122,7 @@ def _by_nets(work: Callable[[slice, slice], None], nets: Array, rows: Array) -> 
 #
 # A net is one row w of weights, layer after layer: W (fan-in, fan-out) in C order, then the biases (fan-out,). Units
 # are tanh(a) or max(0, a), the last layer has one output eta and no such function. A row of data is (x_1, ..., x_F,
-# y). Rows are taken by tiles, whose units stand beside one another, so that every loop over rows vectorises; memory
+# y). Rows are taken by tiles, whose units are next to one another: every loop over rows vectorises; memory
 # grows with the units times a tile, and with neither the rows nor the nets.
 
 TILE = 64  # rows whose units are held at a time
@@ -176,7 +175,7 @@ def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tup
 
 
 def _across(x: Array) -> Array:
-    """Inputs (F, n): those of a tile of rows are one run of memory for each input."""
+    """Inputs (F, n): the inputs of a tile of rows are one run of memory for each input."""
     return np.ascontiguousarray(x.T)
 
 

@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from pmdviz.errors import InputError
 
@@ -80,8 +81,8 @@ def current_token() -> CancelToken | None:
     return getattr(_of_thread, "watch", None)
 
 
-_libraries, _blas_lock = ThreadpoolController(), threading.Lock()
-_limits: list[threadpool_limits] = []  # one for each thread that is within
+_libraries = cache(ThreadpoolController)  # made at the first use, when NumPy has loaded its BLAS
+_blas_lock = threading.RLock()
 
 
 @contextmanager
@@ -89,17 +90,10 @@ def one_blas_thread() -> Iterator[None]:
     """Within it, also as a decorator, BLAS computes in one thread.
 
     With several the last bits of products and of eigenvectors of tens of rows and more depend on how many there are.
-    The limit is that of the whole process: the last thread that leaves takes it off. It costs 12 microseconds.
+    The limit is that of the whole process, so one caller has it at a time. It costs 12 microseconds.
     """
-    with _blas_lock:
-        _limits.append(_libraries.limit(limits=1, user_api="blas"))
-    try:
+    with _blas_lock, _libraries().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        with _blas_lock:
-            limit = _limits.pop()
-            if not _limits:  # the first one, which holds the number of threads before
-                limit.restore_original_limits()
 
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
@@ -118,7 +112,7 @@ def num_threads() -> int:
 
 
 def set_threads(number: int | None) -> None:
-    """Use this many threads (at least 1) from now on; None goes back to the environment. Results are the same."""
+    """Use this many threads (at least 1) from now on; None: by the environment. Results do not depend on it."""
     global _chosen
     _chosen = None if number is None else _checked(number)
 
@@ -126,7 +120,7 @@ def set_threads(number: int | None) -> None:
 def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: int, cost: float) -> None:
     """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small.
 
-    Raises Cancelled between two blocks where the watch of the calling thread says so.
+    Raises Cancelled between two blocks where the watch of the calling thread returns True.
     """
     if 0 < num_rows <= rows_per_block:  # one block: a chain's step has no microseconds to spare
         work(0, num_rows)
@@ -144,7 +138,7 @@ def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: 
 
 
 def helped_when(allowed: Callable[[], bool]) -> None:
-    """From now on `run_blocks` has helpers in the calling thread only when `allowed()`. Results are the same."""
+    """From now on `run_blocks` has helpers in the calling thread only when `allowed()`; results do not depend on it."""
     _of_thread_pool.allowed = allowed
 
 
@@ -182,7 +176,7 @@ def _cores() -> int:
 
 
 def priority() -> int:
-    """The calling thread's niceness: 0 is usual, 19 gives way to everybody. Linux alone has one for each thread."""
+    """The calling thread's niceness: 0 is usual, 19 gives way to all; only Linux has one for each thread."""
     return os.getpriority(os.PRIO_PROCESS, 0) if sys.platform == "linux" else 0
 
 

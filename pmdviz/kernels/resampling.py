@@ -9,8 +9,7 @@ particle n w_i times on average; they differ in how much that count varies.
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, vector
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 
 WHOLE = 1e-12  # a share so little below a whole number of draws is that number but for rounding
 
@@ -19,7 +18,7 @@ def systematic(weights: Array, n: int, u: float) -> Array:
     """Ancestors (n,) int64, non-decreasing: the k-th is the particle whose share of [0, 1) contains (k + u) / n.
 
     weights (m,) not negative, with a positive sum (they need not be normalised exactly); u in [0, 1). Each particle
-    is taken floor(n w) or ceil(n w) times; one of weight zero never. ValueError otherwise.
+    is taken floor(n w) or ceil(n w) times; one of weight zero never. Raises ValueError for invalid weights.
     """
     weights = _checked(weights)
     if n < 1 or not 0.0 <= u < 1.0:
@@ -30,8 +29,8 @@ def systematic(weights: Array, n: int, u: float) -> Array:
 def stratified(weights: Array, u: Array) -> Array:
     """Ancestors (n,) int64, non-decreasing: the k-th is the particle whose share of [0, 1) contains (k + u_k) / n.
 
-    weights as in `systematic`; u (n,) in [0, 1), independent. A count varies by less than 2 about n w; its variance is
-    never above that of `multinomial`. ValueError otherwise.
+    weights as in `systematic`; u (n,) in [0, 1), independent. A count varies by less than 2 about n w; its variance
+    is never above `multinomial`'s. Raises ValueError for invalid weights.
     """
     weights, u = _checked(weights), _checked_uniform(u)
     return _search(weights, (np.arange(u.size) + u) / u.size)
@@ -41,16 +40,17 @@ def multinomial(weights: Array, u: Array) -> Array:
     """Ancestors (n,) int64, non-decreasing: the particles whose shares of [0, 1) contain the sorted u (n,).
 
     weights as in `systematic`; u in [0, 1), independent: then the counts are multinomial, with variance n w (1 - w).
-    ValueError otherwise.
+    Raises ValueError for invalid weights.
     """
     weights, u = _checked(weights), _checked_uniform(u)
     return _search(weights, np.sort(u))
 
 
 def residual(weights: Array, u: Array) -> Array:
-    """Ancestors (n,) int64, non-decreasing: floor(n w) of each particle, the rest `multinomial` in what is left of n w.
+    """Ancestors (n,) int64, non-decreasing: floor(n w) of each particle, the rest `multinomial` by remainders.
 
-    weights as in `systematic`; u (n,) in [0, 1), of which as many are used as draws are left. ValueError otherwise.
+    weights as in `systematic`; u (n,) in [0, 1); one is used for each remaining draw. Raises ValueError for invalid
+    weights.
     """
     weights, u = _checked(weights), _checked_uniform(u)
     shares = u.size * (weights / weights.sum())
@@ -97,7 +97,7 @@ def _search(weights, positions):
     return ancestors
 
 
-# Thinning: of many candidates, one for each cell of a k-d tree, so that what is left is spread evenly.
+# Thinning: of many candidates, one for each cell of a k-d tree: the chosen ones are spread evenly.
 #
 # The candidates are split at the median of the coordinate in which they vary most, and again, until every cell holds as
 # many as there are candidates for each draw; of each cell one is taken at random. Any single draw is distributed like a
@@ -164,10 +164,10 @@ def _widest(columns, order, start, stop):
 
 @jit
 def _select(keys, order, low, high, place):
-    """Rearrange keys[low:high + 1], and order with it, so that none before `place` is above any from there on."""
+    """Rearrange keys[low:high + 1], and order with it: then none before `place` is above any from there on."""
     while low < high:
         a, b, c = keys[low], keys[(low + high) // 2], keys[high]
-        pivot = max(min(a, b), min(max(a, b), c))  # the median of three: sorted candidates are no worst case
+        pivot = max(min(a, b), min(max(a, b), c))  # the median of three: sorted candidates are not a worst case
         cut = _part(keys, order, low, high, pivot)
         if place < cut:
             high = cut - 1
@@ -198,7 +198,7 @@ def _part(keys, order, low, high, pivot):
 # Log-weights move along a line, `start + g slope`. At g = 0 they have the effective sample size that they start with,
 # and where the whole step would leave too little of it, bisection finds a g between that does not.
 
-CLOSE = 1e-6  # the search ends when its bounds are so close, as a share of the upper one
+CLOSE = 1e-6  # the search ends when its bounds are so close: a share of the upper one
 
 
 def largest_step(start: Array, slope: Array, most: float, share: float) -> float:
@@ -206,7 +206,7 @@ def largest_step(start: Array, slope: Array, most: float, share: float) -> float
 
     start, slope (m,) without NaN; where one of them is -inf a particle has no weight whatever g is, and does not count.
     `share` in (0, 1) is kept for certain; where the ESS does not fall steadily the g found need not be the largest.
-    ValueError where no particle counts.
+    Raises ValueError if no particle has weight.
     """
     start, slope = vector(start, "start"), vector(slope, "slope", len(start))
     counts = (start > -np.inf) & (slope > -np.inf)

@@ -3,7 +3,7 @@
 The Ising model on a square lattice: log p(s) = b sum over neighbours s_i s_j + sum_i (h + o_i) s_i.
 
 The lattice closes on itself, or is open: then a spin at an edge has no neighbour beyond it. A factor of 1 and an offset
-of 0 leave every bit as it is, so that one loop serves all.
+of 0 leave every bit as it is: one loop serves all.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 
@@ -22,7 +21,8 @@ def ising_log_density(
     """Unnormalised log p of states (m, size^2) as (m,); a pair of neighbours counts once.
 
     States of -1 and +1, or points between them: it is a quadratic form. `offsets` (size^2,) are added to the field,
-    spin by spin. On 2 x 2 a pair is joined twice where the lattice closes. ValueError for shapes that do not fit.
+    spin by spin. On 2 x 2 a pair is joined twice where the lattice closes. Raises ValueError for shapes that do not
+    fit.
     """
     states = matrix(states, "states", size * size)
     return _relaxed(states, size, float(coupling), float(field), _offsets(offsets, size), float(closed))[0]
@@ -135,7 +135,7 @@ def column_states(spins: int) -> Array:
 
 
 def through_bonds(values: Array, weights: Array, bond: float) -> Array:
-    """K @ (weights[:, None] * values), (2^n, k) and (2^n,) -> (2^n, k). ValueError unless 2^n is a power of two."""
+    """K @ (weights[:, None] * values), (2^n, k) and (2^n,) -> (2^n, k). Raises ValueError for other numbers of rows."""
     values = matrix(values, "values")
     weights = vector(weights, "weights", len(values))
     if len(values) & (len(values) - 1) or not len(values):
@@ -171,8 +171,8 @@ def pair_sums(one: Array, other: Array, of_rows: Array, of_columns: Array) -> Pa
 def drawn_columns(first: Array, starts: Array, weights: Array, bond: float, uniforms: Array) -> Array:
     """States (n, 1 + k) of columns drawn from left to right, P(y_c | y_{c-1}) proportional to K(y_{c-1}, y_c) w_c(y_c).
 
-    first (n,) are the states of the leftmost columns, and `weights` (k, f, 2^s) has f rows for each of the k others, of
-    which draw i takes number starts[i]; `uniforms` (n, k).
+    first (n,) are the states of the leftmost columns, and `weights` (k, f, 2^s) has f rows for each of the k others;
+    draw i takes number starts[i]; `uniforms` (n, k).
     """
     first, starts = np.ascontiguousarray(first, np.int64), np.ascontiguousarray(starts, np.int64)
     uniforms = matrix(uniforms, "uniforms", len(weights))
@@ -255,8 +255,8 @@ def _draw(first, starts, weights, bonds, uniforms, out):
 def block_gibbs(states: Array, weights: Array, visible: Array, hidden: Array, uniforms: Array) -> Array:
     """New visible states (k, d) after t sweeps of each chain.
 
-    weights (d, M), visible (d,) and hidden (M,) are W, b and c; uniforms (t, k, M + d). ValueError for shapes that do
-    not fit.
+    weights (d, M), visible (d,) and hidden (M,) are W, b and c; uniforms (t, k, M + d). Raises ValueError for shapes
+    that do not fit.
     """
     states, weights = matrix(states, "states").copy(), matrix(weights, "weights", len(hidden))
     visible, hidden = vector(visible, "visible", len(weights)), vector(hidden, "hidden", weights.shape[1])
@@ -290,7 +290,7 @@ def _sweeps(states, weights, turned, visible, hidden, uniforms):
             _draw_layer(units, turned, visible, uniforms[t, k, units.size :], states[k])
 
 
-# One Gibbs sweep of the two-component mixture, by labels that say which component each datum comes from.
+# One Gibbs sweep of the two-component mixture, by labels that say which component each observation comes from.
 #
 # P(z_n = 1 | theta)   = p N(x_n | theta_1, s^2) / (p N(x_n | theta_1, s^2) + (1 - p) N(x_n | theta_1 + theta_2, s^2))
 # theta | z            ~ N(L^-1 h, L^-1) with, for a prior N(0, t^2 I) and n_2 data of the second component,
@@ -310,13 +310,14 @@ def mixture_sweep(
     if not 0.0 < p < 1.0:
         raise ValueError(f"p must be in (0, 1), not {p}")
     precision = 1.0 / positive(sigma_x, "sigma_x")
-    count, total = _second(x, theta[0], theta[0] + theta[1], precision, np.log(p) - np.log1p(-p), uniforms)
+    count, total = _add_labels(x, theta[0], theta[0] + theta[1], precision, np.log(p) - np.log1p(-p), uniforms)
     shares = precision**2 * np.array([x.size, count, x.sum(), total])
     return _draw_theta(shares, 1.0 / positive(prior_sd, "prior_sd") ** 2, normals)
 
 
 @fast_jit
 def _add_labels(x, first, second, precision, log_odds, uniforms):
+    """How many observations get the second component's label, and their sum."""
     count, total = 0.0, 0.0
     for n in range(x.size):
         u, v = (x[n] - first) * precision, (x[n] - second) * precision
@@ -328,12 +329,6 @@ def _add_labels(x, first, second, precision, log_odds, uniforms):
         count += label
         total += label * x[n]
     return count, total
-
-
-@jit
-def _second(x, first, second, precision, log_odds, uniforms):
-    """How many data get the second component's label, and their sum."""
-    return _add_labels(x, first, second, precision, log_odds, uniforms)
 
 
 @jit

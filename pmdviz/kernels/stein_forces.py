@@ -7,8 +7,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
 from pmdviz.kernels.clusters import median_distance
-from pmdviz.kernels.exponential import LOG2E, exp2, exp64
-from pmdviz.kernels.jit import WarmUps, exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 
@@ -34,9 +33,9 @@ def product(a, b):
 #     RBF:  phi_i = (1/m) sum_j k_ij (s_j + (2/h) (x_i - x_j)),         k_ij = exp(-|x_i - x_j|^2 / h)
 #     IMQ:  phi_i = (1/m) sum_j k_ij s_j + (k_ij^3 / h) (x_i - x_j),    k_ij = (1 + |x_i - x_j|^2 / h)^(-1/2)
 #
-# The second term is split, (2/h) x_i sum_j k_ij - (2/h) sum_j k_ij x_j, so that a row needs the sum of its k_ij and
+# The second term is split, (2/h) x_i sum_j k_ij - (2/h) sum_j k_ij x_j: a row needs the sum of its k_ij and
 # one scalar product a dimension with u_j = s_j - (2/h) x_j. Particles are taken about their mean: the differences
-# keep their digits far from the origin. With weights w_j in place of 1/m (Han 2019, Algorithm 5) u_j is w_j times
+# keep their digits far from the origin. With weights w_j instead of 1/m (Han 2019, Algorithm 5) u_j is w_j times
 # that, and the sum of w_j k_ij is one scalar product more.
 
 ROWS_PER_BLOCK = 64
@@ -280,7 +279,7 @@ def _products(columns):
 
 @jit
 def _squares(columns):
-    """|x_i - x_j|^2 as (m, m), and those of the pairs i < j in a row, by |x_i|^2 + |x_j|^2 - 2 x_i x_j."""
+    """|x_i - x_j|^2 as (m, m), and the pairs i < j in a row, by |x_i|^2 + |x_j|^2 - 2 x_i x_j."""
     out = _products(columns)
     m, place = out.shape[0], 0
     norms, pairs = np.empty(m), np.empty(m * (m - 1) // 2)

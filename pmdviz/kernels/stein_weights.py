@@ -6,7 +6,7 @@ The weights of least kernel Stein discrepancy: the matrix of all pairs, and desc
     u = argmin u'Ku over u >= 0, sum u = 1
 
 Steps are taken in a metric D: z = y - D^-1 Ky / L, and u is the point of the simplex that is nearest to z in it,
-u_i = max(0, z_i - tau / D_i). L is at least the largest eigenvalue of D^-1/2 K D^-1/2, so that none goes too far.
+u_i = max(0, z_i - tau / D_i). L is at least the largest eigenvalue of D^-1/2 K D^-1/2: no step goes too far.
 """
 
 from typing import NamedTuple
@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
-from pmdviz.kernels.exponential import exp2, exp64
-from pmdviz.kernels.jit import WarmUps, exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
 from pmdviz.kernels.stein_forces import product, subtract_squares
 
@@ -53,7 +52,7 @@ def stein_matrix(points: Array, scores: Array, h: float) -> Array:
 
 
 def nearest_on_simplex(z: Array, metric: Array) -> Array:
-    """argmin over the simplex of sum_i D_i (u_i - z_i)^2, (n,), for z (n,) and D (n,) > 0, by sorting. ValueError."""
+    """Argmin over the simplex of sum_i D_i (u_i - z_i)^2 for z, D > 0 (n,), by sorting. Raises ValueError."""
     z, metric = finite(vector(z, "z"), "z"), _metric(metric, np.size(z))
     return _nearest(z, metric)
 
@@ -62,7 +61,7 @@ def descended(K: Array, metric: Array, start: Descent, count: int) -> Descent:
     """`count` steps of accelerated projected gradient descent on u'Ku (Beck, Teboulle 2009) from `start`.
 
     K (n, n) symmetric and positive semi-definite, D (n,) > 0. Where a step turns against the last one the pace starts
-    anew (O'Donoghue, Candes 2015). ValueError for shapes that do not fit and values that are not finite.
+    again (O'Donoghue, Candes 2015). ValueError for shapes that do not fit and values that are not finite.
     """
     K = finite(matrix(K, "K", np.size(start.u)), "K")
     metric = _metric(metric, len(K))
@@ -183,7 +182,7 @@ def _descended(K, metric, u, ahead, pace, count):
 #     J(y)_ab = d phi_a / d y_b = (c/A) sum_j k_j [(s_j - c u_j)_a u_jb + delta_ab]
 #
 # for leaders x_j with the gradients s_j of a log density. The map y -> y + eps phi(y) turns a density q into
-# q / |det(I + eps J)|. Distances are taken from each point, so that nothing cancels far from the origin.
+# q / |det(I + eps J)|. Distances are taken from each point: then nothing cancels far from the origin.
 
 POINTS_PER_BLOCK = 32
 TILE = 1024  # leaders at a time: their terms stay in the first-level cache

@@ -141,7 +141,7 @@ def spread(natural, inverse):
 
 @jit
 def assign(tokens, n, natural, inverse, alpha, state, z, held, shares):
-    """Topics z of n tokens one after the other; held (K,) how many each has. Returns the log weight."""
+    """Topics z of n tokens one after the other; held (K,) how many each has. Returns the log weight of these topics."""
     weight = 0.0
     for k in range(held.size):
         held[k] = 0.0
@@ -240,7 +240,7 @@ def tiny() -> Sparse:
 
 
 def filtered(natural: Array, documents: Sparse, seeds: Array, alpha: float, sweeps: int) -> tuple[Array, Array]:
-    """natural (m, W, K) = β + counts of the tokens so far, with those of more documents; log p(these | those) (m,).
+    """natural (m, W, K) = β + counts of the tokens so far, with more documents'; log p(these | those) (m,).
 
     Each token is drawn given all before it, z_n ~ (n_dk + α) φ_k(w) with φ the mean given the counts, and the weight
     grows by p(w_n | all before it): exact for one token at a time. Then `sweeps` Gibbs sweeps over the document.
@@ -512,7 +512,7 @@ def _theta(gamma, theta):
 
 @jit
 def _again(means, counts, first, end, alpha, gamma, theta):
-    """One pass over a document: γ anew, in place; returns the mean change."""
+    """One pass over a document: γ again, in place; returns the mean change."""
     _theta(gamma, theta)
     new, change = np.empty(gamma.size), 0.0
     for k in range(gamma.size):

@@ -1,7 +1,8 @@
 """The stochastic volatility model: its density and gradient, what its closed forms need, and sweeps of exact MCMC.
 
 x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t from 1 to T. The paths
-x are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). No priors here.
+x are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). The priors are not
+included in these functions.
 """
 
 from collections.abc import Callable
@@ -9,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pmdviz.kernels.checks import Array, plain
-from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import WarmUps, fast_jit, jit
+from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -41,7 +41,7 @@ def volatility_squares(mu: Array, var: Array, phi: Array, points: Array, first: 
 def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 1.0) -> tuple[Array, Array]:
     """A and B (m,): as a function of mu the squares are A mu^2 - 2 B mu + const.
 
-    With `times` T - 1 the later terms of B are counted so often, as they are printed in the paper: a mistake of its.
+    With `times` T - 1 the later terms of B are counted so often, as printed in the paper, which is a mistake.
     """
     points, factor, product = plain(points), np.empty(len(points)), np.empty(len(points))
     _by_rows(lambda a, b: _mean_terms(phi[a:b], points[a:b], first, times, factor[a:b], product[a:b]), points)

@@ -45,7 +45,7 @@ PLAIN = Page()
 
 
 class Asked(NamedTuple):
-    """What a link says of an experiment, as it stands there: `lab.controls.sharing` reads it."""
+    """The text of a link about an experiment: `lab.controls.sharing` reads it."""
 
     experiment: str = ""  # its name
     knobs: str = ""  # those that differ from their defaults, folded
@@ -77,11 +77,11 @@ class Link:
     recipe : Recipe or None
         None: the page's own default.
     iteration : int
-        The iteration shown; of a race the round.
+        The iteration shown.
     digest : str
         That of the frame shown, "" where the link has none.
     hide : tuple of str
-        Names of controls that the page leaves out. Hiding is no secrecy.
+        Names of controls that the page leaves out. Hidden controls are not secret.
     embed : bool
         Without the page's frame, for an iframe.
     preset : str
@@ -90,6 +90,8 @@ class Link:
         In presenter mode, for a lecture hall.
     race : RaceRecipe or None
         The race of the Race page; None: the page's own default.
+    round : int
+        The round of that race shown.
     asked : Asked
         The experiment of the Theory page.
     lesson : LessonLink
@@ -103,6 +105,7 @@ class Link:
     preset: str = ""
     presenter: bool = False
     race: RaceRecipe | None = None
+    round: int = 0
     asked: Asked = NOTHING
     lesson: LessonLink = NO_LESSON
 
@@ -182,15 +185,17 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     if start == END and recipe is not None and recipe.budget is None:
         raise InputError("an endless run has no end to start from")
     at = checked_whole("at", given.get("at", 0), 0, MAX_BUDGET)
+    of_race = "race" in given and recipe is None
     return Link(
         recipe,
-        {START: 0, HERE: at, END: MAX_BUDGET}[start],
+        0 if of_race else {START: 0, HERE: at, END: MAX_BUDGET}[start],
         given.get("frame", "") if start == HERE else "",
         tuple(dict.fromkeys(filter(None, map(str.strip, given.get("hide", "").split(","))))),
         _yes(given.get("embed", "0")),
         preset.name if preset is not None else "",
         _yes(given.get("presenter", "0")),
         RaceRecipe.from_link(given["race"]) if "race" in given else None,
+        at if of_race else 0,
         Asked(*map(given.get, Asked._fields, repeat(""))),
         _lesson(given),
     )

@@ -1,4 +1,4 @@
-"""How a live page shows itself in a notebook: as a cell's output, as a widget, in Panel's layouts, as a picture."""
+"""How a live page shows itself in a notebook: in a cell's output, in a widget, in Panel's layouts, in a picture."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _png(picture: Any, scene: Any) -> bytes:
 GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
 ELSEWHERE = "In this editor Panel cannot hold a live lab: take ipywidgets, as in <code>HBox([lab.widget, ...])</code>."
 
-_in_view: set[Any] = set()  # pages that a browser shows: they stay although nobody else may have them
+_in_view: set[Any] = set()  # pages that a browser shows: they stay although no other code may hold them
 
 
 def in_notebook() -> bool:
@@ -185,7 +185,7 @@ class InNotebook:
     _widget: PageWidget | None = None
     _still: Still | None = None
     _shown: tuple[Any, Any, Document] | None = None  # layout, its Bokeh model, their document
-    _views = 0  # counts: what was planned for an earlier view is forgotten
+    _views = 0  # counts: plans for an earlier view are dropped
 
     @property
     def widget(self) -> PageWidget:
@@ -214,7 +214,7 @@ class InNotebook:
         self._still = Still(self.widget.model_id, self._draw)
         if _in_a_cell_of_jupyter():
             self._still.begin(repr(self))
-        else:  # perhaps nobody looks, and what comes after the cell is lost
+        else:  # perhaps no one looks, and what comes after the cell is lost
             snapshot = self._present()
             self._still.begin(self._words(snapshot), snapshot)
 

@@ -53,7 +53,7 @@ class PageWidget(anywidget.AnyWidget):
     playing = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, page: Any, knobs: Mapping[str, KnobSpec], values: Mapping[str, Any]) -> None:
-        self._page = weakref.ref(page)  # ipywidgets keeps every widget for ever; a page that nobody has may go
+        self._page = weakref.ref(page)  # ipywidgets keeps every widget forever; a page without a holder may go
         self._loop = running_loop()
         self._view, self._doc, self._events, self._telling = "", None, [], False
         free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
@@ -139,7 +139,7 @@ class PageWidget(anywidget.AnyWidget):
             self._events.append(event)
 
     def _flush(self) -> None:
-        """Send what has changed within a turn of the loop as one patch."""
+        """Send the changes within a turn of the loop as one patch."""
         events, self._events = self._events, []
         if events and self._doc is not None:
             patch = Protocol().create("PATCH-DOC", events)

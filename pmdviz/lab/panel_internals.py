@@ -1,4 +1,4 @@
-"""Every private part of Panel that this package asks for, tried with Panel 1.9.4 and 1.10: it needs panel>=1.9.4,<1.11.
+"""Every private part of Panel that this package uses, tried with Panel 1.9.4 and 1.10: it needs panel>=1.9.4,<1.11.
 
 `state._connected` (documents whose browser is ready), `state._thread_id_` (the thread that may change a document at
 once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
@@ -66,12 +66,12 @@ def is_loaded() -> bool:
 
 
 def replace_parse_component_path(parse: Callable[[Any, str], str]) -> None:
-    """Have addresses under /components/ read by it, in the place of `parse_component_path`."""
+    """Have addresses under /components/ read by it, instead of `parse_component_path`."""
     server.ComponentResourceHandler.parse_url_path = parse
 
 
 class LabelledSelect(Select):
-    """A select whose disabled options are grey also where labels stand for values.
+    """A select whose disabled options are grey also where labels differ from values.
 
     The browser compares with labels alone, and Panel 1.9 and 1.10 send it values.
     """

@@ -83,7 +83,7 @@ def checked_answer(value: Any, confidence: str, options: Collection[str]) -> Ans
         return Answer(str(value), confidence)
     number = real_number(value)
     if number is None:
-        raise InputError(f"the answer is a number; given: {shown(value)}")
+        raise InputError(f"the answer is a number; got {shown(value)}")
     return Answer(number, confidence)
 
 
@@ -153,7 +153,7 @@ LETTERS = "abcdefgh"
 
 def _options(value: Any, key: str, what: str) -> dict[str, Option]:
     if not isinstance(value, list) or len(value) < 2:
-        raise InputError(f"the options of {what} are a list of at least two entries; given: {shown(value)}")
+        raise InputError(f"the options of {what} are a list of at least two entries; got {shown(value)}")
     if len(value) > len(LETTERS):
         raise InputError(f"{what} has {len(value)} options; at most {len(LETTERS)} can be told apart")
     lettered = zip(LETTERS, value, strict=False)
@@ -207,7 +207,7 @@ HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all tha
 
 def _hides(value: Any, key: str, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InputError(f"`{key}` of {what} must be a list of some of {', '.join(HIDES)}; given: {shown(value)}")
+        raise InputError(f"`{key}` of {what} must be a list of some of {', '.join(HIDES)}; got {shown(value)}")
     for one in value:
         if one not in HIDES:
             raise unknown(f"part of the page to hide in {what}", one, HIDES)
@@ -236,14 +236,14 @@ def _race(value: Any, key: str, what: str) -> Race:
     known_keys(parts, ("entrants", *RACE_PARTS), what)
     entrants = parts.pop("entrants", None)
     if not isinstance(entrants, Mapping) or not all(isinstance(one, str) and one.isidentifier() for one in entrants):
-        raise InputError(f"{what} needs `entrants`: name: method, one each; given: {shown(entrants)}")
+        raise InputError(f"{what} needs `entrants`: name: method, one each; got {shown(entrants)}")
     return Race(dict(entrants), parts)
 
 
 def _settings(value: Any, key: str, what: str) -> tuple[Mapping[str, Any], ...]:
     found = value if isinstance(value, list) else [value]
     if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in found):
-        raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; given: {shown(value)}")
+        raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; got {shown(value)}")
     return tuple(found)
 
 
@@ -257,13 +257,13 @@ class Hint:
 
 def _hints(value: Any, key: str, what: str) -> tuple[Hint, ...]:
     if not isinstance(value, list) or not all(isinstance(one, (str, Mapping)) for one in value):
-        raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; given: {shown(value)}")
+        raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; got {shown(value)}")
     return tuple(Hint(one) if isinstance(one, str) else read(Hint, one, f"a hint of {what}") for one in value)
 
 
 def _solution(value: Any, key: str, what: str) -> dict[int, Mapping[str, Any]]:
     if not isinstance(value, Mapping) or not all(_is_change(at, values) for at, values in value.items()):
-        raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; given: {shown(value)}")
+        raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; got {shown(value)}")
     return dict(value)
 
 

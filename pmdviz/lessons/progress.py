@@ -89,7 +89,7 @@ class Progress:
         """Store an answer; it may be changed until it is judged. Raises InputError."""
         ask = self.step.asks.get(part)
         if ask is None:
-            raise InputError(f"step {self.step.name!r} asks nothing there; given: {shown(part)}")
+            raise InputError(f"step {self.step.name!r} asks nothing there; got {shown(part)}")
         if self.verdict_on(part) is not None:
             raise InputError("this answer was judged already; restart the lesson to answer again")
         if part == "after" and not self.is_revealed:

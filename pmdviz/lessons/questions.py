@@ -66,12 +66,12 @@ class Question:
 
     def __init__(self, text: str, /, unit: str = "", **choices: str) -> None:
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"a question needs a text; given: {shown(text)}")
+            raise InputError(f"a question needs a text; got {shown(text)}")
         if len(choices) == 1 or (choices and unit) or not all(isinstance(w, str) for w in (unit, *choices.values())):
             given = {"unit": unit, **choices} if unit else choices
             raise InputError(
                 'a question needs at least two choices, such as a="up", b="down", or none and the unit of a number; '
-                f"given: {shown(given)}"
+                f"got {shown(given)}"
             )
         self.text, self.unit, self.choices = text, unit, choices
         self.stored: str | float | None = None
@@ -122,7 +122,7 @@ class Question:
         self.reveal()
         wanted = tuple(self.choices) or OF_A_NUMBER
         if set(texts) != set(wanted) or not all(isinstance(words, str) and words.strip() for words in texts.values()):
-            raise InputError(f"a verdict needs a text for each of {', '.join(wanted)}; given: {shown(texts)}")
+            raise InputError(f"a verdict needs a text for each of {', '.join(wanted)}; got {shown(texts)}")
         self.judgement = Judgement(self._right(right, tolerance, absolute), tolerance, absolute, texts)
         if self.stored is not None:
             grade = self.judgement.grade(self.stored)
@@ -135,7 +135,7 @@ class Question:
         if len(given) != (not self.choices) or not all((real_number(value) or 0.0) > 0 for value in given):
             raise InputError(
                 "the verdict on a number needs `tolerance` or `absolute`, above 0, and that on a choice neither; "
-                f"given: {shown((tolerance, absolute))}"
+                f"got {shown((tolerance, absolute))}"
             )
         if checked == 0.0 and tolerance:
             raise InputError("the right number is 0, so a relative `tolerance` has no meaning: give `absolute`")
@@ -281,7 +281,7 @@ def check(
     wanted = _values(right, places)
     limit = (absolute, 1.0) if absolute else (tolerance, 0.0)
     if wanted is None:
-        raise InputError(f"the right value must be a number, numbers or a function; given: {shown(right)}")
+        raise InputError(f"the right value must be a number, numbers or a function; got {shown(right)}")
     for value, words in slips:
         if _near(_values(value, places), wanted, limit):
             raise InputError(f"this slip is within the tolerance of the right value: {shown(value)}, {shown(words)}")

@@ -70,7 +70,7 @@ def read_block(text: str, what: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as e:
         raise InputError(f"the YAML block of {what} cannot be read: {_words(e)}") from None
     if not isinstance(found, dict):
-        raise InputError(f"the YAML block of {what} must be names and values; given: {shown(found)}")
+        raise InputError(f"the YAML block of {what} must be names and values; got {shown(found)}")
     return found
 
 
@@ -111,7 +111,7 @@ def _parted(body: str) -> tuple[str, list[Any]]:
     for token in blocks[first:]:
         if not _is_step(token) and token.type != "html_block":  # a comment
             line = shown(lines[token.map[0]])
-            raise InputError(f"text between steps is shown nowhere; put it into one of them; given: {line}")
+            raise InputError(f"text between steps is shown nowhere; put it into one of them; got {line}")
     end = blocks[first].map[0] if first < len(blocks) else len(lines)
     return "\n".join(lines[:end]).strip(), [token for token in blocks[first:] if _is_step(token)]
 
@@ -123,13 +123,13 @@ def _is_step(token: Any) -> bool:
 def _step(token: Any) -> Step:
     directive, _, name = token.info.strip().partition(" ")
     if directive != "{step}" or not name.strip():
-        raise InputError(f"a fence of a lesson is ```{{step}} name; given: {shown(token.info)}")
+        raise InputError(f"a fence of a lesson is ```{{step}} name; got {shown(token.info)}")
     what = f"step {name.strip()!r}"
     if OPENED.search(token.content):
         raise InputError(f"{what} does not end before the next one begins; close it by a line of {token.markup}")
     block, words = split(token.content, what)
     if sum(key in block for key in SHOWS) > 1:
-        raise InputError(f"{what} may have one of {', '.join(SHOWS)}; given: {shown([*block])}")
+        raise InputError(f"{what} may have one of {', '.join(SHOWS)}; got {shown([*block])}")
     return read(Step, block, what, name=name.strip(), text=words)
 
 
@@ -168,7 +168,7 @@ def own_folder() -> Path | None:
     if not name:
         return None
     if not Path(name).is_dir():
-        raise InputError(f"lessons of your own must be in a folder; given: {shown(name)}")
+        raise InputError(f"lessons of your own must be in a folder; got {shown(name)}")
     return Path(name)
 
 

@@ -27,6 +27,7 @@ FAMILIES = {  # file or folder -> the title under which tables list its methods,
     "nuts": "Markov chain Monte Carlo",
     "mean_field": "Mean fields of particles",
     "vi": "Variational inference",
+    "npv": "Variational inference",
     "gp": "Gaussian processes",
     "ensembles": "Ensembles",
 }

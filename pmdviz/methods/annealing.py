@@ -2,7 +2,7 @@
 
     log w <- log w + (β_t - β_{t-1}) log p(X | θ),   θ <- a move that leaves p(θ) p(X | θ)^β_t as it is
 
-from draws of the prior, at β_0 = 0, to β_T = 1. The weights are those of `Ladder.step`; the methods differ in the move.
+from draws of the prior, at β_0 = 0, to β_T = 1. `Ladder.step` makes the weights; the methods differ in the move.
 HAIS (Sohl-Dickstein, Culpepper 2012) keeps a share of the momentum: p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog
 steps (`leapt`), accepted with probability min(1, exp(-ΔH)).
 """
@@ -222,7 +222,7 @@ LEAPFROG_DOC = (
 )
 LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
 SANDWICH_DOC = """When temperature 1 is reached, take independent draws of the posterior back down the ladder. Their
-weights bound log Z from above in the mean, as those on the way up do from below. Needs independent draws."""
+weights bound log Z from above in the mean; the upward weights bound it from below. Independent draws are needed."""
 SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
 
 
@@ -261,7 +261,7 @@ class LadderKnobs(SmoothingKnobs):
         return Work(likelihoods=2 * pairs, gradients=(1 + self.leaps) * pairs)
 
 
-RATE = 0.5  # of the tuning: log step grows by so much times what is accepted above what is wanted
+RATE = 0.5  # of the tuning: log step grows by so much times the acceptance rate minus its target
 LONGEST = 2.0  # step, in prior sds
 JITTER = 0.2  # of the step at each rung: trajectories of one length can be periodic
 
@@ -284,12 +284,12 @@ class LadderState(NamedTuple):
     rungs: Array  # (T + 1,) temperatures: those that the run began with
     rung: int  # of the walkers, in 0 .. T
     beta: float  # of that rung
-    returning: int  # 1 on the way back and after it
+    returning: int  # 1 during the way back and after it
     time_steps: Array  # (T + 1,) used at each rung so far, prior sds
     time_step: float  # for the next rung
-    log_zs: Array  # (T + 1,) estimates of log Z at each rung on the way up, nats
-    back_log_weights: Array  # (n,) on the way back, logsumexp 0
-    back_log_z: float  # log of the mean weight on the way back: estimate of log Z of the rung - log Z
+    log_zs: Array  # (T + 1,) estimates of log Z at each rung of the way up, nats
+    back_log_weights: Array  # (n,) of the way back, logsumexp 0
+    back_log_z: float  # log of the mean weight of the way back: estimate of log Z of the rung - log Z
     iteration: int
 
 
@@ -312,7 +312,7 @@ class Ladder(SmoothedMethod):
     takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
     update = tempered_update(
-        "As much of the likelihood, where the particle stood before its move, as the temperature β rises by."
+        "The likelihood, where the particle stood before its move, to the power by which the temperature β rises."
     )
 
     def missing_in(self, target: Target) -> str:
@@ -344,7 +344,7 @@ class Ladder(SmoothedMethod):
         if knobs.sandwich and target.exact is None:
             raise InputError(
                 f"sandwich = true needs independent draws of the posterior, and target {target.name!r} has none; "
-                "leave it off, and the estimate of log Z has no upper bound beside it"
+                "leave it off, and the estimate of log Z has no upper bound"
             )
 
     def default_budget(self, target: Target, knobs: LadderKnobs) -> int:
@@ -427,7 +427,7 @@ class Ladder(SmoothedMethod):
     def log_z_above(self, state: LadderState, knobs: LadderKnobs, target: Target) -> float | None:
         """log Z at the walkers' rung by the way up, and from there on by the way back; at the end by the latter alone.
 
-        Then it is an upper bound in the mean; None on the way up.
+        Then it is an upper bound in the mean; None during the way up.
         """
         return float(state.log_zs[state.rung] - state.back_log_z) if state.returning else None
 
@@ -442,7 +442,7 @@ class Ladder(SmoothedMethod):
         return on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
 
     def caveat(self, state: LadderState, knobs: LadderKnobs) -> str:
-        """That it is on the way, or that too few particles carry it."""
+        """That it has not finished, or that too few particles carry it."""
         return self.unfinished(state, knobs) or super().caveat(state, knobs)
 
 
@@ -517,7 +517,7 @@ class AIS(Ladder):
     move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
     adapt: step size (by pilots, which have no weight)
 
-    The move is MALA, or HMC with L > 1. Where there is no gradient it is a random walk, and on discrete
+    The move is MALA, or HMC with L > 1. Without a gradient it is a random walk, and on discrete
     states single changes, d of them or 64.
     """
 
@@ -554,7 +554,7 @@ class HAIS(Ladder):
     move: HMC (half of the momentum is kept from one temperature to the next)
     adapt: step size (by pilots, which have no weight)
 
-    The ladder is that of prior x L^β x N(p | 0, I), of which the momenta's part has the same normaliser at every rung
+    The ladder is prior x L^β x N(p | 0, I), where the momenta's part has the same normaliser at every rung
     and cancels in the weights. A refused trajectory turns its momentum round.
     """
 
@@ -582,7 +582,7 @@ class StochasticAIS(BatchMethod, Ladder):
     """Stochastic annealed importance sampling.
 
     short_title: Stochastic AIS
-    about: Stochastic annealed importance sampling replaces the likelihood by that of a batch at each temperature, which
+    about: Stochastic annealed importance sampling replaces the likelihood by a batch's at each temperature, which
         spoils the weights and log Z.
     formula: log w ← log w + (N/B) [β_t log p(batch_t | θ) - β_{t-1} log p(batch_{t-1} | θ)]
     what_moves: Particles chase the posterior of one batch after another, and most of the weight goes to a few of them.
@@ -597,9 +597,9 @@ class StochasticAIS(BatchMethod, Ladder):
     In place of the likelihood stands L_t = exp of (N/B) sum over batch t of log p(x | θ).
 
     The move at rung t and the denominator of the next weight share batch t; then w is exact for a ladder that ends at
-    prior x L_T, the posterior of ONE batch counted N/B times, and not at the posterior. So the mean of Z-hat is that of
-    Z_T, which by Jensen's inequality is above Z, but it is so by rare batches and particles. What a run sees lies far
-    below: walkers that follow batch t-1 fit batch t less well. On N data around θ in d dimensions that costs
+    prior x L_T, the posterior of ONE batch counted N/B times, and not at the posterior. So the mean of Z-hat is the
+    mean of Z_T, which by Jensen's inequality is above Z, but it is so by rare batches and particles. What a run sees
+    lies far below: walkers that follow batch t-1 fit batch t less well. On N data around θ in d dimensions that costs
     β_t d (N/B - 1) nats at each rung where the moves forget their start, so MORE temperatures make it worse
     (T/(p + 1) times d (N/B - 1) in all; ours). With B = N and shuffled passes it is `ais`.
     """
@@ -617,7 +617,7 @@ class StochasticAIS(BatchMethod, Ladder):
         return super().missing_in(target) or ("data to take batches of" if target.data is None else "")
 
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
-        """Besides the move's, those of the new batch where the walkers stand."""
+        """In addition to the move's, the evaluations of the new batch where the walkers stand."""
         return super().passes(target, knobs) + (2 if self.by_gradient(target) else 1)
 
     def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
@@ -653,7 +653,7 @@ class GFAISKnobs(LadderKnobs):
 
     proposals: Langevin: along the gradient of Σ p(x′) exp(-|x-x′|²/h), a sum over pilots or over all walkers x′, with p
         at the temperature. As printed, each walker is a centre of its own proposal: the move does not keep p, and log Z
-        is wrong in high dimensions. Without pilots (no tuning, or on the way back): a random walk.
+        is wrong in high dimensions. Without pilots (no tuning, or during the way back): a random walk.
     """
 
     proposals = Choice(BY_PILOTS, PROPOSALS, "Kind of proposal", basic=True)

@@ -193,7 +193,7 @@ class Method(Generic[State, Own]):
         raise NotImplementedError
 
     def update_of(self, info: StepInfo | None) -> Update | None:
-        """The update whose terms a step gives; None where it gives none."""
+        """The update of a step that gives terms; None for one without any."""
         return (info.update or self.update) if info is not None and info.terms else None
 
     def points(self, state: State) -> Array:
@@ -211,7 +211,7 @@ class Method(Generic[State, Own]):
         return ""
 
     def caveat(self, state: State, knobs: Own) -> str:
-        """What one must know to judge the frame, in a sentence; "" where there is nothing.
+        """A warning about the frame, in a sentence; "" where there is nothing.
 
         Up to its first colon it is short enough for a tile. Of weighted particles: that too few have any weight, or
         that a few heavy ones decide.
@@ -220,7 +220,7 @@ class Method(Generic[State, Own]):
             return ""
         d, ess = state.particles.shape[1], effective_sample_size(state.log_weights)
         if len(state.particles) >= d + 2 > ess:
-            return f"{ess:.1f} effective particles: too few to have a shape in {d} dimension{'s' * (d > 1)}"
+            return f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}"
         k = k_hat(state.log_weights)
         if len(state.log_weights) > 1 and k > largest_trusted(len(state.log_weights)):
             return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
@@ -229,8 +229,9 @@ class Method(Generic[State, Own]):
     def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
         """Estimate of log Z at the present state, in nats; None while there is none.
 
-        Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
-        posterior that of the present temperature. Where `estimates_log_z` it is one of the target at the end of a run.
+        Z is the integral of exp(log_joint): with data p(X), or the probability of the data seen; between the prior
+        and the posterior the normaliser at the present temperature. Where `estimates_log_z` it is one of the target at
+        the end of a run.
         """
         return None
 
@@ -239,7 +240,7 @@ class Method(Generic[State, Own]):
         return None
 
     def ended(self, state: State, knobs: Own, target: Target) -> str:
-        """Why there is no next step, such as "one pass only"; "" while there is one."""
+        """Why the run has ended, such as "one pass only"; "" before."""
         return ""
 
 
@@ -261,7 +262,7 @@ class BatchMethod(Method[State, Own]):
         if knobs.batch_size > target.num_data:
             raise knobs.specs()["batch_size"].refusal(
                 f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
-                f"given: {knobs.batch_size:,}"
+                f"got {knobs.batch_size:,}"
             )
 
 

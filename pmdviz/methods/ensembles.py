@@ -71,13 +71,13 @@ class StraightThrough(BatchMethod):
     clip: Back between the lowest value and the highest.
 
     The gradient is taken at the state z, as if z were w, and inside the target through signs as through clipped
-    identities (`Target.grad_straight_through`). Together the points are an ensemble, of equal weight; it is no
-    approximation of the posterior, since each is on its way to a mode.
+    identities (`Target.grad_straight_through`). Together the points are an ensemble, of equal weight; it does not
+    approximate the posterior, because each is on its way to a mode.
     """
 
     name = "straight_through" if find_spec("sklearn") else ""  # with the digits goes its only target
     requires = frozenset({"discrete", "relaxation"})
-    scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
+    scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates per particle", True))
     budget_words = f"{STEPS} steps of every point"
     update = move_update(
         Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)"),
@@ -97,7 +97,7 @@ class StraightThrough(BatchMethod):
         return STEPS * knobs.num_particles * min(knobs.batch_size, target.num_data)
 
     def batch_size(self, state: StraightThroughState, knobs: StraightThroughKnobs, num_data: int) -> int:
-        """All data are at hand, of which each point takes its own rows."""
+        """All data are at hand, and each point takes its own rows."""
         return num_data
 
     def batches(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:

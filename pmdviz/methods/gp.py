@@ -21,8 +21,8 @@ from pmdviz.targets.space import Conditionals
 class SubsetGPKnobs(MethodKnobs):
     """The knobs of `subset_gp`.
 
-    subset_size: How many data points are used, in all. With all of them it is the exact Gaussian process. Time grows
-        like the cube.
+    subset_size: How many data points are used, in all. With all of them it is the exact Gaussian process. The time
+        grows like the cube of their number.
     """
 
     subset_size = Whole(128, (1, 2048), (1, 512), "Subset size", "data points", log=True, basic=True)
@@ -78,7 +78,7 @@ class SubsetGP(Method):
         return SubsetGPState(*read_only(*none), 0, 0)
 
     def batch_size(self, state: SubsetGPState, knobs: SubsetGPKnobs, num_data: int) -> int:
-        """B, and at last what is left of the subset."""
+        """B, and at last the rest of the subset."""
         return min(knobs.batch_size, min(knobs.subset_size, num_data) - state.seen)
 
     def batches(self, state: SubsetGPState, knobs: SubsetGPKnobs) -> str:
@@ -152,7 +152,7 @@ class SVIGP(BatchMethod):
     In whitened coordinates, a = L^-1 k(Z, x) and s = 1 - a'a. In natural parameters, precision P = S^-1 and linear term
     h = P m, a natural-gradient step on a batch is P <- (1-ρ) P + ρ (I + (N/B) sum a a' / noise) and
     h <- (1-ρ) h + ρ (N/B) sum a y / noise: with all data and ρ = 1 the optimum. The inducing inputs stay: rows of the
-    data drawn without replacement. The bound is that of the model without FITC's correction, whatever the target has.
+    data drawn without replacement. The bound belongs to the model without FITC's correction, whatever the target has.
     """
 
     name = "svi_gp"

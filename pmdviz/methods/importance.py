@@ -113,7 +113,7 @@ class Proposal(NamedTuple):
         return component_shares(points, log_shares, self.means, self.sds, rest)
 
     def density(self) -> GaussianMixture | DiagonalDensity:
-        """The Gaussians alone: what was fitted to the target."""
+        """The Gaussians alone, as fitted to the target."""
         own, d = self.living(), self.means.shape[1]
         if d > MANY:
             return DiagonalDensity(own.means, normalise(own.log_shares), own.means, own.sds)
@@ -136,7 +136,7 @@ def power_of_weights(log_weights: Array, wanted: float) -> float:
 
 
 def tempered(log_weights: Array, power: float) -> Array:
-    """log of w^power (m,), logsumexp 0; what has no weight gets none."""
+    """log of w^power (m,), logsumexp 0; a particle without weight gets none."""
     return normalise(np.where(log_weights > -np.inf, power * np.maximum(log_weights, -1e300), -np.inf))
 
 
@@ -148,15 +148,15 @@ def m_pmc(
         a_k = sum_i w_i r_ik,   mu_k = sum_i w_i r_ik x_i / a_k,   s_k^2 = sum_i w_i r_ik (x_i - mu_k)^2 / a_k
 
     with r (m, K) each component's share in q at the particles (m, d). Covariances are diagonal, and a variance is at
-    least `variance_floor` times that of the weighted particles within neighbourhoods (ours: it follows the posterior's
-    own scale, as a fixed one would not). `unit` (d,) is the prior's sd.
+    least `variance_floor` times the variance of the weighted particles within neighbourhoods (ours: it follows the
+    posterior's own scale, unlike a fixed one). `unit` (d,) is the prior's sd.
     """
     power = power_of_weights(log_weights, knobs.smallest_ess * len(log_weights))
     weights = np.exp(tempered(log_weights, power))
     total, first, second = weighted_sums(particles, proposal.means, proposal.sds, shares, weights)
     kept = total > GONE * total.sum()
     share = np.where(kept, total, 1.0)[:, None]
-    shift = first / share  # in sds, as the second moments are
+    shift = first / share  # in sds, like the second moments
     means = np.where(kept[:, None], proposal.means + proposal.sds * shift, proposal.means)
     variances = proposal.sds**2 * (second / share - shift**2)
     least = knobs.variance_floor * np.diag(neighbourhood_covariance(particles, weights, unit)) / local_scale(len(unit))
@@ -218,10 +218,10 @@ class AdaptiveISKnobs(SmoothingKnobs):
         variances of the draws that it explains. Gradient of χ²: one step of Adam that makes the weights vary less.
     num_components: Number of Gaussians in the proposal; their covariances are diagonal.
     num_particles: Draws from the proposal at each step.
-    defensive: So much of the proposal stays the prior, which bounds the weights wherever the likelihood is bounded.
+    defensive: Share of the proposal kept as the prior; it bounds the weights wherever the likelihood is bounded.
     smallest_ess: Where the weights have a smaller ESS, EM uses a power of them below 1 that has this one. 0: never, as
         in the paper.
-    variance_floor: Smallest variance of a component, relative to that of the weighted draws within a mode.
+    variance_floor: Smallest variance of a component, relative to the variance of the weighted draws within a mode.
     learning_rate: Length of a step of Adam: of the means in the prior's sds, and of log sds and log shares.
     clamp: The gradient uses no log w² that is further than this above the median. 0: no clamp.
     """
@@ -279,7 +279,7 @@ class AdaptiveIS(SmoothedMethod):
 
     The mixture follows by EM with these weights, or down the gradient of log chi^2(p, q_t).
 
-    q_t is known before its draws, so that their mean weight is an unbiased estimate of Z whatever q_t is; the means of
+    q_t is known before its draws: their mean weight is an unbiased estimate of Z whatever q_t is; the means of
     self-normalised weights are consistent only. Every step visits all data, and keeps nothing of the draws before.
     """
 

@@ -64,7 +64,7 @@ class PMFVBKnobs(SmoothingKnobs):
     num_others: How many particles of the other blocks, redrawn at every step, a gradient is averaged over.
     step_size: Each particle moves by h/2 gradients and noise of variance h. What it settles to is off by O(h): too wide
         a variance, on a Gaussian by 1/(1 - h/4v) for a variance v given all other parameters.
-    grouping: Which parameters are independent of one another under q. All together is no approximation: unadjusted
+    grouping: Which parameters are independent of one another under q. All together does not approximate: unadjusted
         Langevin dynamics of every particle.
     patience: End the run when the mean of the lower bound over the last 50 steps, known at every 10th of them, has not
         risen for so many steps; 0 never does.
@@ -106,7 +106,7 @@ class PMFVB(Method):
 
     short_title: PMFVB
     about: Particle mean-field variational Bayes gives every block of parameters particles of its own, which climb the
-        log posterior averaged over the other blocks; what the blocks know of one another is lost.
+        log posterior averaged over the other blocks; the dependence between blocks is lost.
     formula: θ_b ← θ_b + (h/2) mean_k ∇_b log p(θ_b, θ_{-b}^{(k)}, X) + N(0, h I)
     what_moves: Particles drift uphill with noise, one block of parameters after the other.
     source: Tran, Tseng, Kohn 2023, Algorithm 1
@@ -122,8 +122,8 @@ class PMFVB(Method):
     E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. One
     in closed form takes its best q, and is redrawn from.
 
-    The lower bound, mean log p(θ, X) + log m, has a constant in place of q's entropy: it falls where q grows as it
-    should, and nothing but when to stop is read off it. It is computed at every tenth step.
+    The lower bound, mean log p(θ, X) + log m, has a constant instead of q's entropy: it falls where q grows as it
+    should, and nothing but when to stop is read off it. It is computed at every tenth step of the run.
     """
 
     name = "pmfvb"
@@ -144,14 +144,14 @@ class PMFVB(Method):
     )
 
     def default_budget(self, target: Target, knobs: PMFVBKnobs) -> int:
-        """For 2,000 steps: passes over the data, or without any so many evaluations a particle."""
+        """For 2,000 steps: passes over the data, or without any so many evaluations per particle."""
         if target.data is not None:
             return USUAL_STEPS * target.num_data
         averaged = knobs.work_on(target).gradients // knobs.num_particles
         return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
 
     def init(self, rng: Rng, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
-        """m points that the target begins with, as a rule from its prior; closed blocks by draws of their first q."""
+        """m points that the target begins with, usually from its prior; closed blocks by draws of their first q."""
         particles = target.first_particles(rng, knobs.num_particles)
         closed = {}
         for block in blocks_of(target, knobs):
@@ -215,7 +215,7 @@ class PMFVB(Method):
 
 
 def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
-    """The blocks that the knobs ask for."""
+    """The blocks that the knobs select."""
     if knobs.grouping == "target":
         return target.blocks
     if knobs.grouping == "single":
@@ -300,12 +300,12 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     """The knobs of `pmfvb_nn`.
 
     num_particles: Number of particles M, each the weights of a net.
-    start: Around one common draw of weights, or each at a draw of its own. The mean of nets whose hidden units stand in
-        different orders is no net: independent ones average to a flat line.
+    start: Around one common draw of weights, or each at a draw of its own. The mean of nets whose hidden units are in
+        different orders is meaningless: independent ones average to a flat line.
     step_size: Each particle moves by h/2 gradients and noise of variance h, with h = h₀/N: gradients are sums over N
         data.
     drift: What the mean gradient is divided by: v as a variance of gradients, as Adam-SGLD has it; or as a standard
-        deviation, whose root is then taken, as the paper prints it.
+        deviation, whose root is then taken: so the paper prints it.
     drift_scale: The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for N =
         100,000.
     memory: Fraction of the running mean gradient that a step keeps.
@@ -346,7 +346,7 @@ class PMFVBNNState(NamedTuple):
     second: Array  # (d_w,) v, running spread of them over the particles
     misfit: float  # running sum of squares over all N rows
     iteration: int
-    score: float  # of the mean particle on validation rows, nats a row; NaN before it is known
+    score: float  # of the mean particle on validation rows, nats per row; NaN before it is known
     flat_score: float  # of a constant
     best: float
     best_at: int  # its iteration
@@ -371,7 +371,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
     noise: The noise that keeps the particles from coming to rest at the mode.
     redrawn: Of the noise variance: a fresh draw from its best density.
 
-    Within the block, drawn at random, stand the particle's own weights, elsewhere those of the mean particle, and
+    Within the block, drawn at random, stand the particle's own weights, elsewhere the weights of the mean particle, and
     log pi = -1/2 sum_j E(1 / tau_j) w_j^2 + E log p(batch | w, s2) N/B. m and v are moved after all particles have
     been; q(tau_j) = IG(alpha_0 + 1/2, beta_0 + <w_j^2> / 2) and q(s2) = IG(a + N/2, b + SSE / 2) in closed form, SSE
     the running mean over particles and batches of N/B times a batch's. As printed the moments are moved within the
@@ -380,7 +380,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
 
     name = "pmfvb_nn"
     requires = frozenset({"reals", "latent_scales"})
-    scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats a row"))
+    scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats per row"))
     budget_words = f"{NET_STEPS:,} steps"
     update = move_update(
         Term("prior", "prior", "− h/2 E(1/τ) w"),
@@ -435,8 +435,10 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         slopes["push"] = np.broadcast_to(push, moved.shape)
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))
         numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}
-        info = _info(h, len(batch), len(moved), chosen.shape[1], after)
-        return after, info._replace(words=resize + info.words, parents=rows, terms=terms, numbers=numbers)
+        words = f"{resize}h {h:.3g} · batch of {len(batch):,} · {chosen.shape[1]} weights of each net · "
+        words += f"validation score {after.score:.4g}"
+        scalars, cost = {"step_size": h, "validation": after.score}, Cost(len(batch), 0, 2 * len(batch) * len(moved))
+        return after, StepInfo(cost, words, scalars=scalars, parents=rows, terms=terms, numbers=numbers)
 
     def ended(self, state: PMFVBNNState, knobs: PMFVBNNKnobs, target: Target) -> str:
         """That the validation score has stalled, where that is to end a run."""
@@ -449,15 +451,15 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         if state.iteration < WARMED_UP or not state.score > state.flat_score - LEARNT:
             return super().caveat(state, knobs)
         return (
-            "the mean particle has learnt nothing: it predicts no better than a constant, as the mean of nets does "
-            "whose hidden units stand in different orders"
+            "the mean particle has learnt nothing: it predicts no better than a constant, like the mean of nets "
+            "whose hidden units are in different orders"
         )
 
 
 def net_terms(
     before: Array, after: Array, chosen: Array, h: float, slopes: Mapping[str, Array], noise: Array
 ) -> dict[str, Array]:
-    """What moved each particle (M, d): the slopes (M, d_w) and the noise (M, k) in its block, and what was redrawn."""
+    """What moved each particle (M, d): the slopes (M, d_w) and the noise (M, k) in its block, and redrawn values."""
     own = {name: 0.5 * h * np.take_along_axis(slope, chosen, axis=1) for name, slope in slopes.items()}
     terms = {}
     for name, values in {**own, "noise": noise}.items():
@@ -533,9 +535,3 @@ def validated(state: PMFVBNNState, target: Target) -> PMFVBNNState:
     if not score < state.best:
         return state._replace(score=score)
     return state._replace(score=score, best=score, best_at=state.iteration)
-
-
-def _info(h: float, rows: int, count: int, block: int, state: PMFVBNNState) -> StepInfo:
-    words = f"h {h:.3g} · batch of {rows:,} · {block} weights of each net · validation score {state.score:.4g}"
-    scalars = {"step_size": h, "validation": state.score}
-    return StepInfo(Cost(rows, 0, 2 * rows * count), words, scalars=scalars)

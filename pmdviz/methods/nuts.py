@@ -42,7 +42,7 @@ class NUTSKnobs(LeapfrogKnobs):
 
 
 class NUTSState(NamedTuple):
-    """The draws so far, and what is known at the last of them."""
+    """The draws so far, and the values at the last of them."""
 
     older: Array  # (n, d)
     newer: Array  # (k, d)
@@ -66,13 +66,13 @@ class NUTS(Chain):
     adapt: step size (over the first draws, by the acceptance statistic)
 
     flight: As far as the first momentum alone leads in the k leapfrog steps to the point that is drawn.
-    slopes: How far the gradients on the way bend the trajectory from that line.
+    slopes: How far the gradients bend the trajectory from that line.
 
     H(θ, p) = -log p(θ, X) + |p|²/2, θ in prior sds. A fresh momentum p ~ N(0, I) starts a tree of one point. A doubling
-    goes as many leapfrog steps forward or backward in time, at random, as the tree has points. A new half that turns
-    back within itself, or that diverges, is discarded, and the tree is done. Otherwise the draw moves to the new half
-    with probability min(1, w_new / w_old), w the sums of exp(-H), and the tree is done once it turns back as a whole.
-    Within a half points are drawn by exp(-H) (multinomial). Both leave exp(-H) as it is.
+    goes as many leapfrog steps forward or backward in time, at random, as many as the tree has points. A new half that
+    turns back within itself, or that diverges, is discarded, and the tree is done. Otherwise the draw moves to the new
+    half with probability min(1, w_new / w_old), w the sums of exp(-H), and the tree is done once it turns back as a
+    whole. Within a half points are drawn by exp(-H) (multinomial). Both choices leave the density exp(-H) invariant.
     """
 
     name = "nuts"
@@ -85,7 +85,7 @@ class NUTS(Chain):
     marks = ("diverged",)
     paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
     update = move_update(
-        Term("flight", "first momentum", "k ε p"), Term("slopes", "slopes on the way", "+ Σ ε^{2} ∇ log p")
+        Term("flight", "first momentum", "k ε p"), Term("slopes", "slopes along it", "+ Σ ε^{2} ∇ log p")
     )
 
     def rows_per_draw(self, target: Target, knobs: NUTSKnobs) -> float:
@@ -127,7 +127,7 @@ class NUTS(Chain):
 
 
 class Point(NamedTuple):
-    """A point of a trajectory, with what is known there."""
+    """A point of a trajectory, with the values there."""
 
     theta: Array  # (d,)
     momentum: Array  # (d,)
@@ -229,7 +229,7 @@ def joined(tree: Tree, more: Tree, way: int) -> Tree:
 def turns(earlier: Tree, later: Tree) -> bool:
     """Whether ρ·p ≤ 0 at an end, ρ the sum of the momenta: of both trees, and of each with the next point of the other.
 
-    The generalised criterion (Betancourt 2017, appendix A.4.2); the checks across the seam are those of Stan.
+    The generalised criterion (Betancourt 2017, appendix A.4.2); the checks across the seam come from Stan.
     """
     seams = (
         (earlier.momentum + later.momentum, earlier.first, later.last),
@@ -259,7 +259,7 @@ def _known(state: NUTSState, target: Target, data: Array) -> Point:
 
 
 def _paths(tree: Tree, discarded: Tree | None) -> dict[str, Array]:
-    """The leapfrog steps between the points, (n, 2, d), of the tree and of what was discarded."""
+    """The leapfrog steps between the points, (n, 2, d), of the tree and of the discarded subtrees."""
     found = {"kept": tree, "discarded": discarded}
     lines = {name: np.array(one.thetas) for name, one in found.items() if one is not None and len(one.thetas) > 1}
     return {name: np.stack([points[:-1], points[1:]], axis=1) for name, points in lines.items()}

@@ -15,14 +15,6 @@ from pmdviz.targets import Target
 # Step sizes gamma_t in (0, 1], as pure functions of the step number t = 1, 2, ...
 
 
-def decay(t: int, eta: float, n0: float, kappa: float) -> float:
-    """gamma_t = min(1, eta / (n0 + t^kappa)): covers 1/t, 1/(n0 + t) and eta/(n0 + sqrt t).
-
-    Source: the step sizes of Dai et al. 2016, section 6 and Theorem 6, in one form (ours).
-    """
-    return min(1.0, eta / (n0 + float(t) ** kappa))
-
-
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
 
 ETA_DOC = "Numerator of the step size min(1, η/(n₀ + t^κ))."
@@ -43,8 +35,12 @@ class Decaying(Protocol):
 
 
 def decayed(t: int, knobs: Decaying) -> float:
-    """min(1, eta / (n0 + t^kappa)) for step t = 1, 2, ... (Robbins and Monro's condition for kappa in (1/2, 1])."""
-    return decay(t, knobs.eta, knobs.n0, knobs.kappa)
+    """gamma_t = min(1, eta / (n0 + t^kappa)): covers 1/t, 1/(n0 + t) and eta/(n0 + sqrt t).
+
+    Robbins and Monro's condition holds for kappa in (1/2, 1]. Source: the step sizes of Dai et al. 2016, section 6 and
+    Theorem 6, in one form (ours).
+    """
+    return min(1.0, knobs.eta / (knobs.n0 + float(t) ** knobs.kappa))
 
 
 def step_size(t: int, eta: float, kappa: float) -> float:
@@ -112,14 +108,14 @@ def momentum(step: str = "ε") -> Term:
 
 
 def move_update(*terms: Term, formula: str = "θ′ − θ", unit: str = "units of θ") -> Update:
-    """How far a point moved, as a sum of terms."""
+    """How far a point moved: a sum of terms."""
     return Update("move", formula, "move", unit, terms)
 
 
 def flow_update(
     drive: str, repulsion: str, uphill: str, *more: Term, formula: str = "θ′ − θ", unit: str = "units of θ"
 ) -> Update:
-    """Of a Stein flow: the formulas of its two forces, and in words what is uphill. D is the optimiser's pace."""
+    """Of a Stein flow: the formulas of its two forces, and the uphill direction in words; D is the optimiser's pace."""
     about = f"Uphill on {uphill}, averaged over the neighbours; D is the pace of each coordinate."
     return move_update(
         Term("drive", "uphill", f"ε D {drive}", about),
@@ -137,10 +133,10 @@ def paced(
     unit: Array | float,
     forces: Callable[[], Mapping[str, Array]],
 ) -> ComputedTerms:
-    """The share of each force in a move by step times direction, and that of the memory where there is one.
+    """The share of each force in a move by step times direction, and the share of the memory, if any.
 
-    `memory`: `first` before the step, `second` after it, and t. `forces` gives parts, of which `unit` times the sum
-    was what the optimiser got.
+    `memory`: `first` before the step, `second` after it, and t. `forces` gives parts; `unit` times their sum was
+    what the optimiser got.
     """
 
     def compute() -> dict[str, Array]:
@@ -156,7 +152,7 @@ def clipped(parts: Mapping[str, Array], free: Array, after: Array) -> ComputedTe
     return ComputedTerms(lambda: {**parts} | ({"clip": after - free} if (after != free).any() else {}))
 
 
-# What moves the mean of a fitted Gaussian: the pull of the prior and that of the batch, both averaged over q.
+# What moves the mean of a fitted Gaussian: the pull of the prior and the pull of the batch, both averaged over q.
 
 
 def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: str = "μ′ − μ") -> Update:
@@ -180,7 +176,7 @@ def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: st
 def natural_terms(move: Array, step: float, cholesky: Array, theta: Array, target: Target) -> dict[str, Array]:
     """Of a natural step: S' times the gradient, S' = L L' of the new factor L (d, d), or of its diagonal (d,).
 
-    `move` (d,) is that of the mean, theta (n, d) the draws of q that the gradient is a mean over.
+    `move` (d,) is the step of the mean, theta (n, d) the draws of q that the gradient is a mean over.
     """
     prior = target.grad_log_prior(theta).mean(axis=0)
     spread = cholesky**2 * prior if cholesky.ndim == 1 else cholesky @ (cholesky.T @ prior)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size, normalise, weighted_sum
-from pmdviz.densities.product import MANY, DiagonalDensity, diagonal_density, few_density
+from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.product import MANY, DiagonalDensity, Smoothed, diagonal_density, few_density
 from pmdviz.densities.shaped import WIDEST, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
@@ -45,16 +45,12 @@ def from_prior(rng: Rng, target: Target, n: int, draws: str) -> Array:
     return candidates[thinned(candidates / target.scale, n, rng.random(n))]
 
 
-def from_density(
-    rng: Rng, density: KernelDensity | ShapedDensity, n: int, draws: str = "balanced", resampler: str = "systematic"
-) -> Array:
+def from_density(rng: Rng, density: Smoothed, n: int, draws: str = "balanced", resampler: str = "systematic") -> Array:
     """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise."""
     return children(rng, density, n, draws, resampler)[0]
 
 
-def children(
-    rng: Rng, density: KernelDensity | ShapedDensity, n: int, draws: str, resampler: str
-) -> tuple[Array, Array]:
+def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) -> tuple[Array, Array]:
     """The draws of `from_density`, and for each the row (n,) of its parent.
 
     Cells are made in the units of the kernel, in which the density is smooth.
@@ -82,17 +78,34 @@ NUM_PARTICLES = Whole(1, (1, 100_000), (5, 50_000), "Particles m", log=True, bas
 ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of m")
 
 
+class Weighted(Protocol):
+    """A state with weighted particles."""
+
+    particles: Array  # (m, d)
+    log_weights: Array  # (m,)
+
+
+class Resizable(Weighted, Protocol):
+    """Such a state, which can be copied with changes."""
+
+    def _replace(self, **parts: Array) -> Self:
+        """As of a NamedTuple."""
+
+
+OneState = TypeVar("OneState", bound=Resizable)
+
+
 def resized(
-    rng: np.random.Generator,
-    state: Any,
+    rng: Rng,
+    state: OneState,
     m: int,
     target: Target,
     others: tuple[str, ...] = (),
-    density: Callable[[], KernelDensity | ShapedDensity | DiagonalDensity] | None = None,
-) -> tuple[Any, str, np.ndarray | None]:
+    density: Callable[[], Smoothed] | None = None,
+) -> tuple[OneState, str, Array | None]:
     """`state` with m particles of equal weight: a random subset of the old ones, or all of them and copies.
 
-    Also what was done in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
+    Also the action in words, and the row (m,) that each comes from; "" and None where there are m already. `others`
     name further arrays of the state with a row for each particle. Copies are moved by the noise of their kernel in
     `density()`, unless that takes them out of the prior's support; without a density they are not moved.
     """
@@ -132,7 +145,7 @@ def descended(fewest: float, at: int, particles: Array) -> str:
         return ""
     return (
         f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
-        "too few to have a shape, and the ESS since then does not show what was lost"
+        "too few to estimate a covariance, and the ESS reported since then does not show the loss"
     )
 
 
@@ -247,33 +260,22 @@ class SmoothingKnobs(MethodKnobs):
 BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
 
 
-class Weighted(Protocol):
-    """A state with weighted particles."""
-
-    particles: Array  # (m, d)
-    log_weights: Array  # (m,)
-
-
 class SmoothedMethod(Method):
     """A method with `SmoothingKnobs`: its state has particles (m, d) and log weights (m,), and q is their KDE.
 
     A state may also say of how many candidates `each` of its particles was chosen.
     """
 
-    def density(
-        self, state: Weighted, knobs: SmoothingKnobs, target: Target
-    ) -> KernelDensity | ShapedDensity | DiagonalDensity:
+    def density(self, state: Weighted, knobs: SmoothingKnobs, target: Target) -> Smoothed:
         """The weighted KDE before any resampling, by the rule of the knobs."""
         return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
 
 
-def smoothed(
-    particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array, each: int = 1
-) -> KernelDensity | ShapedDensity | DiagonalDensity:
+def smoothed(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array, each: int = 1) -> Smoothed:
     """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
 
     Every particle was chosen of so many candidates `each`. Beyond 100 coordinates kernels without a covariance, round
-    ones and those of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
+    ones and the kernels of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
     """
     weights = np.exp(log_weights)
     (m, d), round_ = particles.shape, knobs.bandwidth_rule in ("isotropic", "median")
@@ -308,9 +310,9 @@ def _round(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: A
 
 
 def smoothed_along(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:
-    """The same for many coordinates: a kernel without a shape, as wide along each as that coordinate asks for.
+    """The same for many coordinates: a kernel without a shape, with the width that suits each coordinate.
 
-    Round kernels stay what they are. The factor of all others is that of m^(-1/5) sds of each coordinate.
+    Round kernels stay what they are. The factor of all others gives m^(-1/5) sds of each coordinate.
     """
     if knobs.bandwidth_rule in ("isotropic", "median"):
         return replace(_round(particles, log_weights, knobs, scale), few=False)

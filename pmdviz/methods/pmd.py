@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Density, KernelDensity, ShapedDensity, effective_sample_size
+from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.product import Smoothed
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
@@ -66,7 +67,7 @@ class PMDState(NamedTuple):
 
     @property
     def next_step(self) -> int:
-        """t of the step to come: mirror steps count from 1, those of a warm start's pass up to 0.
+        """t of the step to come: mirror steps count from 1, the steps of a warm start's pass up to 0.
 
         A limited step does not count: it goes a part of the way, and the clock waits.
         """
@@ -107,7 +108,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
     resampler: How the parents of new particles are resampled, ordered from least to most random.
     growth: How many particles a rejuvenation draws. None: always m. As a power of t: m t^ρ. Once, after step t₀: m,
         then the maximum.
-    growth_exponent: The number of particles grows like t^ρ; Theorem 6 asks for 2 + d/β.
+    growth_exponent: The number of particles grows like t^ρ; Theorem 6 requires 2 + d/β.
     most_particles: Maximum number of particles.
     warm_start: The first pass makes plain Bayes updates in batches of 10; mirror descent starts with the second pass.
     """
@@ -156,11 +157,11 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         return Work(kernels=m**2, likelihoods=m * self.rows(num_data))
 
     def check(self) -> None:
-        """A warm start needs every datum once in its first pass."""
+        """A warm start needs every observation once in its first pass."""
         if self.warm_start and self.batches != "epochs":
             start, batches = self.specs()["warm_start"], self.specs()["batches"]
             raise InputError(
-                "warm_start = true needs batches = 'epochs'; given: batches = 'replacement'",
+                "warm_start = true needs batches = 'epochs'; got batches = 'replacement'",
                 on_page=f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”",
             )
 
@@ -218,7 +219,7 @@ def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: Array, sha
 
 
 def bayes_step(state: PMDState, log_likelihood: Array, share: float = 0.0) -> Step:
-    """log w <- log w + Σ log p(x|θ), or so much of what is left of the batch as the `share` of the ESS allows."""
+    """log w <- log w + Σ log p(x|θ), or so much of the rest of the batch as the `share` of the ESS allows."""
     left = state.rest or 1.0
     size = limit(state.log_weights, log_likelihood, left, share)
     return Step(state.log_weights + size * log_likelihood, size, left)
@@ -252,7 +253,7 @@ def _finite(log_weights: Array) -> Array:
 
 GROWN = 1.5  # so many times more particles are worth a rejuvenation of their own
 
-# From so many particles the O(m^2) density of the draws is taken in float32. It is off by 2e-5 nats at most, so that
+# From so many particles the O(m^2) density of the draws is taken in float32. It is off by 2e-5 nats at most: the
 # weights are off by 2e-5 of themselves, while new draws of the particles move them by a hundredth.
 SINGLE_FROM = 4000
 
@@ -293,10 +294,8 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
     return ""
 
 
-def rejuvenate(
-    rng: Rng, state: PMDState, density: KernelDensity | ShapedDensity, target: Target, knobs: PMDKnobs
-) -> tuple[PMDState, Array]:
-    """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
+def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, knobs: PMDKnobs) -> tuple[PMDState, Array]:
+    """Draw new particles from the current weighted KDE; equal weights; and each one's parent, (m,)."""
     t = state.next_step
     m = wanted_particles(t, knobs)
     particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
@@ -310,7 +309,7 @@ def rejuvenate(
 
 PRIOR_LEFT = 0.05  # exponent of the starting density above which q is not meant to be the posterior yet
 FROM_LIMITED = 0.1  # share of q above which steps that went less far than planned decide what it is
-WARM_BATCH = 10  # rows a step in the first pass of a warm start
+WARM_BATCH = 10  # rows per step in the first pass of a warm start
 
 
 class PMD(SmoothedMethod, BatchMethod):
@@ -328,7 +327,7 @@ class PMD(SmoothedMethod, BatchMethod):
     adapt: step size + kernel width (γ is limited so that half of the ESS is kept)
 
     previous: What was known: the step forgets the share γ of it.
-    prior: The prior comes in anew as the old weights are forgotten.
+    prior: The prior enters again as the old weights are dropped.
     likelihood: The pull of this batch, as if all data were like it.
     proposal: Where many particles were drawn each of them counts for less.
 
@@ -372,7 +371,7 @@ class PMD(SmoothedMethod, BatchMethod):
         )
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
-        """B; in the warm start's pass 10, the last batch of it what is left; none while one is being applied."""
+        """B; in the warm start's pass 10, the last batch of it the rest; none while one is being applied."""
         if state.rest:
             return 0
         if state.warming:
@@ -380,7 +379,7 @@ class PMD(SmoothedMethod, BatchMethod):
         return super().batch_size(state, knobs, num_data)
 
     def batches(self, state: PMDState, knobs: PMDKnobs) -> str:
-        """As the knob says; a warm start's pass stays one pass whatever is turned on the way."""
+        """As the knob says; a warm start's pass stays one pass whatever changes during it."""
         return "epochs" if state.warming else knobs.batches
 
     def step(
@@ -486,7 +485,7 @@ ALONE = 2.0  # effective particles below which one of them decides
 class StructuredKnobs(BatchKnobs):
     """The knobs of `structured_pmd`.
 
-    num_particles: Sets of the unknowns that have no closed form. With many data one soon has all weight.
+    num_particles: Sets of the unknowns that have no closed form. With many data one of them soon has all weight.
     """
 
     num_particles = NUM_PARTICLES.at(16, softbounds=(1, 200))
@@ -534,12 +533,12 @@ class Structured(BatchMethod):
 
     Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
 
-    Z is what has no closed form: drawn once from its prior (inducing inputs), or, of each row, drawn by the target
+    Z are the unknowns without a closed form: drawn once from its prior, or drawn by the target for each row
     whenever the row is visited (the topics of a document's words), and then weighted for what it was drawn from.
     q(u | Z) <- q(u | Z)^(1-γ) p(u | Z)^γ prod over the batch of p(x | u, Z)^(γ N/B), in natural parameters; with the
     log partition functions A of it before and after and of the prior,
     log w <- (1-γ) log w + A_after - (1-γ) A_before - γ A_prior + what of the likelihood does not depend on u.
-    The weights are those of Eq. 2 and are left as they are: with many data they leave one particle, and it is said.
+    The weights follow Eq. 2 and are left as they are: with many data they leave one particle, and a warning appears.
     """
 
     name = "structured_pmd"

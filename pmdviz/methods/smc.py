@@ -79,7 +79,7 @@ OwnKnobs = TypeVar("OwnKnobs", bound=MethodKnobs)
 
 
 class Once(BatchMethod[SeenState, OwnKnobs]):
-    """A method that visits every datum once; its state says how many have been `seen`."""
+    """A method that visits every observation once; its state says how many have been `seen`."""
 
     budget_words = "one pass over the data"
 
@@ -88,11 +88,11 @@ class Once(BatchMethod[SeenState, OwnKnobs]):
         return max(usual_rows(target), target.num_data)
 
     def batch_size(self, state: SeenState, knobs: OwnKnobs, num_data: int) -> int:
-        """B, and at last what is left."""
+        """B, and at last the rest."""
         return min(knobs.batch_size, num_data - state.seen)
 
     def batches(self, state: SeenState, knobs: OwnKnobs) -> str:
-        """Always one pass: there is no second one to draw from."""
+        """Always one pass: the data are not visited again."""
         return "epochs"
 
     def ended(self, state: SeenState, knobs: OwnKnobs, target: Target) -> str:
@@ -100,11 +100,11 @@ class Once(BatchMethod[SeenState, OwnKnobs]):
         return "one pass only" if state.seen >= target.num_data else ""
 
 
-ONCE = "Bayes' rule for the rows of this batch: each datum counts once."
+ONCE = "Bayes' rule for the rows of this batch: each observation counts once."
 
 
 class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
-    """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta).
+    """Every observation is visited once: log w <- log w + sum over the batch of log p(x | theta).
 
     log p(batch | data before it) is estimated by the log of the weighted mean of p(batch | theta), and log Z is the sum
     over batches: exp of it is unbiased where particles are not redrawn, or redrawn without any noise.
@@ -164,7 +164,7 @@ def _words(state: OnePassState, batch: int, num_data: int, reason: str) -> str:
     return " · ".join(parts)
 
 
-# One-pass sequential Monte Carlo (Balakrishnan, Madigan 2006): each datum once, resampling with jitter.
+# One-pass sequential Monte Carlo (Balakrishnan, Madigan 2006): each observation once, resampling with jitter.
 
 
 JITTERS = {"isotropic": 0.1, "median": 0.05, "covariance": 0.35, "local": 0.85}
@@ -175,10 +175,10 @@ class SMCKnobs(SmoothingKnobs):
 
     num_particles: Number of points that carry the approximation.
     ess_threshold: Resample, with jitter, when the ESS is below τ m.
-    jitter_rule: Shape of the noise added to resampled particles; the rules are those of the bandwidth.
+    jitter_rule: Shape of the noise added to resampled particles; the rules are the same as for the bandwidth.
     jitter: Width of the noise added to resampled particles; its unit follows the jitter rule. Too little leaves copies
         of a few particles; too much blurs the modes at every resampling.
-    shrinkage: Pull the particles together before the noise is added, so that it does not widen the posterior (Liu and
+    shrinkage: Pull the particles together before the noise is added: then it does not widen the posterior (Liu and
         West 2001).
     """
 
@@ -204,7 +204,7 @@ class SMC(OnePass):
     what_moves: Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones.
     source: Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours
     propagate: prior
-    reweight: likelihood (each datum once)
+    reweight: likelihood (each observation once)
     resample: kernel density (when the ESS falls below τ m; points are pulled together first)
     adapt: kernel width (of the jitter, by the points)
 
@@ -417,7 +417,7 @@ class Tempering(SmoothedMethod):
         return state.log_z if state.num_temperatures else None
 
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
-        """That it is on the way, that too few particles carry it, or that they are of few families.
+        """That it has not finished, that too few particles carry it, or that they are of few families.
 
         The variance of a mean is that between families (Chan and Lai 2013), until moves have made the particles almost
         independent of where they arrived.
@@ -443,7 +443,7 @@ def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) 
 
 
 def resampled(rng: Rng, state: TemperingState, num_particles: int) -> tuple[TemperingState, Array]:
-    """Systematic resampling, without any noise: the moves come after. And each particle's parent, (m,)."""
+    """Systematic resampling, without any noise: the moves come after. Also returns each particle's parent, (m,)."""
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
     chosen = state._replace(
         particles=state.particles[parents],
@@ -520,7 +520,7 @@ def moved(
 
 
 def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> Array:
-    """Cholesky factor (d, d) of the proposals' covariance: (scale 2.38)^2 / d times that of the particles or modes."""
+    """Cholesky factor (d, d) of the proposals' covariance: (scale 2.38)^2 / d times the particles' or modes'."""
     particles, weights, d = state.particles, np.exp(state.log_weights), target.dim
     if knobs.move_shape == "local":
         shape = neighbourhood_covariance(particles, weights, target.scale) / local_scale(d)
@@ -588,7 +588,7 @@ class ParticleLDA(Once):
     Sequential Monte Carlo on the topics z of words, with Φ and the documents' shares integrated out.
 
     z_n ~ p(z_n | z_1 .. z_n-1, w_1 .. w_n) and log w <- log w + log p(w_n | z_1 .. z_n-1, w_1 .. w_n-1), word by word;
-    particles are resampled between batches. Only counts are kept, so that words of earlier documents keep their topics.
+    particles are resampled between batches. Only counts are kept: words of earlier documents keep their topics.
     """
 
     name = "particle_lda"

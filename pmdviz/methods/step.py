@@ -21,12 +21,12 @@ class Cost(NamedTuple):
     """Evaluations of the target's functions."""
 
     visited: int = 0  # rows passed to log_likelihood or its gradient, those passed before in the step not counted again
-    density_evaluations: int = 0  # pairs of particle and datum whose likelihood was evaluated
+    density_evaluations: int = 0  # pairs of particle and observation whose likelihood was evaluated
     gradient_evaluations: int = 0
 
     @property
     def evaluations(self) -> int:
-        """Of densities and gradients together, each pair of particle and datum as one."""
+        """Of densities and gradients together, each pair of particle and observation as one."""
         return self.density_evaluations + self.gradient_evaluations
 
 
@@ -64,7 +64,7 @@ class Path(NamedTuple):
 
 
 class Term(NamedTuple):
-    """A part of an update, as a person reads it."""
+    """A part of an update, in words."""
 
     name: str  # in what `StepInfo.terms` gives
     title: str  # "likelihood of the batch"
@@ -155,12 +155,12 @@ class StepInfo(NamedTuple):
 
     @property
     def density_evaluations(self) -> int:
-        """Pairs of particle and datum whose likelihood was evaluated."""
+        """Pairs of particle and observation whose likelihood was evaluated."""
         return self.cost.density_evaluations
 
     @property
     def gradient_evaluations(self) -> int:
-        """Pairs of particle and datum whose gradient was evaluated."""
+        """Pairs of particle and observation whose gradient was evaluated."""
         return self.cost.gradient_evaluations
 
     def event(self, kind: str) -> str:
@@ -219,8 +219,8 @@ class Work(NamedTuple):
     """Computations of the longest step, as numbers of pairs."""
 
     kernels: float = 0.0  # kernel values, of two particles
-    likelihoods: float = 0.0  # of a particle and a datum
-    gradients: float = 0.0  # of a particle and a datum
+    likelihoods: float = 0.0  # of a particle and an observation
+    gradients: float = 0.0  # of a particle and an observation
 
 
 class MethodKnobs(Knobs):
@@ -240,9 +240,9 @@ class MethodKnobs(Knobs):
 
 
 class BatchKnobs(MethodKnobs):
-    """Which rows a step visits.
+    """The rows that each step visits.
 
-    batch_size: How many data points a step uses; at most N.
+    batch_size: How many data points each step uses; at most N.
     batches: Shuffled passes use every data point once per pass. With replacement, each batch is drawn independently, as
         in the paper; a batch of size N is then a bootstrap sample and not the whole data set.
     """
@@ -272,9 +272,9 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
             "Propagate",
             "Where points come from, before the posterior decides about them.",
             {
-                "prior": "Draws of the prior, or of q₀ where there are no data.",
-                "random start": "Points at random that are no draws of the prior.",
-                "proposal": "Draws of a density that can be evaluated, so that weights correct for it.",
+                "prior": "Draws of the prior, or of q₀ without data.",
+                "random start": "Random points that are not draws of the prior.",
+                "proposal": "Draws of a density that can be evaluated: weights correct for it.",
                 "conditional": "Draws of what comes next, given all that the particle has drawn before.",
                 "fitted density": "Draws of the fitted density at every step, to estimate its gradient.",
             },
@@ -286,8 +286,8 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
                 "likelihood": "Bayes' rule for a batch: w ← w · p(batch | θ).",
                 "temperature": "A power of the likelihood at a time: w ← w · p(X | θ)^Δβ.",
                 "density ratio": "Target over the density that the point was drawn from: w = p / q.",
-                "mirror step": "The step forgets the share γ of what was known and takes the share γ of the posterior.",
-                "least discrepancy": "All weights together, so that the weighted points are nearest to the posterior.",
+                "mirror step": "The step drops the share γ of the previous q and takes the share γ of the posterior.",
+                "least discrepancy": "All weights together: the weighted points are then nearest to the posterior.",
             },
         ),
         "resample": Column(
@@ -310,7 +310,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
                 "Stein force": "Uphill by the neighbours' slopes, and away from the neighbours.",
                 "gradient": "A step uphill, without noise of its own.",
                 "natural gradient": "Parameters go uphill in steps measured by how much their density changes.",
-                "closed form": "What is best given everything else has a formula, and the step goes there.",
+                "closed form": "The optimum given everything else has a formula, and the step goes there.",
             },
         ),
         "adapt": Column(
@@ -322,7 +322,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
                 "kernel width": "How wide the kernel is that steps or new points are made with.",
                 "temperatures": "How much of the likelihood the next step adds.",
                 "proposal": "The density that points are proposed from.",
-                "surrogate": "The density whose gradient stands in for the posterior's.",
+                "surrogate": "The density whose gradient replaces the posterior's.",
                 "stopping": "Which step is the last one that counts.",
             },
         ),

@@ -23,11 +23,11 @@ REGISTERED: dict[str, Metric] = {}  # by name: a metric enters by being made
 METRICS = MappingProxyType(REGISTERED)
 DASHED, DOTTED = (8, 3), (2, 3)  # of lines, as Bokeh has it
 UNIT: dict[str, bool | tuple[float, float]] = {"log": False, "limits": (0.0, 1.0), "fixed": True}  # an axis
-STEP = 150_000  # nanoseconds of a method's step besides those of its data, by counts and never by a clock
+STEP = 150_000  # nanoseconds of a method's step besides the time for its data, by counts and never by a clock
 
 
 class Ancestry(Protocol):
-    """Which particles of iteration 0 those of a frame descend from."""
+    """The particles of iteration 0 from which a frame's descend."""
 
     def number_alive(self, log_weights: Array) -> int:
         """How many of them have descendants with any weight."""
@@ -74,7 +74,7 @@ class Measurable(Protocol):
 
     @property
     def shift(self) -> NamedTuple | str:
-        """How far importance weights move q, a `metrics.diagnostics.Shift`; the reason where there is no check."""
+        """How far importance weights move q, a `metrics.diagnostics.Shift`; the reason if there is none."""
 
     @property
     def reference(self) -> Reference | None:
@@ -86,7 +86,7 @@ class Measurable(Protocol):
 
     @property
     def ancestry(self) -> Ancestry | None:
-        """Which particles of iteration 0 those of now descend from, `number_alive` of them; None where unknown."""
+        """From which particles of iteration 0 the present ones descend, `number_alive` of them; None where unknown."""
 
     @property
     def chains(self) -> Array:
@@ -99,7 +99,7 @@ Applies = Callable[[Target, Method], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A number that says how good an approximation is. Being made enters it in METRICS.
+    """A number that says how good an approximation is; an instance enters itself in METRICS.
 
     Attributes
     ----------
@@ -115,15 +115,15 @@ class Metric:
         What it measures, in a few words.
     measure : function of a frame -> float, or None where it is unavailable
     work : function of a frame -> float or None
-        Nanoseconds that measuring takes, by counts alone, besides those of q, which is made for it. The history leaves
-        such figures out of rows until the steps have taken as long (`Frame.dear`). None: next to nothing, without q.
+        Nanoseconds that measuring takes, by counts alone, besides the time for q, which is made for it. The history
+        leaves such figures out of rows until the steps have taken as long (`Frame.dear`). None: almost none, without q.
     applies : function (target, method) -> bool
         Where it is absent from menus, histories and tables.
     traced : function (target, method) -> bool
         Whether every measured frame has it in the history; elsewhere it is computed when it is asked for.
     drawn : bool
         Whether every frame that a page draws has it; others only while their trace is the chosen one, and where the
-        frame is measured. What is so must be cheap.
+        frame is measured. Such a metric must be cheap.
     always : bool
         Whether its key is there, with None, also where it does not apply.
     axis : str
@@ -132,7 +132,7 @@ class Metric:
     log : bool
         Whether that is logarithmic.
     limits : (low, high)
-        Where a fixed axis ends, unless values are lower; on a logarithmic one what is above is drawn at its edge.
+        Where a fixed axis ends, unless values are lower; on a logarithmic one higher values are drawn at its edge.
     fixed : bool
         Whether a linear axis has these limits whatever the values are.
     colour, dash : a layer of the theme (`scenes.style`), and Bokeh's dash
@@ -141,7 +141,7 @@ class Metric:
     baseline : str
         The key of what independent draws get, if that is known: `floor_tv`.
     order : int
-        Where it stands in menus and tables.
+        Its place in menus and tables.
     """
 
     name: str

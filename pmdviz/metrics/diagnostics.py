@@ -49,8 +49,8 @@ def importance_shift(density: Density, target: Target) -> Shift | str:
 
     E_p and sd_p are weighted means over all of them (deterministic mixture sampling, Owen and Zhou 2000). Without modes
     the weights are p / q. Where 25 or more of the draws are effective and yet too few, or k-hat is too high, four times
-    as many draws are taken. The reason where there is no check, such as "q has no log density".
-    Source: ours.
+    as many draws are taken. Without a check the reason, such as "q has no log density". The rule for the number of
+    draws is ours.
     """
     if "reals" not in target.offers:
         return "the parameters are discrete"
@@ -204,7 +204,7 @@ def _rhat(frame: Measurable) -> float | None:
 @metric("bulk_ess", "bulk ESS", "draws", 32, is_chain, ranks=False, work=work_of_draws)
 @on_axis("bulk_ess", "Bulk ESS", "bulk effective sample size (draws)", limits=(1.0, 1e5), colour="particles")
 def _bulk_ess(frame: Measurable) -> float | None:
-    """independent draws that those of the chains are worth (Vehtari et al. 2021), the fewest over the coordinates."""
+    """independent draws that the chains' draws are worth (Vehtari et al. 2021), the fewest over the coordinates."""
     return worst(frame, bulk_ess, min)
 
 

@@ -332,7 +332,7 @@ def squared_ksd(x: Array, score: Array, other: Array | None = None) -> tuple[flo
 
 
 def _measured(frame: Measurable) -> tuple[float, float]:
-    """KSD^2 and its noise by 500 draws, in units of the posterior's sds: the reference's, or else those of q.
+    """KSD^2 and its noise by 500 draws, in units of the posterior's sds: the reference's, or else q's.
 
     With more than 2,000 observations the gradients at x_i and x_j come from two independent batches of 1,000, as their
     difference from the gradient at the mean, where all data are used once: the products are unbiased, and near the

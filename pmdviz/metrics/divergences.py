@@ -24,7 +24,7 @@ from pmdviz.targets.exact import Box, Exact
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
 
-# Points that stand for the approximation q: as many of each kernel as it has weight, spread evenly within the kernel.
+# Points that represent the approximation q: as many of each kernel as it has weight, spread evenly within the kernel.
 
 NUM_POINTS, NUM_BEYOND = 16_384, 2048  # all over q; outside the grids
 STEPS = {1: (0.6180339887498949,), 2: (0.7548776662466927, 0.5698402909980532)}  # 1/g, 1/g^2
@@ -33,7 +33,7 @@ REACH = 8.5  # sds: what a kernel has beyond does not count, here as on grids
 
 
 def quasi_draws(density: Density) -> tuple[Array, Array]:
-    """NUM_POINTS points (n, d) of equal weight that stand for q, and their parents (n,)."""
+    """NUM_POINTS points (n, d) of equal weight that represent q, and their parents (n,)."""
     parents = systematic(density.weights, NUM_POINTS, 0.5)
     return _placed(density, parents, _noise(density.particles.shape[1])), parents
 
@@ -58,7 +58,8 @@ def spread_normals(n: int, steps: Array) -> Array:
 def expectations(density: Density, exact: Exact, grids: list[Grid]) -> dict[str, float]:
     """TV = 1 - E_q min(1, p/q), KL(q || p) = E_q log(q/p) in nats, and the share of q outside the grids.
 
-    min(1, p/q) has a kink, which no rule of a few nodes a kernel sees: TV is off by 0.0007 as a rule, 0.003 at most.
+    min(1, p/q) has a kink, which a rule of a few nodes per kernel misses: TV is usually off by 0.0007, at most by
+    0.003.
     """
     points, _ = quasi_draws(density)
     log_ratio = exact.log_density(points) - density.log_density(points)
@@ -291,7 +292,7 @@ _left_out: WeakKeyDictionary[Exact, dict[Box, Cells | None]] = WeakKeyDictionary
 
 
 def _cells_outside(exact: Exact, drawn: Grid) -> Cells | None:
-    """The cells that have any of the posterior's mass; None where next to nothing lies outside."""
+    """The cells that have any of the posterior's mass; None where almost no mass lies outside."""
     if exact.mass_in(drawn.box) >= 1.0 - NEGLIGIBLE:
         return None
     extent = _extent(exact.box)

@@ -1,9 +1,9 @@
 """The modes of an exact posterior, where each of them reigns, and how much of an approximation lies there.
 
 Ours. A mode's basin is the set of cells from which one reaches its peak by going up (a watershed of log p on a grid
-over each box of the posterior). A peak that rises less than one nat above the pass to a higher one is no mode of its
-own, nor is one with less than a hundredth of the mass. Cells more than 30 nats below the highest peak belong to no
-basin: what an approximation puts there counts for no mode, so that the masses add up to at most 1.
+over each box of the posterior). A peak that rises less than one nat above the pass to a higher one is not a mode of
+its own, nor is one with less than a hundredth of the mass. Cells more than 30 nats below the highest peak belong to no
+basin: what an approximation puts there counts for no mode: the masses add up to at most 1.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _found(target: Target) -> Modes | None:
 
 def _in_order(peaks: Array, masses: Array, grids: tuple[Grid, ...], labels: list[Array]) -> Modes:
     order = np.lexsort(peaks.T[::-1])
-    place = np.append(np.argsort(order), NOWHERE)  # the last one stands for NOWHERE, which is -1
+    place = np.append(np.argsort(order), NOWHERE)  # the last one means NOWHERE, which is -1
     return Modes(peaks[order], masses[order] / max(1.0, masses.sum()), grids, tuple(place[one] for one in labels))
 
 

@@ -66,13 +66,13 @@ def floor(
 ) -> Floor | None:
     """The floor of `num_particles` draws, computed once for each (target, m, rule, each).
 
-    `each`: of how many candidates every draw is chosen, as the method's particles are (`methods.particles`).
+    `each`: of how many candidates every draw is chosen, like the method's particles (`methods.particles`).
     `progress` gets the number of finished sets, of 16. None without an exact posterior or particles.
     """
     if num_particles is None or target.planar is None:
         return None
     key = (target.key, num_particles, rule, each)
-    with _locks.setdefault(key, threading.Lock()):  # only those who ask for the same wait for one another
+    with _locks.setdefault(key, threading.Lock()):  # only callers with the same arguments wait for one another
         if key not in _known:
             _known[key] = _computed(target, num_particles, progress, rule, each)
         return _known[key]
@@ -109,7 +109,7 @@ def _computed(
 def _lowest(table: Sequence[float], values: Callable[[int], Array]) -> tuple[float, float, float] | None:
     """Mean, standard error and factor where the mean is lowest, by steps downhill; None where there is a NaN.
 
-    The sets of draws are the same for every factor, so that the mean is a smooth function of it with one valley.
+    The sets of draws are the same for every factor: the mean is a smooth function of it with one valley.
     """
     place = min(START, len(table) - 1)
     while True:
@@ -126,7 +126,7 @@ def _lowest(table: Sequence[float], values: Callable[[int], Array]) -> tuple[flo
 
 
 def _drawn(target: Target, num_particles: int, k: int, rule: str, each: int) -> Callable[[float], Density]:
-    """The estimate from the draws of the k-th set, as a function of the factor."""
+    """The estimate from the draws of the k-th set: a function of the factor."""
     rng = np.random.default_rng([num_particles, k])
     draws = target.exact.sample(rng, each * num_particles)
     if each > 1:

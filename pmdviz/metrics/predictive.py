@@ -47,7 +47,7 @@ _lock = threading.RLock()
 
 
 def points_of(frame: Measurable) -> tuple[Array, Average]:
-    """Points (n, d) that stand for q, and what averages over them values (n, ...) -> (...).
+    """Points (n, d) that represent q, and what averages over them values (n, ...) -> (...).
 
     Of few weighted points these themselves, without the noise of draws; each may be a whole net. Of a target that is
     judged `by_points` the particles or the chain's draws, whatever q smooths them with.
@@ -65,7 +65,7 @@ def points_of(frame: Measurable) -> tuple[Array, Average]:
 
 
 def _weighted(points: Array, weights: Array) -> tuple[Array, Average]:
-    """Those (n, d) that have any weight: one without, however well it predicts, is no scale for the others."""
+    """Those (n, d) that have any weight: one without, however well it predicts, does not scale the others."""
     alive = weights > 0
     weights = weights[alive]
     return points[alive], lambda values: np.einsum("n,n...->...", weights, values)
@@ -192,7 +192,7 @@ def _accuracy(frame: Measurable) -> float:
     return float((chances.argmax(axis=1) == target.outcomes(target.test_data)).mean())
 
 
-@metric("log_loss", "log loss", "nats a row", 41, _predicts(*CLASSES), work=_work)
+@metric("log_loss", "log loss", "nats per row", 41, _predicts(*CLASSES), work=_work)
 @on_axis("log_loss", "Log loss", log=False, limits=(0.0, 2), colour="ink")
 def _log_loss(frame: Measurable) -> float:
     """mean of -log E_q p(class) over held-out rows."""
@@ -212,7 +212,7 @@ def _rmse(frame: Measurable) -> float:
     return float(np.sqrt(((mean - target.outcomes(target.test_data)) ** 2).mean()))
 
 
-@metric("nlpd", "NLPD", "nats a row", 43, _predicts(*NUMBER), work=_work)
+@metric("nlpd", "NLPD", "nats per row", 43, _predicts(*NUMBER), work=_work)
 @on_axis("nlpd", "NLPD", log=False, limits=(0.0, 10), colour="ink")
 def _nlpd(frame: Measurable) -> float:
     """mean of -log E_q p(y) over held-out rows."""
@@ -238,7 +238,7 @@ def _misclassification(frame: Measurable) -> float:
     return 1.0 - _accuracy(frame)
 
 
-@metric("pps", "PPS", "nats a row", 46, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
+@metric("pps", "PPS", "nats per row", 46, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
 @on_axis("pps", "PPS", log=False, limits=(0.0, 10), colour="ink")
 def _pps(frame: Measurable) -> float:
     """The partial predictive score.
@@ -251,7 +251,13 @@ def _pps(frame: Measurable) -> float:
 
 
 @metric(
-    "pps_seed", "PPS of the tables", "nats a row", 47, _predicts(*NUMBER, also="noise_variance"), _untraced, work=_work
+    "pps_seed",
+    "PPS of the tables",
+    "nats per row",
+    47,
+    _predicts(*NUMBER, also="noise_variance"),
+    _untraced,
+    work=_work,
 )
 @on_axis("pps_seed", "PPS of the tables", log=False, limits=(0.0, 10), colour="ink")
 def _pps_seed(frame: Measurable) -> float:
@@ -266,7 +272,9 @@ def _pps_seed(frame: Measurable) -> float:
     return 0.5 * float(np.log(variance) + (residual**2).mean() / variance)
 
 
-@metric("expected_log_loss", "expected log loss", "nats a row", 48, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
+@metric(
+    "expected_log_loss", "expected log loss", "nats per row", 48, _predicts(*CLASSES, *NUMBER), _untraced, work=_work
+)
 @on_axis("expected_log_loss", "Expected log loss", log=False, limits=(0.0, 10), colour="ink")
 def _expected_log_loss(frame: Measurable) -> float:
     """The mean log loss of single points.
@@ -304,7 +312,7 @@ def _perplexity(frame: Measurable) -> float:
     return float(np.exp(nats_per_token(frame)))
 
 
-@metric("word_log_loss", "word log loss", "nats a word", 45, _of_words)
+@metric("word_log_loss", "word log loss", "nats per word", 45, _of_words)
 @on_axis("word_log_loss", "Word log loss", log=False, limits=(0.0, 12.0), colour="ink")
 def nats_per_token(frame: Measurable) -> float:
     """mean of -log p(word) over held-out words."""
@@ -312,7 +320,7 @@ def nats_per_token(frame: Measurable) -> float:
     return -total / tokens
 
 
-@metric("unigram", "unigram entropy", "nats a word", 46, _of_words, ranks=False)
+@metric("unigram", "unigram entropy", "nats per word", 46, _of_words, ranks=False)
 @on_axis("word_log_loss", log=False, limits=(0.0, 12.0), colour="exact", dash=DASHED)
 def _unigram(frame: Measurable) -> float:
     """the same of one distribution over words for all documents."""
@@ -372,7 +380,7 @@ def _log_z_above(frame: Measurable) -> float | None:
 @metric("log_z_error", "error of log Z", "nats", 35, _has_exact_log_z, ranks=False)
 @on_axis("log_z_error", log=False, colour="particles")
 def _log_z_error(frame: Measurable) -> float | None:
-    """estimate of log Z minus that of the reference; it says something once all data or temperatures are done.
+    """estimate of log Z minus the reference's; it says something once all data or temperatures are done.
 
     log Z-hat - log Z.
     """
@@ -393,9 +401,9 @@ def knn_entropy(points: Array, k: int = NEIGHBOUR) -> float:
     """psi(n) - psi(k) + log V_d + d mean_i log r_i of points (n, d), in nats; NaN where k + 1 of them coincide.
 
     r_i is the distance of point i to its k-th nearest neighbour in units of the coordinates' sds, whose logs are added,
-    and V_d the volume of the unit ball. On Gaussians with 300 points it is 0.1 nats off in five dimensions, 0.2 in ten,
-    as the density is not level within r_i. Source: Kozachenko, Leonenko 1987; with k: Kraskov, Stogbauer, Grassberger
-    2004, Eq. 20.
+    and V_d the volume of the unit ball. On Gaussians with 300 points it is 0.1 nats off in five dimensions, 0.2 in
+    ten, because the density is not level within r_i. Source: Kozachenko, Leonenko 1987; with k: Kraskov, Stogbauer,
+    Grassberger 2004, Eq. 20.
     """
     n, d = points.shape
     unit = points.std(axis=0)

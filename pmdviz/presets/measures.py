@@ -37,7 +37,7 @@ def read_yaml(text: str) -> Any:
 def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
     """The model of a block that is called `what`; no key may name the `given` fields. Raises InputError."""
     if not isinstance(block, Mapping):
-        raise InputError(f"{what} must be names and values; given: {shown(block)}")
+        raise InputError(f"{what} must be names and values; got {shown(block)}")
     keys = {each.metadata.get("key", each.name): each for each in fields(model) if each.name not in given}
     known_keys(block, keys, what)
     kinds = _kinds(model)
@@ -68,7 +68,7 @@ def _is_needed(each: Field) -> bool:
 
 def wrong(key: str, what: str, kind: str, value: Any) -> InputError:
     """The error for a value of another kind; None is one that is not there."""
-    given = f"{what} needs `{key}`" if value is None else f"given: {shown(value)}"
+    given = f"{what} needs `{key}`" if value is None else f"got {shown(value)}"
     return InputError(f"`{key}` of {what} must be {kind}; {given}")
 
 

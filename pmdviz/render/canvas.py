@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.files import static_text
-from pmdviz.pictures import Axis, Mark, Picture, tick_words
+from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import OPACITY_DOTS, OPACITY_POWER, OPAQUE
 
@@ -85,7 +85,7 @@ def picture_json(picture: Picture, column: Keyed = numbers) -> dict[str, Any]:
 def _axis(axis: Axis) -> dict[str, Any]:
     ticks = axis.ticks
     ends = {"low": float(axis.low), "high": float(axis.high), "log": axis.log}
-    return {"label": axis.label, **ends, "ticks": ticks, "words": [tick_words(tick) for tick in ticks]}
+    return {"label": axis.label, **ends, "ticks": ticks, "words": [axis.words(tick) for tick in ticks]}
 
 
 ALONG_X, ALONG_Y = ("x", "x0", "x1", "left", "right"), ("y", "y0", "y1", "low", "high", "top", "bottom")

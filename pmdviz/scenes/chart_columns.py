@@ -180,8 +180,8 @@ SIGNS = {
 }
 
 
-MOST_DECADES = 12  # below the largest value: what is smaller is rounding
-PAD = 0.06  # room round the data, as a share of an axis
+MOST_DECADES = 12  # below the largest value: smaller values are rounding
+PAD = 0.06  # room round the data: a share of an axis
 ALONE = 2.0  # factor of room round a single value
 SERIES_DASHES: tuple[tuple[int, ...], ...] = ((7, 3), (2, 3), (9, 3, 2, 3), (14, 4))  # of series that are dashes
 MANY = 40  # points, beyond which a line is drawn without them
@@ -265,7 +265,7 @@ def chart_columns(chart: Chart) -> ChartColumns:
 
 
 def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axis:
-    """An axis with room around all values; a linear one may begin at 0 where values are near it."""
+    """An axis with room around all values; a linear axis may begin at 0 where values are near it."""
     values = np.concatenate([np.empty(0), *parts])
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
@@ -281,7 +281,7 @@ def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axi
 
 
 def level_columns(levels: Sequence[tuple[str, float]], y: Axis) -> dict[str, list]:
-    """Horizontal lines and their words; of two that are near one another the lower one's stand below it."""
+    """Horizontal lines and their words; of two that are near one another the lower one's go below it."""
     ordered = sorted(levels, key=lambda each: each[1])
     places = y.share(np.array([height for _, height in ordered])) if ordered else np.empty(0)
     below = [bool(gap < NEAR) for gap in np.diff(places)] + [False] * bool(ordered)
@@ -376,7 +376,7 @@ def bars(picture: Histogram) -> dict[str, np.ndarray]:
 
 
 def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The ends of both axes, with room for marks beside the bars."""
+    """The ends of both axes, with room for marks next to the bars."""
     places = [*np.asarray(picture.edges, float), *(place for _, place in picture.marks)]
     known = np.array([place for place in places if np.isfinite(place)])
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
@@ -396,7 +396,7 @@ def marks(picture: Histogram) -> list[dict[str, list[float]]]:
 
 
 def histogram_legend(picture: Histogram) -> list[Entry]:
-    """The marks; bars need no words beside the axis."""
+    """The marks; bars need no words next to the axis."""
     return [Entry(words, "mark", k + 1, cycled(MARK_DASHES, k)) for k, (words, _) in enumerate(picture.marks)]
 
 
@@ -450,7 +450,7 @@ THIN, THICK = 1.2, 3.0  # px
 
 
 def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
-    """The picture of an experiment as a `Picture`; `numbers` of colours are those of its series or groups, by name."""
+    """The picture of an experiment as a `Picture`; `numbers` of colours belong to its series or groups, by name."""
     makers: dict[type, Callable[..., Picture]] = {
         Chart: chart_picture, HeatMap: heat_picture, Histogram: histogram_picture, Ellipses: ellipses_picture,
     }  # fmt: skip

@@ -13,12 +13,13 @@ from pmdviz.densities.density import Density
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.scenes.style import USUAL
+from pmdviz.targets import Target
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
 STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle has so much
 HEAVIEST = 500  # of those at most (a tenth of a lower limit): collapsed weights must be visible
 GOLDEN = 0.6180339887498949
-INK = 20_000.0  # px^2: sum of all squared dot diameters, so that the ink stays the same for any m
+INK = 20_000.0  # px^2: sum of all squared dot diameters: the ink stays the same for any m
 LARGEST_DOT = 20.0  # px: a heavier particle is not drawn larger, it would hide the others
 OPACITY_DOTS, OPACITY_POWER, OPAQUE = 1_500, 0.15, 0.85  # few dots are denser, many are thinner
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
@@ -103,7 +104,7 @@ def dot_sizes(weights: np.ndarray, num_particles: int, largest: float = LARGEST_
 
 
 def dot_opacity(usual: float, drawn: int) -> float:
-    """Opacity of `drawn` dots, where `usual` is that of 1,500."""
+    """Opacity of `drawn` dots, where `usual` is for 1,500 dots."""
     return min(OPAQUE, usual * (OPACITY_DOTS / max(drawn, 1)) ** OPACITY_POWER)
 
 
@@ -166,8 +167,8 @@ def pack(parts: Iterable[tuple[int, Mapping[str, np.ndarray]]]) -> tuple[bytes, 
 
 TILE_GAP = 0.05  # between tiles, in widths of one
 TILES_EDGE = 0.01  # round them all
-NARROW_PX = 480  # narrower figures have two tiles a row
-HEADS = {2: 0.34, 3: 0.24}  # height of the words over a tile, by tiles a row
+NARROW_PX = 480  # narrower figures have two tiles per row
+HEADS = {2: 0.34, 3: 0.24}  # height of the words over a tile, by tiles per row
 
 
 class Tiling(NamedTuple):
@@ -178,7 +179,7 @@ class Tiling(NamedTuple):
 
     @classmethod
     def fitting(cls, number: int, width_px: float) -> Tiling:
-        """Three tiles a row, two in a narrow figure or for four of them."""
+        """Three tiles per row, two in a narrow figure or for four of them."""
         return cls(number, 2 if width_px < NARROW_PX or number in (1, 2, 4) else 3)
 
     @property
@@ -233,7 +234,7 @@ def joined(lines: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
 # Densities as pictures: regions of highest density as lines, marginal strips, cells of colour.
 
 MASSES = (0.5, 0.8, 0.95)
-OUTLINE = (0.95,)  # of the approximation: more lines over those of the exact posterior could not be told apart
+OUTLINE = (0.95,)  # of the approximation: more lines over the exact posterior's could not be distinguished
 
 
 def density_levels(density: np.ndarray, masses: Sequence[float] = MASSES) -> np.ndarray:
@@ -496,3 +497,18 @@ def segment_columns(parts: Iterable[Segments]) -> dict[str, np.ndarray]:
     kind = [np.full(len(part.lines), part.kind) for part in found]
     rest = [np.concatenate(each).astype(np.float32) for each in (opacity, kind)]
     return dict(zip(EMPTY_PATHS, [*(np.ascontiguousarray(line) for line in lines), *rest], strict=True))
+
+
+Units = tuple[float, float]  # original units: a value is the first plus the second times the standardised value
+AS_GIVEN: Units = (0.0, 1.0)
+
+
+def original_units(target: Target, name: str) -> Units:
+    """Mean and sd that a column of a person's table had before it was standardised; 0 and 1 where it is as given."""
+    found = (dict(zip(table.columns, table.units, strict=True)) for table in target.tables if table.units)
+    return next((units[name] for units in found if name in units), AS_GIVEN)
+
+
+def outcome_name(target: Target) -> str:
+    """What a person's table calls the outcome, which is its last column; else "y"."""
+    return target.tables[0].columns[-1] if target.tables else "y"

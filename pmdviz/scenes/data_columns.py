@@ -19,7 +19,15 @@ from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.scenes.columns import EMPTY_LINE, contour_line, curve_columns, density_levels
+from pmdviz.scenes.columns import (
+    AS_GIVEN,
+    EMPTY_LINE,
+    Units,
+    contour_line,
+    curve_columns,
+    density_levels,
+    original_units,
+)
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
 from pmdviz.targets.mass import Handle
@@ -34,7 +42,7 @@ MARGIN = 0.08  # of the range of the data, on each side
 EVEN = 0.5  # probability of a class on the line between two
 
 NO_BARS = dict.fromkeys(("left", "right", "bottom", "top"), np.empty(0))
-ALL, LIT = 0.3, 0.85  # opacity of the data, and of those of this step
+ALL, LIT = 0.3, 0.85  # opacity of the data, and of the data of this step
 DOT_PX, RUG_PX = 7.0, 5.0
 ABOUT = "The data, the batch of this step, and what approximation and exact posterior predict"
 
@@ -49,6 +57,7 @@ class DataGround(NamedTuple):
     exact: Columns  # x, y of lines
     labels: tuple[str, str]
     ranges: tuple[tuple[float, float], tuple[float, float]]
+    units: tuple[Units, Units] = (AS_GIVEN, AS_GIVEN)
 
 
 class DataMoment(NamedTuple):
@@ -80,7 +89,10 @@ def data_picture(moment: DataMoment, rug: Columns = EMPTY_LINE) -> Picture:
     legend = {"data": "data", "batch": "batch of this step"}
     if len(ground.exact["x"]):
         legend |= {"exact": "predicted: exact posterior", "approximate": "predicted: approximation"}
-    x, y = (Axis(label, *span) for label, span in zip(ground.labels, ground.ranges, strict=True))
+    x, y = (
+        Axis(label, *span, origin=origin, unit=unit)
+        for label, span, (origin, unit) in zip(ground.labels, ground.ranges, ground.units, strict=True)
+    )
     return Picture(x, y, marks, legend, about=ABOUT)
 
 
@@ -123,13 +135,21 @@ def _made_ground(target: Target) -> DataGround:
         bars = _bars(points[:, 0], edges, len(points))
         curve = EMPTY_LINE if draws is None else _predicted(target, draws, (across, (0.0, 1.0)))
         top = max([bars["top"].max(), *curve["y"]])
-        labels = "x (data points)", "density (per unit of x)"
-        return DataGround(bars, EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))))
+        (name,) = _names(target, ("x",))
+        units = original_units(target, name)
+        labels = f"{name} (data points)", f"density (per {'sd' if units != AS_GIVEN else 'unit'} of {name})"
+        return DataGround(bars, EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))), (units, AS_GIVEN))
     ranges = across, _span(points[:, 1])
     lines = EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
-    names = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
-    labels = f"{names[0]} (data points)", names[1]
-    return DataGround(NO_BARS, _dots(points), lines, labels, ranges)
+    usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
+    first, second = usual if target.predicts == "class" else _names(target, usual)
+    units = original_units(target, first), original_units(target, second)
+    return DataGround(NO_BARS, _dots(points), lines, (f"{first} (data points)", second), ranges, units)
+
+
+def _names(target: Target, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns' names of a person's table that has as many, else the usual ones."""
+    return next((table.columns for table in target.tables if len(table.columns) == len(usual)), usual)
 
 
 def plane(target: Target, rows: np.ndarray) -> np.ndarray:

@@ -134,7 +134,7 @@ class GeometryKnobs(Knobs):
     steps: How many steps of both are drawn.
     peak: How peaked the posterior is: the probability of A. B gets 70 % of the rest, C 30 %. In the density the two
         modes become narrower with it.
-    start: The distribution that both paths begin with: the prior. You can also drag it in the triangle.
+    start: The distribution that both paths begin with: the prior. You can also drag its point in the triangle.
     """
 
     kind_words = "setting of the Geometry page"
@@ -166,7 +166,7 @@ class Paths(NamedTuple):
 
 
 def posterior(peak: float) -> np.ndarray:
-    """P over A, B, C: `peak`, and what is left shared between B and C."""
+    """P over A, B, C: `peak`, and the rest shared between B and C."""
     return np.array([peak, *(share * (1 - peak) for share in SHARES)])
 
 
@@ -394,10 +394,10 @@ def mirror_words(geometry: Geometry) -> str:
 def gradient_words(geometry: Geometry) -> str:
     """How far the gradient steps are, and where they have been 0."""
     last, been = geometry.gradient_kl[-1], geometry.been_zero
-    here = "infinite, as q is 0 at a state that p allows" if np.isinf(last) else f"{number(last)} nats"
+    here = "infinite, because q is 0 at a state that p allows" if np.isinf(last) else f"{number(last)} nats"
     ways = {0: "no state has", 1: "1 of 3 states has"}
     cut = f" The gradient step sets the density to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""
-    return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 on the way.{cut}"
+    return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 before.{cut}"
 
 
 def sentences(geometry: Geometry) -> tuple[str, str, str]:

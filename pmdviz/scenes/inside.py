@@ -79,8 +79,8 @@ def _title(rows: int, num_data: int) -> str:
 
 def _words(flat: bool, curve: bool) -> str:
     if not flat:
-        return "Large dots: the batch. Small dots: all data."
-    drawn = "Bars: all data. Ticks: the batch."
+        return "Large dots: the batch; small dots: all data."
+    drawn = "Bars: all data; ticks: the batch."
     return f"{drawn} Dashed: the density that the batch alone implies, averaged over the particles." if curve else drawn
 
 
@@ -95,7 +95,7 @@ def _single(values: np.ndarray) -> np.ndarray:
 
 # The formula of a step: the words of each of its terms, with this step's numbers instead of symbols.
 
-SMALLEST = 1e-4  # what is smaller is written with a power of ten
+SMALLEST = 1e-4  # smaller numbers are written with a power of ten
 TWO_NUMBERS = re.compile(r"(?<=[\d}]) (?=\d)")
 
 
@@ -267,7 +267,7 @@ def inside(
     """The step from the frame `before` to `after`, in the picture that `scene` makes of a pair of coordinates.
 
     Of more than `limit` particles some are shown, the heaviest among them. `columns` are the scene's of `after`, where
-    they are known. Nothing in the frames changes.
+    where they are known. This function does not change the frames.
     """
     update = after.method.update_of(after.info)
     if after.info is None or update is None:
@@ -368,7 +368,7 @@ class _Step(NamedTuple):
         return self.update.fresh or self.parents is not None or bool(self.after.info.rejuvenated)
 
     def origins(self, rows: np.ndarray, number: int) -> np.ndarray | None:
-        """Which of the `number` points of before those of some rows were; None where that is not known."""
+        """Which of the `number` points some rows were before; None where that is not known."""
         if self.parents is not None:
             return np.asarray(self.parents)[rows]
         return None if self.redrawn or number != len(self.total) else rows

@@ -130,7 +130,7 @@ def traces_picture(
 def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:
     """x and the 10 %, 50 % and 90 % quantiles over runs of a metric, between clock values that all runs have reached.
 
-    Of each run the value is interpolated between its measured frames. Empty where it is unavailable.
+    Of each run the value is interpolated between its measured frames. The result is empty if it is unavailable.
     """
     nothing = dict.fromkeys(("x", "low", "middle", "high"), np.empty(0))
     if not histories or any(np.isnan(column(h, metric)).all() or h[clock][-1] <= 0 for h in histories):
@@ -159,7 +159,7 @@ class Tile(NamedTuple):
     row: Mapping[str, Any]  # as in `RaceResult.rows`
     columns: StageColumns
     trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
-    ended: str  # why there is no next step, in words; "" while there is one
+    ended: str  # why the run has ended, in words; "" before
     caveat: str  # how its draws are evaluated, in words
     metric: Metric  # by which the race is ranked
     unit: str = DATA  # of the budget
@@ -258,7 +258,7 @@ class Standing:
 
     @property
     def ended(self) -> str:
-        """Why there is no next step, in words; "" while there is one."""
+        """Why the run has ended, in words; "" before."""
         return self._race.stop_reason(self.k)
 
     def take(
@@ -267,7 +267,7 @@ class Standing:
         """Take in where the entrant is now, its mode masses where they are wanted, its time where the clock is another.
 
         `only`: metrics, where not all are wanted; the row lacks the others, and the trace has a gap there.
-        A moment at which nothing more is spent is no row of the trace.
+        A moment at which nothing more is spent is not a row of the trace.
         """
         frame, recipe = self._race.sessions[self.k].frame, self._race.recipe
         found = row(recipe.entrants[self.k].label, recipe.seeds[0], frame, masses, only)
@@ -305,7 +305,7 @@ class Standing:
         return {name: values[:length] for name, values in trace.items()}
 
     def _thin(self) -> None:
-        """Of the trace so far half as many rows, those where it turns; what was given out stays as it is."""
+        """Of the trace so far half as many rows, those where it turns; arrays handed out do not change."""
         rows = extremes([self._trace()[metric] for metric in self._metrics], MAX_ROWS // 2)
         self._rows, whole, self._length = np.empty_like(self._rows), self._rows, len(rows)
         self._rows[:, : len(rows)] = whole[:, rows]
@@ -336,7 +336,7 @@ class Standing:
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:
-    """The first frame with particles: what independent draws get is said of as many as it has."""
+    """The first frame with particles: the value of independent draws is given for as many as it has."""
     return next((frame for frame in frames if frame.num_draws), None)
 
 
@@ -383,7 +383,7 @@ SETTLED = 0.1  # share of the way in which the first differences, the largest, d
 
 
 class Difference(NamedTuple):
-    """The metric of the second entrant minus that of the first: below 0 the second one is closer."""
+    """The metric of the second entrant minus the first's: below 0 the second one is closer."""
 
     x: np.ndarray  # of the clock
     y: np.ndarray
@@ -393,7 +393,7 @@ class Difference(NamedTuple):
 
     @property
     def closer(self) -> str:
-        """Who is closer where both stand: its title; "" for nobody."""
+        """Who is closer where both stand: its title; "" for neither."""
         return "" if not len(self.y) or self.y[-1] == 0 else self.titles[int(self.y[-1] < 0)]
 
     @property

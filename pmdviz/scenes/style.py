@@ -3,7 +3,7 @@
 Blue is the truth: the exact posterior and independent draws. Orange is what the method believes: its density and its
 particles. Grey is the prior and all else. In a race each method has a hue, and the truth is grey.
 
-Colours differ together with dashes, so that a grey projector still tells the lines apart. The forward KL averages over
+Colours differ together with dashes: a grey projector still separates the lines. The forward KL averages over
 the exact posterior and bears its colour; the reverse KL averages over the approximation and bears that one's.
 """
 
@@ -119,7 +119,7 @@ USUAL = ("ink", "particles")
 
 @lru_cache(8)
 def palette(dark: bool, ends: tuple[str, str] = USUAL) -> tuple[str, ...]:
-    """`STEPS` colours for values 0 to 1, those of two layers at the `ends`; a half is nothing at all."""
+    """`STEPS` colours for values 0 to 1, the colours of two layers at the `ends`; a half is nothing at all."""
     colours = theme(dark).layers
     return tuple(
         colours[ends[0] if k < STEPS / 2 else ends[1]] + f"{round(255 * STRENGTH * abs(2 * k / (STEPS - 1) - 1)):02x}"

@@ -26,7 +26,7 @@ LEFT_OUT = ("words", "prior", "ghost", "moved")  # a small picture has no room f
 SAMPLE, BESIDE = 0.11, 0.06  # length of the sample of a line, and between it and the title, in tiles
 NOTE_ALPHA = 0.75
 FEWEST = 8  # letters of a line, also while the width of a page is not known
-BOLD = 1.11  # width of a letter in bold type, in those of other type
+BOLD = 1.11  # width of a letter in bold type, in letters of other type
 
 
 class Letters(NamedTuple):
@@ -172,7 +172,7 @@ def _ended(values: np.ndarray, end: Any = (np.nan,)) -> np.ndarray:
 
 @lru_cache(16)
 def _frames(tiling: Tiling) -> dict[str, Mark]:
-    """The edges of the tiles, and beside each title the line of the traces."""
+    """The edges of the tiles, and next to each title the line of the traces."""
     corners = [tiling.corner(k) for k in range(tiling.number)]
     x = [x + side for x, _ in corners for side in (0, 1, 1, 0, 0, np.nan)]
     y = [y + side for _, y in corners for side in (0, 0, 1, 1, 0, np.nan)]

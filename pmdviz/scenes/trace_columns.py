@@ -93,7 +93,7 @@ GROUPS = _groups()
 
 
 def first_group(known: Mapping[str, Group]) -> str:
-    """The key of what is shown at first: the first that says how good the approximation is."""
+    """The key of the first traces: the first that says how good the approximation is."""
     judging = (
         key for key, group in known.items() if any(METRICS[name].ranks for name in group.metrics if name in METRICS)
     )
@@ -150,7 +150,7 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
 
 
 def floor_words(group: Group, known: Mapping[str, float]) -> str:
-    """The lines of independent draws in the legend, with their values: beside the lines the traces would cross them."""
+    """The lines of independent draws in the legend, with their values: at the lines the traces would cross them."""
     if len(group.metrics) == 1:
         return ", ".join(f"{INDEPENDENT_DRAWS}: {number(value)}" for value in known.values())
     said = (f"{group.metrics[group.floors[name]].title} {number(value)}" for name, value in known.items())
@@ -222,7 +222,7 @@ def traces_axes(
     unit: str = "data",
     beside: Iterable[np.ndarray] = (),
 ) -> tuple[Axis, Axis]:
-    """The axes that hold a whole history and the floors of its group, and `beside` other values too."""
+    """The axes that hold a whole history and the floors of its group, and the values of `beside` too."""
     values = [*beside, *(column(history, name) for name in group.metrics)]
     span = value_range(group, values, [*known_floors(group, floors).values()])
     last = float(history[clock][-1]) if len(history[clock]) else 0.0
@@ -374,7 +374,7 @@ def value_of(frame: Frame, name: str) -> float:
 
 
 def with_present(history: Mapping[str, np.ndarray], frame: Frame) -> Mapping[str, np.ndarray]:
-    """History columns that end with the present frame, so that the traces move with every frame."""
+    """History columns that end with the present frame: the traces move with every frame."""
     if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
         return history
     names = [*CLOCKS, *(name for name in COLUMNS if name in history)]
@@ -390,7 +390,7 @@ class Kind(NamedTuple):
     """How marks of a kind are drawn."""
 
     marker: str  # Bokeh's name
-    height: float  # above the axis, as a share of the picture
+    height: float  # above the axis: a share of the picture
     title: str  # in the legend
 
 
@@ -410,7 +410,7 @@ class Mark(NamedTuple):
     visited: int
     evaluations: int
     seconds: float
-    kind: str  # that of the step's event, or "knob"
+    kind: str  # the step's event, or "knob"
     text: str
 
     @property
@@ -464,8 +464,8 @@ WHAT_IF = "What if …"
 def line_end(last: int, spent: int, budget: int | None) -> int:
     """The iteration at the right end of the time line.
 
-    The last one that the budget allows at the mean cost so far; of an endless or a long run a round number that leaves
-    room for what is to come.
+    The last one that the budget allows at the mean cost so far; of an endless or a long run a round number with room
+    for the rest.
     """
     room = int(max(SHORTEST, nice(5.0 * last)))
     if budget is None or spent == 0:

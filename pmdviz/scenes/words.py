@@ -18,9 +18,9 @@ from pmdviz.metrics.perfect_draws import NUM_SETS
 from pmdviz.targets import Target
 
 NO_JUDGEMENT = ("ess", "ancestors", "khat")  # of weights and descent: they do not say how far q is from p
-UNKNOWN = "being computed"  # what is said of a floor until it is known
+UNKNOWN = "being computed"  # the words for a floor until it is known
 INDEPENDENT_DRAWS = "independent draws"  # the reference, wherever it is read: on a page, in a film, on a terminal
-SHARE = "share"  # unit of what is at most 1
+SHARE = "share"  # unit of values of at most 1
 UNSPOKEN = ("0 to 1", SHARE)  # not read after a number
 NOISE = 2.0  # standard deviations of one set of independent draws that are called its noise
 
@@ -105,7 +105,7 @@ def floor(frame: Frame, before: str, unknown: str = UNKNOWN) -> str:
 
 
 def below_words(frame: Frame) -> str:
-    """Why the TV of a run may be below that of as many independent draws; "" where it is not, or unexplained."""
+    """Why the TV of a run may be below the TV of as many independent draws; "" where it is not, or unexplained."""
     tv, reference, error = frame.metric("tv"), frame.floors["floor_tv"], frame.floors["floor_tv_se"]
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
@@ -156,7 +156,7 @@ def sentence(method: Method, knobs: MethodKnobs, target: Target) -> str:
         said = f"{subject} at random and should {method.goal} where the target's density is high."
         return f"{said} {target.no_reference}".rstrip()
     end = "where prior and data together point (posterior)"
-    return f"{subject} at what is known before the data (prior) and should {method.goal} {end}."
+    return f"{subject} at the prior, before any data, and should {method.goal} {end}."
 
 
 def explanation(method: Method, target: Target) -> Explanation:
@@ -167,7 +167,7 @@ def explanation(method: Method, target: Target) -> Explanation:
 
 
 def _cited(source: str) -> str:
-    first = source.split(";")[0]  # the paper; what else was taken or is ours stands in the docs
+    first = source.split(";")[0]  # the paper; other sources, and parts of ours, are in the docs
     return f"{first[0].upper()}{first[1:]}." if first else ""
 
 

@@ -58,7 +58,7 @@ class LessonBeside:
         look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         self._room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
         self.view = pn.Column(
-            self._room, tabs.view, stylesheets=[css.PART, css.static("lessons.css", "lesson_beside")], **look
+            self._room, tabs.view, stylesheets=[css.PART, css.static("pages.css", "lesson_beside")], **look
         )
         tabs.bar.param.watch(handed(lambda event: self._dress()), "active")
 
@@ -196,7 +196,7 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
 
-    return RacePage(link.race, link.iteration if link.race else 0)
+    return RacePage(link.race, link.round)
 
 
 def _theory(link: Link) -> Any:

@@ -125,7 +125,7 @@ def _serve_many(options: argparse.Namespace) -> int:
     """Several processes; their limits are in the environment."""
     if not 1 <= options.num_procs <= MAX_PROCESSES:
         words = f"--num-procs must be a whole number at least 1 and at most {MAX_PROCESSES}"
-        raise InputError(f"{words}; given: {options.num_procs}")
+        raise InputError(f"{words}; got {options.num_procs}")
     first = options.port or DEFAULT_PORT
     ports = [chosen_port(first + k, options.address) for k in range(options.num_procs)]
     arguments = ["--address", options.address]
@@ -196,7 +196,7 @@ def check_origins(origins: Sequence[str]) -> None:
         found = ORIGIN.fullmatch(origin)
         if found is None or not 1 <= int(found["port"] or 80) <= 65535:
             words = "must be HOST or HOST:PORT, such as lab.example.org or lab.example.org:5006, without http://"
-            raise InputError(f"--allow-websocket-origin {words}; given: {shown(origin)}")
+            raise InputError(f"--allow-websocket-origin {words}; got {shown(origin)}")
 
 
 def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
@@ -205,9 +205,9 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
     Raises InputError if the one asked for is taken, or if the address cannot be listened on.
     """
     if asked is not None and not 0 <= asked <= 65535:
-        raise InputError(f"--port must be a whole number at least 0 and at most 65,535; given: {asked}")
+        raise InputError(f"--port must be a whole number at least 0 and at most 65,535; got {asked}")
     if not address:
-        raise InputError("--address must be an address of this machine, or 0.0.0.0 for all; given: ''")
+        raise InputError("--address must be an address of this machine, or 0.0.0.0 for all; got ''")
     for port in (asked,) if asked else (DEFAULT_PORT, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

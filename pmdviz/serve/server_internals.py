@@ -211,7 +211,7 @@ def create(kind: type, events: Sequence[Any], **metadata: Any) -> Any:
     """The message of these events of one document. Raises ValueError for events of none or of several."""
     documents = {event.document for event in events}
     if len(documents) != 1:
-        raise ValueError(f"a patch is for one document; given: events of {len(documents)}")
+        raise ValueError(f"a patch is for one document; got events of {len(documents)}")
     models = documents.pop().models
     serializer = KnownModels(models)
     message = kind(kind.create_header(), metadata, {"events": serializer.encode(list(events))})

@@ -14,11 +14,11 @@ from pmdviz.targets.base import REGISTERED, TARGETS, Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.custom import offered as offered_targets
 
-# The order of the menus: targets with data, then densities. A target that is not in it comes last.
+# The order of the menus: targets with data, then densities, then all others.
 _ORDER = (
     "banana bimodal1d binary_net gaussian linear logistic mixture regression_net ppca softmax sparse_gp song_years "
-    "stochastic_volatility topics bernoulli_rbm categorical correlated_gaussian decoder formula funnel gmm warped_gmm "
-    "gp_classification ising rbm"
+    "stochastic_volatility topics bernoulli_rbm categorical correlated_gaussian decoder eight_schools formula funnel "
+    "gmm warped_gmm gp_classification ising rbm"
 ).split()
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
@@ -42,7 +42,7 @@ def make_target(name: str, /, **options: Value) -> Target:
 
 
 def get_target(target: str | Target, options: Mapping[str, Value] | None = None) -> Target:
-    """The target that a name with options, or a target that is made, stands for. Raises InputError."""
+    """The target that a name with options, or a target that is made, means. Raises InputError."""
     if isinstance(target, str):
         target = offered_targets().get(target, target)
     if isinstance(target, CustomTarget) and not options:
@@ -50,14 +50,14 @@ def get_target(target: str | Target, options: Mapping[str, Value] | None = None)
     if isinstance(target, str):
         return shared_target(target, find_target(target).checked_options(options or {}))
     if not isinstance(target, Target):
-        raise InputError(f"target must be a name or a target; given: {shown(target)}")
+        raise InputError(f"target must be a name or a target; got {shown(target)}")
     if options:
         raise InputError("target_options go with the name of a built-in target; a target that is made has its own")
     return shared_target(target.name, target.options)
 
 
 def shared_target(name: str, options: Knobs) -> Target:
-    """The built-in target with these options: one for all recipes, as it never changes."""
+    """The built-in target with these options: one for all recipes, because it never changes."""
     large = sum(table.rows.nbytes for table in tables_in(options.as_dict().values())) > LARGE_TABLES
     return (large_targets if large else small_targets)(name, options)
 

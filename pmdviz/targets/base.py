@@ -56,7 +56,7 @@ REFUSALS = {
     "documents": "has no documents of word counts",
     "quadratic_bound": "has no quadratic bound of its log likelihood",
 }
-NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
+NO_DATA = np.empty((1, 0))  # the one empty row that means the whole density of a target without data
 
 
 class Distribution(NamedTuple):
@@ -112,8 +112,8 @@ class Target:
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
     table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
-    # Whether predictions are averaged over the particles themselves: what is far from linear in theta is blurred by the
-    # kernels around them, the more the more coordinates there are.
+    # Whether predictions are averaged over the particles themselves: a function far from linear in theta is blurred by
+    # the kernels around them, the more the more coordinates there are.
     by_points: ClassVar[bool] = False
 
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
@@ -220,7 +220,7 @@ class Target:
 
     @property
     def no_reference(self) -> str:
-        """Why there is no reference where a person would expect one, in a sentence; "" elsewhere."""
+        """Why a reference is missing where a person would expect one, in a sentence; "" elsewhere."""
         return ""
 
     @property
@@ -310,7 +310,7 @@ class Target:
         return self.log_relaxed(points, batch), self.grad_log_relaxed(points, batch)
 
     def grad_straight_through(self, states: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
-        """The straight-through gradient at states, (m, d) -> (m, d): the values are those of the target itself.
+        """The straight-through gradient at states, (m, d) -> (m, d): the values belong to the target itself.
 
         That is of `grad_log_relaxed`, but for steps inside the density: these are taken as they are, and a gradient
         passes through them as through max(-1, min(1, a)). Raises InputError where the target has no relaxation.
@@ -337,7 +337,7 @@ class Target:
         return self._simulate(rng, self._points(np.atleast_2d(theta))[0], n)
 
     def conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
-        """m particles drawn from their prior, with the prior of what is conditional on them.
+        """m particles drawn from their prior, with the prior of the unknowns conditional on them.
 
         Raises InputError where the target has no conditional family.
         """
@@ -358,21 +358,21 @@ class Target:
     def bounded(self, given: Conditionals, batch: np.ndarray, kept: float, power: float) -> Conditionals:
         """As `tilted`, with each row's likelihood replaced by exp E_p(f | u) log p(row | f), its lower bound.
 
-        Raises InputError where the target is no Gaussian process.
+        Raises InputError where the target is not a Gaussian process.
         """
         self._check_offered("inducing_inputs")
         return self._bounded(given, np.asarray(batch), kept, power)
 
     def extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
-        """One set of inducing inputs with those of `rows` added, at which f given the others is the prior's.
+        """One set of inducing inputs with the inputs of `rows` added, at which f given the others is the prior's.
 
-        None has none. Raises InputError where the target is no Gaussian process.
+        None has none. Raises InputError where the target is not a Gaussian process.
         """
         self._check_offered("inducing_inputs")
         return self._extended(given, np.asarray(rows))
 
     def documents(self, batch: np.ndarray, points: int = 1) -> Documents:
-        """The word counts of rows, to be evaluated at so many points. Raises InputError where rows are no documents."""
+        """The word counts of rows, to be evaluated at so many points. Raises InputError for other rows."""
         self._check_offered("documents")
         return self._documents(np.asarray(batch))
 
@@ -381,7 +381,7 @@ class Target:
         return self._conditional_density(given, log_weights)
 
     def quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
-        """The Gaussian prior times the likelihood's quadratic lower bound, the batch scaled by N/B, as a Gaussian.
+        """The Gaussian prior times the likelihood's quadratic lower bound, the batch scaled by N/B: a Gaussian.
 
         The bound is the tightest on average under N(mean, L L'). Raises InputError where the target has none.
         """

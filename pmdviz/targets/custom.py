@@ -33,7 +33,7 @@ from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, Space, checke
 PROBES = 8  # prior draws on which the functions are tried
 BOX_DRAWS = 4096  # prior draws that find the box where none is given
 BOX_MARGIN = 0.25  # of the draws' range, on each side
-MAX_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
+MAX_PAIRS = 4_000_000  # of theta and observation in one call of a person's function, which may make an array of them
 FEW_VALUES = 16  # of thousands of draws: these are states, not real numbers
 PIECES = 10  # of one chain of reference draws
 MOST_RHAT, FEWEST_DRAWS = 1.05, 100  # R-hat and bulk ESS that reference draws must have
@@ -113,7 +113,7 @@ class CustomTarget(InBlocks, Target):
         }
         for role in ("log_prior", "log_likelihood", "sample_prior"):
             if not callable(self._functions[role]):
-                raise InputError(f"{role} must be a function; given: {shown(self._functions[role])}")
+                raise InputError(f"{role} must be a function; got {shown(self._functions[role])}")
         for role in ("grad_log_prior", "grad_log_likelihood"):
             check_function(role, self._functions[role])
         check_function("gibbs_sweep", gibbs_sweep)
@@ -319,8 +319,8 @@ class CustomTarget(InBlocks, Target):
         if not np.allclose(parts[finite], whole[finite], rtol=rtol, atol=atol):
             raise InputError(
                 "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean): the two "
-                f"halves of the data give {parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}; "
-                "one that is no sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
+                f"halves of the data give {parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}"
+                "; one that is not a sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
             )
 
     def _fingerprint(self) -> dict[str, Json]:
@@ -357,9 +357,9 @@ def _shielded(argument: Argument) -> Argument:
 
 def _checked_name(name: str) -> str:
     if not isinstance(name, str) or not name.isidentifier() or len(name) > 40:
-        raise InputError(f"name must be a word of at most 40 letters, digits and underscores; given: {shown(name)}")
+        raise InputError(f"name must be a word of at most 40 letters, digits and underscores; got {shown(name)}")
     if name in TARGETS:
-        raise InputError(f"name {name!r} is that of a built-in target; choose another")
+        raise InputError(f"name {name!r} is the name of a built-in target; choose another")
     return name
 
 
@@ -367,15 +367,15 @@ def _checked_space(space: Space | None, dim: int | None) -> Space:
     if space is None:
         return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(_checked_dim(dim))])
     if not isinstance(space, Space):
-        raise InputError(f"space must be a pmdviz.Discrete or left out; given: {shown(space)}")
+        raise InputError(f"space must be a pmdviz.Discrete or left out; got {shown(space)}")
     if dim is not None and dim != space.dim:
-        raise InputError(f"dim must be the {space.dim} coordinates of space, or left out; given: {shown(dim)}")
+        raise InputError(f"dim must be the {space.dim} coordinates of space, or left out; got {shown(dim)}")
     return space
 
 
 def _checked_dim(dim: int | None) -> int:
     if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
-        raise InputError(f"dim must be a whole number from 1 to 1,000; given: {shown(dim)}")
+        raise InputError(f"dim must be a whole number from 1 to 1,000; got {shown(dim)}")
     return int(dim)
 
 
@@ -396,7 +396,7 @@ def _checked_draws(draws: ArrayLike, dim: int) -> np.ndarray:
         chains = chains[: PIECES * length].reshape(PIECES, length, chains.shape[1])
     if chains.ndim != 3 or chains.shape[2] != dim or len(chains) < 2 or chains.shape[1] < 2:
         words = f"(k, n, {dim}) of k >= 2 chains, or ({2 * PIECES} or more, {dim}) of one"
-        raise InputError(f"reference_draws must be an array of shape {words}; given: {shown(draws)}")
+        raise InputError(f"reference_draws must be an array of shape {words}; got {shown(draws)}")
     if not np.isfinite(chains).all():
         raise InputError("reference_draws must be finite; a value is NaN or infinite")
     _check_agreement(chains)
@@ -422,7 +422,7 @@ def _checked_box(bounds: Sequence[tuple[float, float]], dim: int) -> tuple[tuple
     except (TypeError, ValueError):
         box = ()
     if len(box) != dim or not all(np.isfinite(pair).all() and pair[0] < pair[1] for pair in box):
-        raise InputError(f"bounds must be {dim} pair(s) (low, high) with low < high; given: {shown(bounds)}")
+        raise InputError(f"bounds must be {dim} pair(s) (low, high) with low < high; got {shown(bounds)}")
     return box
 
 
@@ -440,7 +440,7 @@ def _box_of(draws: np.ndarray) -> tuple[tuple[float, float], ...]:
 VARIABLE = "PMDVIZ_TARGETS"  # environment variable: MODULE:OBJECT, several with spaces between them
 PLACE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<object>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _lock = threading.RLock()
-_loading = False  # a module that is imported may ask for targets itself
+_loading = False  # a module that is imported may need targets itself
 _loaded: tuple[str, dict[str, CustomTarget]] = ("", {})
 _registered: dict[str, CustomTarget] = {}
 
@@ -472,7 +472,7 @@ def offer(places: Sequence[str]) -> None:
     """Offer these targets in this process and those begun by it. Raises InputError for an invalid place."""
     for place in places:
         if not PLACE.fullmatch(place):
-            raise InputError(f"--target must be MODULE:OBJECT, such as my_models:heights; given: {shown(place)}")
+            raise InputError(f"--target must be MODULE:OBJECT, such as my_models:heights; got {shown(place)}")
     if places:
         os.environ[VARIABLE] = " ".join(places)
     offered()

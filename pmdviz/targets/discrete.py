@@ -85,7 +85,7 @@ class Categorical(Target):
     """p(z = a_k) = p_k, one coordinate, K values. A run starts from q0, which is uniform; log Z = 0.
 
     title: Categorical (a few values)
-    about: One unknown of three to five values whose probabilities are given: what is drawn can be counted.
+    about: One unknown of three to five values whose probabilities are given: the draws can be counted.
     source: Han 2019 (thesis), the categorical examples of its discrete chapter
     """
 
@@ -138,7 +138,7 @@ class IsingOptions(TargetOptions):
     field: How strongly every spin is pulled up.
     field_sd: Standard deviation of the field from spin to spin, around h, by the target seed; 0: the same everywhere.
     boundary: Closed: the last row and column are neighbours of the first, and every spin has four neighbours. Open:
-        spins at an edge have fewer.
+        spins at an edge have fewer neighbours.
     """
 
     size = Whole(4, (2, 32), label="Side of the lattice", unit="spins")
@@ -152,7 +152,7 @@ class IsingOptions(TargetOptions):
 class Ising(FairSigns):
     """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i), s_i in {-1, +1}, h_i ~ N(h, field_sd^2).
 
-    On a lattice that closes on itself, or is open. There are no data: a run starts from q0, independent fair spins.
+    On a lattice that closes on itself, or is open. It has no data: a run starts from q0, independent fair spins.
     Between the states the log density is the same quadratic form.
 
     title: Ising model (discrete)
@@ -167,7 +167,7 @@ class Ising(FairSigns):
     declared = frozenset({"conditionals", "relaxation"})
 
     def build(self) -> None:
-        """A lattice of spins; of its field, what is random is drawn from `default_rng(target_seed)` alone."""
+        """A lattice of spins; the random part of its field is drawn from `default_rng(target_seed)` alone."""
         o, size = self.options, self.options.size
         self.offsets = o.field_sd * np.random.default_rng(o.target_seed).standard_normal(size * size)
         # `param` takes its time over each look at an option, and a run asks at every step
@@ -230,7 +230,7 @@ class BernoulliRBMOptions(TargetOptions):
     hidden: Units of -1 and 1 that are summed over; they couple the visible ones.
     weight_sd: Standard deviation of the random weights and biases; the larger it is, the more the units agree, and
         the harder it is to go from one group of states to another.
-    bias_ratio: Sd of the random biases over that of the weights; the larger it is, the more each unit goes its own
+    bias_ratio: Sd of the random biases over the weights' sd; the larger it is, the more each unit goes its own
         way.
     target_seed: Seed of the random weights and biases.
     """
@@ -246,7 +246,7 @@ class BernoulliRBM(FairSigns):
     """p(z) proportional to sum_h exp(z'W h + b'z + c'h), z in {-1, 1}^d and h in {-1, 1}^M.
 
     So log p(z) = b'z + sum_k log(2 cosh(W_k'z + c_k)) - log Z, W_k the k-th column of W: log(1 + e^x) would belong to
-    units of 0 and 1. W is drawn of N(0, weight_sd^2), b and c of N(0, (bias_ratio weight_sd)^2). There are no data: a
+    units of 0 and 1. W is drawn of N(0, weight_sd^2), b and c of N(0, (bias_ratio weight_sd)^2). It has no data: a
     run starts from q0, independent fair units. Between the states log p is the same formula at real z.
 
     title: Bernoulli RBM (discrete)

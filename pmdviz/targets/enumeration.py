@@ -323,10 +323,10 @@ def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: in
     """Draws (k, n, d) of k Metropolis chains, side by side: each step evaluates k points together.
 
     Three steps of four propose from a t distribution with the posterior's mean and covariance C, the fourth from
-    N(theta, (2.38^2 / d) C). Mean and C are first those of importance draws from the prior, from which the starts are
-    resampled, then those of two pilot runs, which are thrown away; from there on they are fixed. Every (d / 2)-th
-    state is a draw. With a Gaussian prior and a bounded likelihood the t distribution has the heavier tails, so that
-    the chains forget their starts at a rate that is the same wherever they stand.
+    N(theta, (2.38^2 / d) C). Mean and C come first from importance draws from the prior, from which the starts are
+    resampled, then from two pilot runs, which are thrown away; from there on they are fixed. Every (d / 2)-th
+    state is a draw. With a Gaussian prior and a bounded likelihood the t distribution has the heavier tails: the
+    chains forget their starts at a rate that is the same wherever they stand.
     """
     rng = np.random.default_rng([2019, target.dim])
     walkers, shape = _started(rng, target, chains)
@@ -392,8 +392,8 @@ APART = 1.2  # R-hat of a coordinate above which chains have not forgotten where
 def gibbs_chains(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     """Draws (500, 20, d) of as many independent chains, each from fair units; W (d, M), b (d,), c (M,).
 
-    2,000 sweeps per chain, whose first half is dropped, or fewer, at least 200, where d M is above 2,500. The same
-    bits for any number of threads.
+    2,000 sweeps per chain, whose first half is dropped, or fewer, at least 200, where d M is above 2,500. The
+    bits are the same for any number of threads.
     """
     shorter = max(
         FEWEST / (GIBBS_CHAINS_BURN_IN + GIBBS_CHAINS_DRAWS * THINNING),

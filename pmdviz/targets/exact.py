@@ -1,4 +1,4 @@
-"""The exact posterior: in closed form, as a mixture, or by a sum over cells; and draws where it is not known.
+"""The exact posterior: in closed form, by a mixture, or by a sum over cells; and draws where it is not known.
 
 The exact posterior of a target: in closed form for a Gaussian, by a grid sum in one and two dimensions.
 """
@@ -56,7 +56,7 @@ class OnGrids:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[Grid, bool], np.ndarray] = {}
-        self._lock = threading.Lock()  # held while a grid is computed; what is there is read without it
+        self._lock = threading.Lock()  # held while a grid is computed; a finished grid is read without it
 
     def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
         """log p at the cell centres, shape `grid.shape`, read-only; unless `everywhere`, -inf outside `boxes`."""
@@ -174,7 +174,7 @@ def read_only(*arrays: np.ndarray) -> None:
 def _curvature_cov(log_p: Callable[[np.ndarray], np.ndarray], cells: Cells, cov: np.ndarray) -> np.ndarray:
     """Covariance of the Gaussian with the curvature of log p at its highest cell, by second differences.
 
-    At the edge of the support, where there is no curvature, it is `cov`.
+    At the edge of the support, without curvature, it is `cov`.
     """
     peak, steps = cells.centres[cells.values.argmax()], np.diag(cells.width)
     precision = np.empty_like(cov)
@@ -327,7 +327,7 @@ class GaussianMixtureExact(OnGrids):
         return mean, within + np.einsum("ki,kj->ij", self.weights[:, None] * away, away)
 
     def _boxes(self) -> tuple[Box, tuple[Box, ...]]:
-        """The box that holds every component, and those of groups that stand apart, where a grid may ask for them."""
+        """The box that holds every component, and the boxes of separate groups, for a grid that needs them."""
         reach = BOX_SDS * np.sqrt(np.diagonal(self.covs, axis1=-2, axis2=-1))
         low, high = self.means - reach, self.means + reach
         whole = _box(low.min(axis=0), high.max(axis=0))

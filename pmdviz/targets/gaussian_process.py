@@ -1,6 +1,6 @@
 """Gaussian processes: sparse ones with inducing inputs, and a classifier without its latent function.
 
-What Gaussian processes with inducing inputs have in common: the sparse model, and the exact process beside it.
+What Gaussian processes with inducing inputs have in common: the sparse model, and the exact process.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class GaussianProcess(GaussianPrior, Target):
         return given._replace(natural=natural, partitions=partitions), bases
 
     def _extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
-        """Whitened coordinates are nested: those of the first inputs, and their precision, stay."""
+        """Whitened coordinates are nested: the coordinates of the first inputs, and their precision, stay."""
         inputs = self._scaled(rows[:, :-1])[None]
         if given is not None:
             inputs = np.concatenate([self._sets(given), inputs], axis=1)
@@ -231,7 +231,7 @@ class SparseGP(GaussianProcess):
     Held-out rows hold f without noise; of a person's table they are rows that are not learnt from.
 
     title: Sparse Gaussian process (1-D regression)
-    about: A smooth function is seen with noise at many inputs; a few inducing inputs stand for all of them.
+    about: A smooth function is seen with noise at many inputs; a few inducing inputs represent all of them.
     source: Dai, He, Dai, Song 2016, appendices F.1 and H.3.1; FITC and DTC: Quiñonero-Candela, Rasmussen 2005
     """
 
@@ -242,7 +242,7 @@ class SparseGP(GaussianProcess):
     table = SPARSE_TABLE
 
     def build(self) -> None:
-        """Draw inputs and y from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw inputs and y from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         if o.data == options.SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
@@ -294,12 +294,12 @@ class SongYearsOptions(SparseOptions):
 
 
 class SongYears(GaussianProcess):
-    """The year of a song, scaled to [0, 1], as a Gaussian process of its 90 features. A row is (features, year).
+    """The year of a song, scaled to [0, 1]: a Gaussian process of 90 features. A row is (90 features, year).
 
     A person's table may have another number of features, and another outcome in the year's place.
 
     title: Year of a song (90 features)
-    about: A smooth function of 90 features is seen with noise; a few inducing inputs among the songs stand for all.
+    about: A smooth function of 90 features is seen with noise; a few inducing inputs among the songs represent all.
     source: Dai, He, Dai, Song 2016, section 6 and appendix H.3.2; the data: Bertin-Mahieux et al. 2011
     """
 
@@ -361,7 +361,7 @@ class GPClassificationOptions(options.TargetOptions):
     columns: How many features are used, the first ones; each has a length scale of its own. Nine at most of the
         tissue samples.
     num_rows: How many rows are drawn; the time for one evaluation of the density grows with their third power.
-    free_scale: Whether the sd s of the latent function is unknown too, as the last coordinate, or 1 as in the thesis.
+    free_scale: Whether the sd s of the latent function is unknown too: the last coordinate, or 1 as in the thesis.
     """
 
     data = options.data_source({CANCER: "breast tissue samples"})
@@ -381,7 +381,7 @@ class GPClassification(GaussianPrior, Target):
     fixed function, where the thesis has a random estimate with that mean (its equation 0.91, a pseudo-marginal), which
     would have to be redrawn and carried along in every method.
 
-    The rows do not contribute a factor each, so no batch stands for them all: the target counts as one without data,
+    The rows do not contribute a factor each, so no batch represents them all: the target counts as one without data,
     whose q0 is the prior. Z = integral of prior times q(y | theta) = q(y).
 
     title: Gaussian process classifier

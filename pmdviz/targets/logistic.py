@@ -129,7 +129,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
         return _classed(rng, self._features(rng, n), theta)
 
     def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """N(0, I), or those of the data drawn with replacement."""
+        """N(0, I), or the data's drawn with replacement."""
         if self.options.data == options.SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
@@ -223,8 +223,8 @@ class Softmax(GaussianPrior, Target):
     """P(y = k | x, w) = exp(x.w_k) / sum_j exp(x.w_j), w_k ~ N(0, prior_sd^2 I), x = (1, inputs), k from 0 on.
 
     theta = (w_0, ..., w_{K-1}), d = K (F + 1). Every class has weights; a vector added to all of them changes no
-    probability, and the prior alone keeps it near 0. Inputs are N(0, I), the true weights a draw of the prior. A row is
-    (x_1, ..., x_F, class). The density is log-concave. There is no exact answer.
+    probability, and the prior alone keeps it near 0. Inputs are N(0, I), the true weights drawn from the prior. A row
+    is (x_1, ..., x_F, class). The density is log-concave, without an exact answer.
 
     title: Logistic regression, several classes
     about: Three classes of points or more, each with a linear score; the highest score is the likeliest class.

@@ -45,7 +45,7 @@ class Cells(NamedTuple):
 def mass_cells(log_density: LogDensity, box: Box, enough: int | None = None) -> Cells:
     """Cells with the mass of an unnormalised density (n, d) -> (n,) in `box`, in one or two dimensions.
 
-    About `enough` of them: more than usual for a density whose mass is no blob, such as a thin ridge.
+    About `enough` of them: more than usual for a density whose mass is not a blob, such as a thin ridge.
     Raises TargetError for NaN, +inf, or a density that is 0 everywhere it was asked for.
     """
     dim, grid = len(box), Grid(box, COARSE_SIDE[len(box)])
@@ -105,7 +105,7 @@ def beside(cells: Cells, chosen: np.ndarray) -> np.ndarray:
 def mode_boxes(cells: Cells) -> tuple[Box, ...]:
     """Boxes that do not overlap and together hold the mass: one for each group of cells that stands apart.
 
-    What is left out is below exp(-NATS_BOXED) of the peak. Groups are found on a raster of at most 64 places along
+    The omitted part is below exp(-NATS_BOXED) of the peak. Groups are found on a raster of at most 64 places along
     each edge; boxes that overlap become one.
     """
     heavy = cells.values >= cells.values.max() - NATS_BOXED
@@ -220,8 +220,8 @@ def find_modes(target: Posterior) -> GaussianMixture | None:
 
     Newton's method with a trust region runs from up to 64 draws of the prior. Each run contributes the place where it
     ends, and the place on its way where Laplace's approximation log p - 1/2 log det(H / 2 pi) is largest: the mass of a
-    funnel is not at its mode. None without a gradient, beyond 20 coordinates, or where the search costs more than
-    1e8 gradients. Source: ours.
+    funnel is not at its mode. None without a gradient, beyond 20 coordinates, or where the search costs more than 1e8
+    gradients. This method is our own.
     """
     num_starts = int(min(STARTS, MOST_COST / (2 * target.dim * STEPS * target.num_data)))
     if not {"reals", "gradient"} <= target.offers or target.dim > MOST_DIM or num_starts < FEWEST_STARTS:
@@ -233,7 +233,7 @@ def find_modes(target: Posterior) -> GaussianMixture | None:
 
 
 def _climbed(target: Posterior, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(log masses, centres, curvatures) of the best places on the way, and of the ends."""
+    """(log masses, centres, curvatures) of the best places on each path, and of its ends."""
     log_p = _log_p(target, x)
     x, log_p = x[np.isfinite(log_p)], log_p[np.isfinite(log_p)]
     s, d = x.shape
@@ -330,7 +330,7 @@ class Handle(NamedTuple):
     """A point that can be dragged, and the options of the target when it lies elsewhere.
 
     `moved(x, y)` gives options as they come from outside: values beyond their bounds are for the caller to clip
-    (`KnobSpec.bounds`). In one dimension y is always 0.
+    (`KnobSpec.bounds`). In one dimension the second coordinate is always 0.
     """
 
     name: str  # such as "first mode"

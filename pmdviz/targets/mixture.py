@@ -26,7 +26,7 @@ from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-TABLE = options.TableForm("One column of numbers: each is a datum x.")
+TABLE = options.TableForm("One column of numbers: each is an observation x.")
 
 
 class MixtureOptions(options.TargetOptions):
@@ -69,7 +69,7 @@ class Mixture(GaussianPrior, Target):
     table = TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         self.prior_sd = o.prior_sd
         if o.data == options.SIMULATED:
@@ -155,7 +155,7 @@ class Gmm(InBlocks, WithoutData):
     """p(x) = sum_k w_k N(x | mu_k, v I), normalised: log Z = 0. A run starts from q0 = N(q0_mean, q0_sd^2 I).
 
     title: Gaussian mixture (any dimension)
-    about: A density of several round bumps whose every integral is known, so that any error can be measured.
+    about: A density of several round bumps whose every integral is known: any error can be measured.
     source: Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions
     question: From one start, which method finds all modes of the mixture?
     """
@@ -224,7 +224,7 @@ class WarpedGmmOptions(options.TargetOptions):
 class WarpedGmm(WithoutData):
     """x = (z_1, c z_1^2 + z_2 - 2), z from three Gaussians N(mu_k, v I) of equal weight; normalised: log Z = 0.
 
-    The map has determinant 1, so that p(x) is the mixture's density at z(x) = (x_1, x_2 - c x_1^2 + 2).
+    The map has determinant 1: p(x) is the mixture's density at z(x) = (x_1, x_2 - c x_1^2 + 2).
 
     title: Warped Gaussian mixture (2-D)
     about: Three round bumps bent along a parabola: a banana with bumps whose every integral is known.
@@ -303,7 +303,7 @@ class RbmOptions(options.TargetOptions):
     """Options of `rbm`.
 
     dim: Number of visible units, which are real numbers.
-    num_hidden: Units that are -1 or +1 and summed out; 14 at most, as the exact answer visits all their states.
+    num_hidden: Units that are -1 or +1 and summed out; 14 at most, because the exact answer visits all their states.
     weight: Every weight between a visible and a hidden unit is plus or minus this, at random.
     """
 

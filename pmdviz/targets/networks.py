@@ -32,7 +32,7 @@ class BinaryNetOptions(TargetOptions):
     hidden: Units of -1 and 1 between inputs and classes; each has a weight from every input and one to every class.
     logit_scale: Factor of the logits, the sum of a class's weights times the hidden units over √H: how sure a net can
         be.
-    steepness: Of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F) in place
+    steepness: Of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F) instead
         of its sign. The larger, the nearer to the net itself, and the less a gradient says.
     """
 
@@ -48,7 +48,7 @@ class BinaryNet(FairSigns):
     """P(y = k | x, V, U) = softmax(c / sqrt(H) U sign(V'x))_k, V (F, H) and U (K, H) of fair signs -1 and 1.
 
     Without the factors 1 / sqrt(fan-in) every net would be sure of every class it names. Inputs lie between -1 and 1;
-    a unit at 0 counts as 1. A row is (x_1, ..., x_F, class from 0 on). There is no exact answer: 2^2368 nets of the
+    a unit at 0 counts as 1. A row is (x_1, ..., x_F, class from 0 on). No exact answer is known: 2^2368 nets of the
     default size, and nothing but held-out data to judge them by.
 
     Relaxed: weights are any numbers between -1 and 1, and units tanh(s V'x / sqrt(F)). At the states this is
@@ -131,7 +131,7 @@ class InLatentScales:
 
     num_weights: int
     scale_prior: InverseGamma
-    noise_prior: InverseGamma | None  # None where there is no noise variance, as in classification
+    noise_prior: InverseGamma | None  # None without a noise variance, as in classification
 
     def first_weights(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d_w) of weights to begin with: of a size at which signals pass through all layers."""
@@ -217,9 +217,9 @@ class RegressionNetOptions(TargetOptions):
 class RegressionNet(InLatentScales, Target):
     """y ~ N(eta(x, w), s2) or P(y = 1) = 1 / (1 + e^-eta), eta a net, w_j ~ N(0, tau_j), tau_j ~ IG(alpha_0, beta_0).
 
-    theta = (w, log s2), or w alone where y is a class: each tau_j is integrated out, so that a priori w_j is Student t
-    with 2 alpha_0 degrees of freedom and scale sqrt(beta_0 / alpha_0), and methods which know nothing of tau run on the
-    same posterior of w. s2 ~ IG(1, 0.01); the paper's p(s2) = 1 / s2 is no distribution to start from.
+    theta = (w, log s2), or w alone where y is a class: each tau_j is integrated out: a priori w_j is Student t
+    with 2 alpha_0 degrees of freedom and scale sqrt(beta_0 / alpha_0), and methods without tau run on the
+    same posterior of w. s2 ~ IG(1, 0.01); the paper's p(s2) = 1 / s2 is not a proper distribution to start from.
 
     A row is (x_1, ..., x_F, y) as it came. The net sees inputs and y less their means and in their sds over the rows
     to learn from, and s2 is in units of the variance of y; predictions and the likelihood are of y itself. The

@@ -22,10 +22,10 @@ from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
 
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
-FARTHEST = 10.0  # a mean of data, units of x: as far as that of simulated ones
+FARTHEST = 10.0  # a mean of data, units of x: as far as the mean of simulated ones
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
 BANANA_TABLE = options.TableForm(
-    "One column of numbers: each is a datum x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
+    "One column of numbers: each is an observation x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
 )
 
 
@@ -56,7 +56,7 @@ class Banana(GaussianPrior, Target):
 
     title: Banana (2-D)
     about: Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge.
-    source: ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999
+    source: ours; the shape without data: Haario, Saksman, Tamminen 1999
     question: Which method follows the bent posterior to both of its tips?
     """
 
@@ -67,7 +67,7 @@ class Banana(GaussianPrior, Target):
     table = BANANA_TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         self.prior_sd = o.prior_sd
         if o.data == options.SIMULATED:
@@ -118,10 +118,10 @@ class Banana(GaussianPrior, Target):
         return likelihoods.banana_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
 
 
-# A posterior with two modes on a line, so that densities are curves.
+# A posterior with two modes on a line: densities are curves.
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-BIMODAL_TABLE = options.TableForm("One column of numbers: each is a datum x, a noisy θ².")
+BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
 class BimodalOptions(options.TargetOptions):
@@ -155,7 +155,7 @@ class Bimodal1D(GaussianPrior, Target):
     table = BIMODAL_TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         self.prior_sd = o.prior_sd
         if o.data == options.SIMULATED:
@@ -201,7 +201,7 @@ class Bimodal1D(GaussianPrior, Target):
 # The conjugate Gaussian: everything about the posterior is known in closed form.
 
 GAUSSIAN_TABLE = options.TableForm(
-    "A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0
+    "A column of numbers for each coordinate of θ: a row is one x.", most=100, dim_beyond=0
 )
 
 
@@ -240,7 +240,7 @@ class Gaussian(GaussianPrior, Target):
     table = GAUSSIAN_TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         self.dim, self.prior_sd = o.dim, o.prior_sd
         self.parameter_names = numbered("θ", o.dim)
@@ -299,7 +299,7 @@ class Gaussian(GaussianPrior, Target):
 
 NUM_TEST = 1000  # rows held out
 LINEAR_TABLE = options.TableForm(
-    "Columns of features, then one of numbers y. The first weight is then the intercept.",
+    "Columns of features, then one of numbers y. The first weight is then the intercept's.",
     most=199,
     outcome="number",
     dim_beyond=1,
@@ -345,7 +345,7 @@ class Linear(GaussianPrior, Target):
     table = LINEAR_TABLE
 
     def build(self) -> None:
-        """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take those of a table."""
+        """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
         self.sigma_y = float(o.sigma_y)
@@ -451,7 +451,7 @@ class PPCAOptions(options.TargetOptions):
 
     image: Which of the 500 images that the decoder has not seen.
     dim: Number of latent coordinates.
-    num_data: How many of the image's 64 pixels are observed, scattered over it; each is a datum.
+    num_data: How many of the image's 64 pixels are observed, scattered over it; each is an observation.
     """
 
     data = options.data_source(

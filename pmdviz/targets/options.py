@@ -52,12 +52,12 @@ class TableForm:
     least: int = 1
     most: int = 1
     outcome: str = ""  # a key of OUTCOMES
-    dim_beyond: int | None = None  # the option of inputs less their number; None: there is no such option
+    dim_beyond: int | None = None  # the option of inputs less their number; None: without such an option
     held_out: int = 0  # the least number of rows besides those learnt from
     rows_option: str = "num_data"  # of the target: how many rows are learnt from
     inputs_option: str = "dim"
     reduces: bool = False  # whether fewer rows and inputs than the table has are usual
-    as_given: bool = False  # counts, pixels, or what is scaled anyway: a page does not offer to scale it
+    as_given: bool = False  # counts, pixels, or columns that are scaled anyway: a page does not offer to scale them
     picks: str = ""  # the option by which the target makes two classes of several
     series: bool = False  # rows follow one another: none may be missing, and the last column is taken
     layout: int = 0  # a table with this number of columns of numbers is taken as it is
@@ -98,6 +98,7 @@ class Chosen(NamedTuple):
     columns: tuple[str, ...]
     rows: np.ndarray  # (n, inputs, and 1 with an outcome)
     said: tuple[str, ...] = ()  # sentences on what was done
+    units: tuple[tuple[float, float], ...] = ()  # mean and sd of each column before it was scaled
 
 
 def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
@@ -148,16 +149,18 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
         said.append(f"{lost:,} row{'s' * (lost > 1)} with missing values {'are' if lost > 1 else 'is'} left out.")
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
     rows = np.column_stack([values for _, values, _ in parts])
+    units: tuple[tuple[float, float], ...] = ()
     if scale:
-        units = _units(names, rows, scales)
+        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {_units(names, rows, scales)}.")
+        usual, found = (0.0, 1.0), zip(rows.mean(axis=0).tolist(), rows.std(axis=0).tolist(), strict=True)
+        units = tuple(each if on and each[1] > 0 else usual for each, on in zip(found, scales, strict=True))
         rows = _scaled(rows, scales)
-        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {units}.")
-    return Chosen(tuple(names), rows, tuple(said))
+    return Chosen(tuple(names), rows, tuple(said), units)
 
 
 def should_scale(cells: Cells, roles: Sequence[str], form: TableForm) -> bool:
     """Whether one of the columns that are numbers is far from mean 0 and sd 1, where that matters."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is far from 1
+    with np.errstate(over="ignore", invalid="ignore"):  # a number that is too large is far from 1
         return not form.as_given and any(
             abs(column.known.mean()) > FAR_MEAN or not NARROW <= column.known.std() <= WIDE
             for column, role in zip(cells.columns, roles, strict=True)
@@ -171,7 +174,7 @@ def names_rows(column: Column) -> bool:
 
 
 def _gives_away(column: Column, outcome: Column) -> bool:
-    """Whether a column is the outcome of two values once more, such as "not yes" beside "yes"."""
+    """Whether a column is the outcome of two values once more, such as "not yes" next to "yes"."""
     if any(len(each.values) != 2 or (each.words is None and each.values != ("0", "1")) for each in (column, outcome)):
         return False
     one, other = (each.cells == (0 if each.words is None else each.values[0]) for each in (column, outcome))
@@ -309,7 +312,7 @@ Given: TypeAlias = "str | os.PathLike[str] | Table | pd.DataFrame | ArrayLike"  
 def as_source(data: Given, form: TableForm) -> str:
     """The name of data that are given in Python: a path, a table, a data frame or an array. Raises InputError.
 
-    Of a data frame the columns have the roles that those of its CSV file would have; an array is taken as it is.
+    Of a data frame the columns have the same roles as in its CSV file; an array is used unchanged.
     """
     if isinstance(data, str):
         return data
@@ -318,12 +321,12 @@ def as_source(data: Given, form: TableForm) -> str:
     if isinstance(data, Table):
         return Pin(data)
     if is_frame(data):
-        columns, rows, _ = _taken(cells_of(data), form, "the data frame")
+        columns, rows, *_ = _taken(cells_of(data), form, "the data frame")
     else:
         rows = as_array(data)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-            raise InputError(f"data must be a table of numbers (n, k); given: {shown(data)}", "data")
+            raise InputError(f"data must be a table of numbers (n, k); got {shown(data)}", "data")
         columns = tuple(f"x{k}" for k in range(1, rows.shape[1] + 1))
     return Pin(hold("given", columns, rows, ""))
 
@@ -359,7 +362,7 @@ def divided_table(
         has = f"{columns} column{'s' * (columns != 1)}"
         raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
     if form.dim_beyond is not None and dim is not None and dim != (needed := inputs + form.dim_beyond):
-        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; given: {dim}", "dim")
+        raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; got {dim}", "dim")
     check_most("num_data", num_data, len(rows) - form.held_out, source, HELD_OUT * form.held_out)
     order = np.random.default_rng(seed).permutation(len(rows))
     kept, rest = np.sort(order[:num_data]), np.sort(order[num_data:][:MOST_HELD_OUT])
@@ -370,7 +373,7 @@ def check_most(option: str, given: int, most: int, source: str, so_that: str = "
     """Raises InputError where an option is larger than the data of a source allow, `so_that` something holds."""
     if given > most:
         why = f", so that {so_that}" if so_that else ""
-        raise InputError(f"{option} must be at most {most:,} with data {shown(source)}{why}; given: {given:,}", option)
+        raise InputError(f"{option} must be at most {most:,} with data {shown(source)}{why}; got {given:,}", option)
 
 
 def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...]:
@@ -422,7 +425,7 @@ def digit_pair() -> Choice:
 
 
 def noise(default: float, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:
-    """sigma_x, the sd of a datum."""
+    """sigma_x, the sd of an observation."""
     return Real(default, (least, 100), (max(least, 0.5), 10), label, unit, log=True)
 
 
@@ -448,5 +451,5 @@ def q0_sd(default: float) -> Real:
 
 
 def target_seed(default: int, what: str) -> Whole:
-    """The seed that what is random of the density is drawn from."""
+    """The seed of the density's random parts."""
     return Whole(default, (0, 2**32 - 1), label="Target seed", doc=f"Seed of {what}.")

@@ -82,7 +82,7 @@ def _principal(x: np.ndarray, held_out: np.ndarray, k: int) -> tuple[np.ndarray,
     centre = x.mean(axis=0)
     _, sizes, axes = np.linalg.svd(x - centre, full_matrices=False)
     if k > len(sizes):
-        raise InputError(f"dim must be at most {len(sizes) + 1} with {len(x):,} data; given: {k + 1}", "dim")
+        raise InputError(f"dim must be at most {len(sizes) + 1} with {len(x):,} data; got {k + 1}", "dim")
     axes = axes[:k] * np.sign(axes[np.arange(k), np.abs(axes[:k]).argmax(axis=1)])[:, None]
     unit = np.sqrt(len(x)) / max(sizes[0], 1e-300)
     return tuple(np.round((rows - centre) @ axes.T * unit, PLACES) for rows in (x, held_out))
@@ -190,7 +190,7 @@ class Columns(NamedTuple):
 
 
 class Table(NamedTuple):
-    """All rows of a source, as they are."""
+    """All rows of a source, unchanged."""
 
     features: np.ndarray  # (N, K)
     labels: np.ndarray  # (N,)
@@ -272,7 +272,7 @@ def _check_constant(source: str, features: np.ndarray, names: tuple[str, ...]) -
 
 # Rows (inputs, outcome) of a regression for learning, validation and test: simulated, a package's, or a file's.
 
-NUM_HELD_OUT = {"curve": 200, "simulated": 1000}  # validation rows and as many test rows of what is simulated
+NUM_HELD_OUT = {"curve": 200, "simulated": 1000}  # validation rows and as many test rows of simulated data
 NUM_INPUTS = 20  # of `simulated`; the outcome depends on half of them
 CURVE_NOISE, GAP = 0.15, (0.2, 0.8)  # sd of the curve's noise; no inputs are drawn in between
 OF_STATSMODELS = {"randhie": "mdvis", "fair": "affairs"}  # of statsmodels, and what each predicts
@@ -288,7 +288,7 @@ class Rows(NamedTuple):
 
 
 def read_regression(source: str, form: TableForm, binary: bool, num_data: int, seed: int) -> Rows:
-    """`num_data` rows to learn from, all drawn from `default_rng(seed)`; what is left of a table is held out.
+    """`num_data` rows to learn from, all drawn from `default_rng(seed)`; the rest of a table is held out.
 
     Half of that is for validation and half for the test, at most MOST_HELD_OUT each. As a class an outcome counts
     as 1 above 0 (fair, randhie), above the mean of the rows to learn from (simulated) or as the higher of two values.

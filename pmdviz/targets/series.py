@@ -71,7 +71,7 @@ MOST_BYTES = 2_000_000_000
 
 
 def packed_songs(path: str | Path, destination: str | Path) -> np.ndarray:
-    """The rows (n, 91) of a CSV file, scaled, as a float32 memory map in the .npy file `destination`.
+    """The rows (n, 91) of a CSV file, scaled: a float32 memory map in the .npy file `destination`.
 
     The file is read block by block, twice: memory does not grow with it. Raises InputError for a file that cannot be
     read, is empty or larger than 2 GB, and for lines that are not a year and 90 finite numbers.

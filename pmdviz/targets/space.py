@@ -23,7 +23,7 @@ def numbered(letter: str, count: int) -> tuple[str, ...]:
 
 
 class Space:
-    """The set of valid points: `check` them, and write one in `words`. Points of a target are arrays (m, d).
+    """The set of valid points: `check` them, and write one in `words`. Points of a target are arrays of shape (m, d).
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class Space:
                 raise TypeError("complex")
             points = np.asarray(theta, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"theta must be real numbers of shape (m, {self.dim}); given: {shown(theta)}") from error
+            raise InputError(f"theta must be real numbers of shape (m, {self.dim}); got {shown(theta)}") from error
         if points.ndim == 1 and self.dim == 1:
             points = points[:, None]
         if points.ndim != 2 or points.shape[1] != self.dim:
-            raise InputError(f"theta must have shape (m, {self.dim}); given: shape {shown(points.shape)}")
+            raise InputError(f"theta must have shape (m, {self.dim}); got shape {shown(points.shape)}")
         return points
 
     def words(self, point: np.ndarray) -> str:
@@ -77,9 +77,9 @@ class Discrete(Space):
         self.values = tuple(float(value) for value in values)
         self.shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(side) for side in shape)
         if len(set(self.values)) < 2 or len(set(self.values)) < len(self.values):
-            raise InputError(f"values must be at least two different numbers; given: {shown(values)}")
+            raise InputError(f"values must be at least two different numbers; got {shown(values)}")
         if not self.shape or min(self.shape) < 1:
-            raise InputError(f"shape must be whole numbers at least 1; given: {shown(shape)}")
+            raise InputError(f"shape must be whole numbers at least 1; got {shown(shape)}")
         self.names = tuple(names) if names is not None else numbered("x", int(np.prod(self.shape)))
 
     @property
@@ -96,7 +96,7 @@ class Discrete(Space):
         if not known_ones.all():
             wrong = ~known_ones
             known = ", ".join(f"{value:g}" for value in self.values)
-            raise InputError(f"theta must be one of {known} in every coordinate; given: {points[wrong][0]:.6g}")
+            raise InputError(f"theta must be one of {known} in every coordinate; got {points[wrong][0]:.6g}")
         return points
 
     def words(self, point: np.ndarray) -> str:
@@ -144,7 +144,7 @@ class Simplices(Space):
         wrong = ~(np.abs(sums - 1) < CLOSE)
         if wrong.any() or points.size and points.min() < 0:
             given = f"sum {sums[wrong][0]:.6g}" if wrong.any() else f"{points.min():.6g}"
-            raise InputError(f"theta must hold {self.num} distributions, not negative and of sum 1; given: {given}")
+            raise InputError(f"theta must hold {self.num} distributions, not negative and of sum 1; got {given}")
         return points
 
     def __repr__(self) -> str:
@@ -194,9 +194,9 @@ class InBlocks:
     ) -> np.ndarray:
         """E over q of the other blocks of the gradient of `log_joint` in the block's coordinates, at `own`: (M, k).
 
-        q is that of the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
-        in closed form it is given by its parameters, `closed[name]`, and where all others are there is but one row. All
-        data are visited once.
+        q belongs to the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
+        in closed form it is given by its parameters, `closed[name]`, and where all others are there is but one row.
+        For this all data are visited once.
         """
         columns, total, (m, k) = block.columns, np.zeros(own.shape), own.shape
         at_once = max(1, AT_ONCE // m)
@@ -231,7 +231,7 @@ def coordinate_blocks(names: Sequence[str]) -> tuple[Block, ...]:
 
 
 def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tuple[Block, ...]:
-    """Blocks of the coordinates in `groups`, numbers from 0, named after them; those of a block in their order.
+    """Blocks of the coordinates in `groups`, numbers from 0, named after them; a block's coordinates in their order.
 
     Raises InputError unless every coordinate is in exactly one of them.
     """
@@ -239,10 +239,10 @@ def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tup
         numbers = [sorted(_whole(number) for number in group) for group in groups]
     except TypeError:
         raise InputError(
-            f"blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]; given: {shown(groups)}"
+            f"blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]; got {shown(groups)}"
         ) from None
     if any(not group for group in numbers):
-        raise InputError(f"blocks must not be empty; given: {shown(groups)}")
+        raise InputError(f"blocks must not be empty; got {shown(groups)}")
     found = sorted(number for group in numbers for number in group)
     if found != list(range(len(names))):
         raise InputError(_partition_words(found, names))
@@ -259,7 +259,7 @@ def _partition_words(found: list[int], names: Sequence[str]) -> str:
     """Which coordinates are in no block, in several, or do not exist."""
     wrong = [(f"{names[k]} is in none", k not in found) for k in range(len(names))]
     wrong += [(f"{names[k]} is in several", found.count(k) > 1) for k in range(len(names))]
-    wrong += [(f"there is no coordinate {k}", not 0 <= k < len(names)) for k in sorted({*found})]
+    wrong += [(f"unknown coordinate {k}", not 0 <= k < len(names)) for k in sorted({*found})]
     said = [words for words, holds in wrong if holds][:3]
     return (
         f"blocks must hold each of the {len(names)} coordinates (0 to {len(names) - 1}) exactly once: {'; '.join(said)}"
@@ -272,8 +272,8 @@ def _partition_words(found: list[int], names: Sequence[str]) -> str:
 class Conditionals(NamedTuple):
     """m particles Z_j, and q(u | Z_j) of each as natural parameters of an exponential family.
 
-    With the density exp(natural . statistics - partition) in u; `prior_partitions` are those of p(u | Z_j). Unknowns
-    that are drawn when their row is visited are not kept: p is 0 where there are no others.
+    With the density exp(natural . statistics - partition) in u; `prior_partitions` belong to p(u | Z_j). Unknowns
+    that are drawn when their row is visited are not kept: p is 0 without others.
     """
 
     particles: np.ndarray  # (m, p)

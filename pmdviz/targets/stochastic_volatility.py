@@ -21,7 +21,7 @@ BETA = 20.0, 1.5  # of (1 + phi) / 2
 GAMMA = 2.5, 0.025  # shape and scale of the inverse gamma of s2
 CHAINS, DRAWS, BURN_IN, SWEEPS = 4, 2500, 1000, 7500
 MOST = 1_250_000  # points of all paths that a chain keeps: of a long series fewer draws
-PACE = 0.25  # of psi, whose posterior is narrower than that of a point of the path
+PACE = 0.25  # of psi, whose posterior is narrower than for a point of the path
 SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), sqrt(trigamma(20) + trigamma(1.5)) / 2
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
@@ -37,8 +37,8 @@ class StochasticVolatilityOptions(TargetOptions):
     num_data: How many returns in a row; of other data the last ones.
     mean: Mean of the log variance of a simulated return.
     persistence: How much of the log variance's distance from μ is left a return later.
-    shock: Standard deviation of what is new in the log variance at every return.
-    factors: What is independent under q. Of three factors two have a closed form, of two none.
+    shock: Standard deviation of the shock to the log variance at every return.
+    factors: Which unknowns are independent under q. Of three factors two have a closed form, of two none.
     mean_update: The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with
         which it diverges.
     """
@@ -62,7 +62,7 @@ class StochasticVolatility(InBlocks, Target):
     """y_t ~ N(0, exp(x_t)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), x_1 ~ N(mu, s2 / (1 - phi^2)).
 
     theta = (mu, log s2, psi, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
-    and s2 ~ IG(2.5, 0.025), with the Jacobians of psi and log s2. A row is (t, y_t), t from 0.
+    and s2 ~ IG(2.5, 0.025), with the Jacobians of psi and log s2. A row of data is (t, y_t), where t counts from 0.
 
     title: Stochastic volatility
     about: Returns are calm for a while and wild for a while: a hidden path of log variances, and its three parameters.
@@ -300,5 +300,5 @@ def log_prior_phi(phi: np.ndarray) -> np.ndarray:
 
 
 def slope_psi(phi: np.ndarray, of_psi: np.ndarray) -> np.ndarray:
-    """Gradient in psi = atanh phi of the path's log density, with those of the prior of phi and of the Jacobian."""
+    """Gradient in psi = atanh phi of the path's log density, with those from the prior of phi and the Jacobian."""
     return of_psi + (BETA[0] - 1) * (1 - phi) - (BETA[1] - 1) * (1 + phi) - 2 * phi

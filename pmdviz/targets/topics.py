@@ -179,7 +179,7 @@ class Topics(Target):
     of all words Φ is Dirichlet; structured PMD draws z when it visits a document. p(document | Φ), a sum over K^n
     assignments, is estimated by the mean weight of 20 sequential draws of z whose random numbers are fixed.
 
-    There is no reference: the posterior is the same for any order of the topics, so that its means say nothing, and no
+    It has no reference: the posterior is the same for any order of the topics, so its means are uninformative, and no
     chain visits all orders. Runs are judged by the perplexity of held-out words.
 
     title: Topics of a corpus (LDA)
@@ -210,7 +210,7 @@ class Topics(Target):
         if self.dim > MOST_NUMBERS:
             most = MOST_NUMBERS // self.num_words
             raise InputError(
-                f"num_topics must be at most {most} with {self.num_words:,} words; given: {o.num_topics}", "num_topics"
+                f"num_topics must be at most {most} with {self.num_words:,} words; got {o.num_topics}", "num_topics"
             )
         self.space = Simplices(o.num_topics, self.num_words)
         self.parameter_names = self.space.names

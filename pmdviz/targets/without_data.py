@@ -92,7 +92,7 @@ class CorrelatedGaussian(InBlocks, WithoutData):
     The blocks are the pairs, on which a mean field is exact.
 
     title: Correlated Gaussian (any dimension)
-    about: Pairs of correlated coordinates: what is lost when each is approximated on its own can be read off.
+    about: Pairs of correlated coordinates: the loss when each is approximated on its own can be read off.
     source: ours; any textbook: Bishop 2006, section 10.1.2
     """
 
@@ -140,7 +140,7 @@ LARGEST = 700.0  # of -v in an exponential, which would overflow
 FUNNEL_BOX_SDS = 6.5  # of v: all but 1e-10
 TAIL_SDS = 8.0  # of x given v
 NODES = 801  # of v, for integrals over it
-NECK_SDS = 3.0  # of v below its mean, where the funnel's neck is said to be
+NECK_SDS = 3.0  # of v below its mean, where the funnel's neck is taken to be
 
 
 class FunnelOptions(TargetOptions):
@@ -241,7 +241,7 @@ class FunnelExact(OnGrids):
         return float((mass * (normal_cdf(high / sds) - normal_cdf(low / sds)).prod(axis=1)).sum())
 
     def narrowest(self, unit: np.ndarray) -> float:
-        """Sd of x in the neck, three sds below the mean of v, or that of v; coordinates divided by `unit` (d,)."""
+        """Sd of x in the neck, three sds below the mean of v, or the sd of v; coordinates divided by `unit` (d,)."""
         neck = np.exp(-0.5 * NECK_SDS * self._sd)
         return float(min(self._sd / unit[0], (neck / np.asarray(unit[1:])).min()))
 
@@ -291,7 +291,7 @@ class Decoder(WithoutData):
 
     title: Latent coordinates of an image (2-D)
     about: A trained network draws images of a spot from two latent coordinates. Which coordinates made this image?
-    source: ours, in place of the decoder of Han 2019, Figure 8; trained as in MacKay 1995 (density networks)
+    source: ours, instead of the decoder of Han 2019, Figure 8; trained as in MacKay 1995 (density networks)
     """
 
     name = "decoder"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from bokeh.models import (
+    BasicTicker,
     ColorBar,
     ColumnDataSource,
     CustomJSHover,
@@ -28,7 +29,7 @@ from bokeh.models import (
 )
 from bokeh.models.glyphs import Image, Line, Patches, Quad, Scatter, Segment, Text, VArea
 
-from pmdviz.pictures import Axis, Mark, Picture, tick_words
+from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity, set_data
 from pmdviz.scenes.style import PATH_COLOURS
@@ -201,12 +202,14 @@ class PictureFigure:
         for grid in self.figure.grid:
             if grid.axis is axis:
                 grid.visible = one.numbered
-        if free and not one.log:  # Bokeh chooses alike, and the reader may go elsewhere
+        if free and not one.log and not one.rescaled:  # Bokeh chooses alike, and the reader may go elsewhere
+            if isinstance(axis.ticker, FixedTicker):
+                axis.update(ticker=BasicTicker(), major_label_overrides={})
             return
         if not isinstance(axis.ticker, FixedTicker):
             axis.ticker = FixedTicker(ticks=[])
         if axis.ticker.ticks != one.ticks:
-            axis.update(major_label_overrides={tick: tick_words(tick) for tick in one.ticks})
+            axis.update(major_label_overrides={tick: one.words(tick) for tick in one.ticks})
             axis.ticker.ticks = one.ticks
 
     def follow(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ from pmdviz.scenes.stage import (
     stage_tips,
 )
 from pmdviz.views.drawing import PictureFigure
+
+NOTE_LETTERS = 38  # of a line that a phone has room for
 
 
 class StageView(PictureFigure):
@@ -94,7 +97,7 @@ class StageView(PictureFigure):
         self._image = columns.image
         if np.isfinite(columns.top) and not np.isfinite(self._top):
             self._top, self._ends = columns.top, stage_axes(self.scene, self.target, self.pair, columns.top)
-        note = note.replace(": ", ":\n") if self._large else note  # large letters are too long for one line
+        note = note.replace(": ", ":\n") if self._large else "\n".join(textwrap.wrap(note, NOTE_LETTERS))
         made = stage_picture(self.scene, self.target, self.method, self.pair, columns, note, axes=self._ends)
         self.draw_picture(made._replace(marks={**made.marks, **self._below}))
 

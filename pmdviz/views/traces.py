@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource
 
 from pmdviz.experiments.seeds import SHARE, SeedRuns
+from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
 from pmdviz.scenes.trace_columns import (
     AT_THE_END,
@@ -24,7 +25,7 @@ from pmdviz.scenes.trace_columns import (
 )
 from pmdviz.views.drawing import PictureFigure
 
-WAITING = "Press Play: {} will be drawn here"
+WAITING = "Press Play:\n{} will be drawn here"
 NO_ROWS: Mapping[str, np.ndarray] = {name: np.empty(0, np.float32) for name in CLOCKS}
 
 
@@ -131,12 +132,48 @@ class TracesView(PictureFigure):
         if len(history["iteration"]) < 2:
             middle = "" if self._playing else WAITING.format(group.title)
         corner = "\n".join(filter(None, (made.corner, self._seeds_said)))
-        return made._replace(middle=middle, corner="" if middle else corner)
+        return labelled(made._replace(middle=middle, corner="" if middle else corner), group, self.clock)
 
 
 def _longest(groups: Mapping[str, Group], log: bool) -> Group | None:
     """The group with the most traces on a kind of axis."""
     return max((each for each in groups.values() if each.log == log), key=lambda each: len(each.metrics), default=None)
+
+
+LABELS, LEAST_GAP, BESIDE, END = 2, 0.15, 0.1, 0.06  # traces; shares of the picture's height
+
+
+def labelled(picture: Picture, group: Group, clock: str) -> Picture:
+    """The names of one or two traces at their ends; of more there is the legend.
+
+    The upper one is above its curve and the lower one below it.
+    """
+    if len(group.metrics) > LABELS:
+        return picture
+    ends = sorted(filter(None, (_end(picture, name, clock) for name in group.metrics)), key=lambda end: -end[1])
+    heights = [min(max(end[1] + (-BESIDE if k else BESIDE), END), 1 - END) for k, end in enumerate(ends)]
+    if len(heights) == LABELS and heights[0] - heights[1] < LEAST_GAP:
+        heights = [max(heights[0], END + LEAST_GAP), min(heights[1], 1 - END - LEAST_GAP)]
+    marks = dict(picture.marks)
+    for k in range(LABELS):
+        there = k < len(ends)
+        name, at = (ends[k][2], ends[k][0]) if there else (next(iter(group.metrics)), 0.0)
+        columns = {"x": [at], "y": [heights[k] if there else 0.0], "text": [group.metrics[name].title if there else ""]}
+        look = {"edge": True, "align": "right" if at > picture.x.high / 2 else "left", "baseline": "middle"}
+        marks[f"label {k}"] = Layer("words", group.metrics[name].colour, columns, look, moves=True)
+    legend = {key: words for key, words in picture.legend.items() if key not in group.metrics}
+    return picture._replace(marks=marks, legend=legend)
+
+
+def _end(picture: Picture, name: str, clock: str) -> tuple[float, float, str] | None:
+    """Where a trace ends: the clock, the share of the picture's height, and its name; None before it has begun."""
+    columns, y = picture.marks[name].columns, picture.y
+    values = np.asarray(columns[name], float)
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < 2:
+        return None
+    low, high, at = (np.log(v) if y.log else v for v in (y.low, y.high, values[known[-1]]))
+    return float(columns[clock][known[-1]]), float((at - low) / (high - low)), name
 
 
 def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:

@@ -140,7 +140,9 @@ def sources() -> Iterator[str]:
             continue
         seen.add(function)
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        yield ast.dump(tree)  # without comments and blanks: where a kernel is makes no difference
+        if ast.get_docstring(tree.body[0]) is not None:
+            del tree.body[0].body[0]
+        yield ast.dump(tree)  # without words and blanks: where a kernel is makes no difference
         for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}):
             value = function.__globals__.get(name)
             if isinstance(value, int | float | str | np.number | np.ndarray):

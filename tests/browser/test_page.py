@@ -62,7 +62,7 @@ def test_a_page_plays_and_its_settings_act(lab):
 def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
     """The other parts of the first visit, on one page; tests of their own go further before a change lands."""
     page, keyboard = lab.page, lab.page.keyboard
-    page.locator(".pmdviz-verdict").get_by_text("1,500 particles start at what is known").wait_for()
+    page.locator(".pmdviz-verdict").get_by_text("1,500 particles start at the prior").wait_for()
     lab.help("What is this?")
     said = page.get_by_role("dialog", name="What is this?")
     assert said.locator("p").count() == 7 and "Dai, He, Dai, Song 2016" in said.inner_text()

@@ -46,7 +46,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
     lab.press("Measure")
     lab.wait(f"{POINTS} >= 1 && {POINTS} !== 24", 120)
     lab.press("Cancel")
-    page.get_by_text("Cancelled; what was measured stays.").wait_for()
+    page.get_by_text("Cancelled; finished measurements stay.").wait_for()
     assert 1 <= page.evaluate(POINTS) < 300
     lab.press("Theorem 2, term by term")
     page.get_by_text("After 15 steps").wait_for(timeout=120_000)
@@ -76,6 +76,6 @@ def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, 
     lab.press("Run the experiment")
     page.get_by_role("img", name=re.compile("^Chart: error of bounded functions")).wait_for(timeout=120_000)
     lab.press("Cancel")
-    page.get_by_text("Cancelled; what was measured stays.").wait_for()
+    page.get_by_text("Cancelled; finished measurements stay.").wait_for()
     page.wait_for_function("document.getAnimations().length === 0")
     assert axe(page) == []

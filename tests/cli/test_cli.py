@@ -93,7 +93,7 @@ def test_the_module_refuses_with_status_two():
     done = process("run", "--knob", "bandwidth=0")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("pmdviz: bandwidth must be a number at least ")
-    assert done.stderr.endswith("; given: '0'\n") and done.stderr.count("\n") == 1
+    assert done.stderr.endswith("; got '0'\n") and done.stderr.count("\n") == 1
 
 
 @pytest.mark.ci

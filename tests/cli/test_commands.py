@@ -13,7 +13,9 @@ import pmdviz
 from pmdviz import api
 from pmdviz.cli import course as forms
 from pmdviz.cli import tools
+from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
+from pmdviz.export.options import LAYER_LIST, SIZE, Look
 from pmdviz.lessons.reading import LESSONS
 from tests.cli.test_cli import called
 from tests.lessons.samples import SMALL as SMALL_LESSON
@@ -33,6 +35,23 @@ def test_a_recipe_becomes_a_film(capsys, tmp_path):
     assert (status, err) == (0, "") and out.startswith(f"{film}: ") and out.endswith("kB\n")
     with Image.open(film) as image:
         assert image.size == (160, 160) and image.n_frames == api.run(recipe, floor=False).final.iteration + 1
+
+
+def test_every_option_of_an_export_is_in_the_help_and_reaches_the_file(capsys, tmp_path, monkeypatch):
+    status, out, _ = called(capsys, "export", "--help")
+    assert status == 0 and ".gif" in out and ".parquet" in out
+    assert all(f"--{name.replace('_', '-')}" in out for name in (SIZE, LAYER_LIST, *Look.specs()))
+    seen = {}
+    monkeypatch.setattr(Run, "export", lambda self, path, **options: seen.update(options) or __file__)
+    monkeypatch.setattr(sys.modules["pmdviz.cli.recipe"], "_size", lambda path: "")
+    words = "--width 320 --height 180 --fps 7 --frames 3 --theme dark --no-exact --transparent --large-type"
+    words += " --approximate --no-particles --traces ess --clock seconds"
+    assert called(capsys, "export", tmp_path / "x.gif", *RUN, *words.split())[0] == 0
+    assert seen == {
+        "width": "320", "height": "180", "fps": "7", "frames": "3", "theme": "dark", "exact": False,
+        "transparent": True, "large_type": True, "approximate": True, "particles": False, "traces": "ess",
+        "clock": "seconds",
+    }  # fmt: skip
 
 
 def test_a_recipe_from_standard_input_and_tables(capsys, tmp_path, monkeypatch):
@@ -72,6 +91,28 @@ def test_the_table_of_a_race_begins_with_the_best_and_has_the_metrics_that_all_h
 
 def rows(path):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in json.loads(path.read_text())["rows"]]
+
+
+@pytest.mark.ci
+def test_a_race_is_exported_and_run_again(capsys, tmp_path):
+    film, recipe, out, again = (tmp_path / name for name in ("race.gif", "race.json", "out.json", "again.json"))
+    files = ["--export", film, "--export", recipe, "--json", out]
+    methods = "pmd:num_particles=60,smc:num_particles=60"
+    status, said, _ = called(capsys, *RACE, "--methods", methods, "--seeds", "7,3", *files)
+    assert status == 0 and said.startswith(f"{film}: ") and f"{recipe}: " in said
+    with Image.open(film) as image:
+        assert image.size == (960, 540) and image.n_frames == 5
+    for given in (recipe, out):
+        assert called(capsys, "race", given, "--json", again)[0] == 0
+        assert rows(again) == rows(out) and [row["seed"] for row in rows(out)] == [7, 3] * 2
+    histories, page = tmp_path / "histories.csv", tmp_path / "page.png"
+    assert called(capsys, "export", recipe, histories, "--table", "histories")[0] == 0
+    assert len(histories.read_text().splitlines()) == 2 + 2 * (5 + 21)  # steps of 100 and of 10 data, twice
+    assert called(capsys, "export", out, page, "--size", "320x180", "--traces", "kl_forward")[0] == 0
+    with Image.open(page) as image:
+        assert image.size == (320, 180)
+    _, out, err = called(capsys, *RACE, "--methods", "sgld", "--export", tmp_path / "rows.csv", "--json", "-")
+    assert json.loads(out)["race"]["methods"] == ["sgld"] and err.startswith(f"{tmp_path / 'rows.csv'}: ")
 
 
 def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):

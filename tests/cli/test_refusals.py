@@ -27,10 +27,10 @@ GIBBS = ["--target", "bimodal1d", "--target-option", "num_data=20", "--methods",
 OVER = ["sweep", "recipe.json", "--over", "num_particles=5"]
 WRONG = [
     (["run", "--target", "mixtrue"], "unknown target 'mixtrue'; did you mean 'mixture'?"),
-    (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; given: '0'"),
-    (["run", "--budget", "2,0"], "given: '2,0'"),
+    (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; got '0'"),
+    (["run", "--budget", "2,0"], "got '2,0'"),
     (["run", "--target-option", "num_data=5", "--knob", "batch_size=6"], "at most 5"),
-    (["run", "--knob", "eta"], "--knob takes NAME=VALUE; given: 'eta'"),
+    (["run", "--knob", "eta"], "--knob takes NAME=VALUE; got 'eta'"),
     (["run", "--metrics-every", "0"], "--metrics-every must be a whole number at least 1"),
     (["run", "nowhere.json"], "No such file"),
     (["run", "."], "cannot read the recipe '.'"),
@@ -50,7 +50,7 @@ WRONG = [
     (["bench", "growth", "--methods", "pmd"], "bench growth takes no --methods"),
     (["bench", "live", "--beside", "demo"], "bench live takes no --beside"),
     (["bench", "live-page", "--beside", "nowhere"], "--beside needs a clone of github.com/chi-feng/mcmc-demo"),
-    (["bench", "silence", "--only", "9:9"], "--only must be FROM:TO with 0 <= FROM < TO <= 60, such as 0:10; given"),
+    (["bench", "silence", "--only", "9:9"], "--only must be FROM:TO with 0 <= FROM < TO <= 60, such as 0:10; got"),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
     (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
     (["export", "x.gif", "--size", "20x20"], "width must be a whole number at least 160"),
@@ -61,7 +61,7 @@ WRONG = [
     (["export", "bad.json", "x.gif"], "a race needs budget"),
     (["race", "race.json", "--budget", "9"], "a race's file holds all of the race; leave --target, --target-option,"),
     (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
-    (["race", "--clock", "steps"], "clock must be one of data, evaluations; given: 'steps'"),
+    (["race", "--clock", "steps"], "clock must be one of data, evaluations; got 'steps'"),
     (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data"),
     (["race", *ISING, "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
     (["race", "nothing.json"], "cannot read"),
@@ -77,12 +77,12 @@ WRONG = [
     (["lessons", "check", "nowhere.md"], "'nowhere.md' cannot be opened: No such file or directory"),
     (["lessons", "lists"], "unknown act of lessons: 'lists'; did you mean 'list'"),
     (["lessons"], "the following arguments are required"),
-    (["notebooks", ""], "given: ''"),
+    (["notebooks", ""], "got ''"),
     (["notebooks"], "DIR"),
     (["docs", ""], "needs the name of a folder"),
     (["docs", "site", "--gallery", "two_mods"], "two_modes"),
     (["docs", "site", "--builder", "latex"], "html, linkcheck"),
-    (["serve", "--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; given: 0"),
+    (["serve", "--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; got 0"),
 ]
 FILES = {
     "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),
@@ -145,7 +145,7 @@ def test_what_the_system_or_a_target_refuses_is_one_line_and_status_one(capsys, 
 
 def test_an_export_that_fails_or_is_stopped_leaves_no_file(capsys, tmp_path, monkeypatch):
     small = ["export", tmp_path / "x.gif", "--target", "gaussian", "--knob", "num_particles=30", "--budget", "300"]
-    assert "given: 900" in refused(capsys, *small, "--frames", "900")
+    assert "got 900" in refused(capsys, *small, "--frames", "900")
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO(Recipe("gaussian", budget=None).to_json()))
         assert "needs a budget" in refused(capsys, "export", "-", *small[1:2])

@@ -21,7 +21,7 @@ from pmdviz.densities.bandwidth import (
 )
 from pmdviz.densities.density import ShapedDensity, normalise
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import Shape, chosen_shape, shaped_density
+from pmdviz.densities.shaped import WIDTHS, Shape, chosen_shape, shaped_density
 from pmdviz.methods import METHODS
 from pmdviz.methods.particles import from_density
 from tests.support.tables import looped
@@ -193,6 +193,22 @@ def test_as_many_clusters_as_there_are_modes():
     for k in range(8):
         labels = chosen_shape(modes(seed=k), equal(1500)).labels
         assert labels.max() >= 1 and all(side[labels == c].mean() in (0.0, 1.0) for c in range(labels.max() + 1))
+
+
+def with_outliers(n):
+    """A Gaussian, and n particles on a line far away."""
+    x = standard(1500, 2)
+    x[:n] = np.column_stack([np.linspace(8.0, 9.0, n), 8 + 1e-3 * standard(n, 1)[:, 0]])
+    return x
+
+
+def test_a_few_outliers_have_no_shape_of_their_own():
+    """Their kernels would be a thousandth as wide as all others; many are a cluster like any other."""
+    assert not chosen_shape(with_outliers(10), equal(1500)).labels.any()
+    labels = chosen_shape(with_outliers(120), equal(1500)).labels
+    assert len({*labels[:120]}) == 1 and labels[0] not in labels[120:]
+    whole = chosen_shape(standard(1500, 20), equal(1500))  # without a price of covariances it would be split
+    assert not whole.labels.any() and whole.width == WIDTHS[-1]
 
 
 def test_the_choice_is_a_function_of_particles_and_weights_whatever_their_units():

@@ -6,14 +6,43 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.race.recipe import RaceRecipe
+from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.words import observations_used
+from tests.support.engine import digest
 from tests.support.tables import looped
+
+CHEAP = {"num_data": 60}
 
 
 def ended(recipe):
     session = Session(recipe, metrics_every=10**6)
     session.advance(10**6)
     return session
+
+
+QUICK = ("pmd", "smc_mcmc", "svgd", "hmc", "gibbs")
+
+
+@pytest.mark.parametrize(
+    "method", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in METHODS]
+)
+def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
+    knobs = {"num_particles": 30} if "num_particles" in METHODS[method].Knobs.specs() else {}
+    recipe = Recipe(
+        usual_target(method), method, target_options=CHEAP, budget=9_000, budget_unit="evaluations", **knobs
+    )
+    session = ended(recipe)
+    frame = session.frame
+    assert frame.spent == frame.evaluations == frame.density_evaluations + frame.gradient_evaluations
+    if session.ended:
+        return
+    assert frame.spent >= 9_000 > frame.spent - frame.info.cost.evaluations
+    again = Session(Recipe.from_json(recipe.to_json()), metrics_every=10**6)
+    while not again.done:
+        again.advance(7)
+    assert digest(again) == digest(session)
 
 
 def test_the_unit_travels_with_the_recipe():
@@ -61,3 +90,11 @@ def test_a_run_as_it_stands_ends_where_it_stands():
     with pytest.raises(InputError, match="at least the 35,000 evaluations made"):
         again.limit(34_999)
     assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
+
+
+def test_a_density_without_data_is_run_for_500_steps_where_nobody_says_more():
+    for target, method in [("gmm", "pmd"), ("funnel", "svgd"), ("rbm", "pmd"), ("correlated_gaussian", "black_box_is")]:
+        recipe = Recipe(target, method)
+        assert recipe.budget == recipe.default_budget == 500 * recipe.knobs["num_particles"], (target, method)
+    assert RaceRecipe.checked(["pmd:num_particles=60", "svgd:num_particles=20"], "gmm").budget == 500 * 60
+    assert Recipe("mixture").budget == DEFAULT_BUDGET

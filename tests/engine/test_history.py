@@ -32,6 +32,16 @@ def test_by_default_early_frames_and_one_in_each_block_of_ten_are_measured():
             assert next_due(t, every) == next(d for d in due if d > t), (every, t)
 
 
+def test_no_phase_of_a_pass_through_the_data_is_preferred():
+    """500 measured iterations see each phase of a pass of 2 to 20 steps at least `least` times as often as others."""
+    for stride, least in [(1, 0.7), (2, 0.5), (8, 0.5)]:
+        due = [t for t in range(20, 5000 * stride) if is_due(t, None, stride)]
+        assert len(due) == pytest.approx(500, abs=3)
+        for steps in range(2, 21):
+            seen = np.bincount(np.array(due) % steps, minlength=steps) * steps / len(due)
+            assert least < seen.min() and seen.max() < 2 - least, (stride, steps, seen)
+
+
 def test_what_a_larger_stride_leaves_a_smaller_one_left_too():
     for every in (None, 3):
         left = [{t for t in range(5000) if is_due(t, every, stride)} for stride in (1, 2, 4, 8, 16)]
@@ -144,6 +154,22 @@ def test_a_run_that_is_put_aside_keeps_little_and_goes_back_as_before():
     for iteration in (33, 0):
         usual.seek(iteration), aside.seek(iteration)
         assert digest(aside) == digest(usual)
+
+
+def test_columns_that_grow_row_by_row_are_those_built_at_once():
+    rows = [{"iteration": at, "size": 3 if at < 4 else None, "tv": None if at == 0 else at / 7} for at in range(9)]
+    history, whole = History(1), History(1)
+    for row in [*rows[:6], *rows[3:]]:  # back to iteration 3, and on
+        history.put(row)
+        grown = history.kept_columns()
+    for row in rows:
+        whole.put(row)
+    for name, values in whole.columns.items():
+        assert grown[name].tobytes() == values.tobytes() and grown[name].dtype == values.dtype
+    history.columns["tv"][:] = 0.0  # the caller's own
+    assert history.columns["tv"][-1] == 8 / 7
+    history.cut(3)
+    assert history.columns["iteration"].tolist() == [0, 1, 2, 3]
 
 
 def test_rows_leave_out_figures_that_the_steps_have_not_paid_for(monkeypatch):

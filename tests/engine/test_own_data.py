@@ -13,6 +13,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MOST_DATA
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import results
 from pmdviz.targets import LARGE_TABLES, large_targets, small_targets
 from tests.support.engine import digest
@@ -110,6 +111,18 @@ def test_of_large_tables_few_are_kept_when_nobody_uses_them():
     gc.collect()
     assert [held(pin) is None for pin in pins] == [True, True, False, False, False, False]
     large_targets.cache_clear()
+
+
+def test_a_race_carries_its_table_too():
+    recipe = recipe_of(50, seed=6)
+    pin = recipe.target_options["data"]
+    race = RaceRecipe.checked(["pmd", "smc"], "mixture", {"data": pin}, 200, 1)
+    plain, link, lines = race.to_dict(), race.to_link(), race.to_python()
+    assert [*plain["data"]] == [pin] and "# heights 6.csv, with the same numbers" in lines
+    del race, recipe
+    assert forgotten(pin)
+    assert RaceRecipe.from_dict(plain).target.num_data == 50
+    assert RaceRecipe.from_link(link).target.num_data == 50
 
 
 @pytest.mark.ci

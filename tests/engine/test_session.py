@@ -77,7 +77,7 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
     s.limit(35)
     assert s.done and 7 in s.history.columns["iteration"]
     assert digest(s) == straight(Recipe(**SMALL, budget=35))
-    with pytest.raises(InputError, match="at least the 35 observations used; given: 34"):
+    with pytest.raises(InputError, match="at least the 35 observations used; got 34"):
         s.limit(34)
     s.limit(None)
     assert s.recipe.budget is None and s.advance().iteration == 8
@@ -182,6 +182,18 @@ def test_what_a_restart_another_seed_and_a_start_over_keep():
         assert s.recipe.seed != before and 0 <= s.recipe.seed < 1000  # one can say it aloud
     drive(s)
     assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=3.0, budget=200, seed=s.recipe.seed))
+
+
+def test_seek_takes_a_whole_number_and_a_session_a_recipe():
+    s = session()
+    s.advance(2)
+    for iteration in (-1, 1.5, "three", None, True):
+        with pytest.raises(InputError, match="iteration must be a whole number at least 0"):
+            s.seek(iteration)
+        assert s.frame.iteration == 2
+    for parts in ({"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}):
+        with pytest.raises(InputError):
+            Session(**{"recipe": Recipe(**SMALL), **parts})
 
 
 def test_an_interrupted_step_can_be_done_again(monkeypatch):
@@ -305,3 +317,12 @@ def test_a_stream_goes_back_to_a_mark(before, between, after):
     fresh = stream(seed=9)
     fresh.restore(mark)
     assert [fresh.draw(size, kind).tolist() for size, kind in after] == expected
+
+
+def test_an_epoch_is_numpys_permutation():
+    """In four bytes per row instead of eight, but the same rows in the same order."""
+    for num_data in (1, 2, 10, 70_000):
+        one, rng = stream(num_data, 3), np.random.default_rng(3)
+        for _ in range(2):
+            rows = one.draw(num_data, "epochs")
+            assert np.array_equal(rows, rng.permutation(num_data)) and rows.dtype == np.uint32

@@ -39,7 +39,7 @@ def test_every_kind_of_file_is_written_and_told_of(run, tmp_path, suffix):
 
 @looped(
     "path, more, words",
-    [(None, {}, "given: None"), (3, {}, "given: 3"), ("x.csv", {"progress": 3}, "progress must be a function")],
+    [(None, {}, "got None"), (3, {}, "got 3"), ("x.csv", {"progress": 3}, "progress must be a function")],
 )
 def test_what_is_no_path_and_no_function_is_refused(run, path, more, words):
     with pytest.raises(InputError, match=words):
@@ -51,7 +51,7 @@ def test_what_is_no_path_and_no_function_is_refused(run, path, more, words):
     [
         ("film.gfi", "unknown kind of file: '.gfi'; did you mean '.gif'?"),
         ("film", "unknown kind of file: "),
-        (".gif", "a file needs a name before its suffix, such as film.gif; given: '"),
+        (".gif", "a file needs a name before its suffix, such as film.gif; got '"),
         ("a\0.csv", "a file needs a path that ends in its name"),
         ("n" * 300 + ".csv", ": File name too long"),
         ("there/film.gif", "no such folder"),

@@ -56,6 +56,20 @@ def test_the_scenes_are_the_runs_own_frames_and_the_last_needs_no_replay(run):
     assert np.array_equal(last.columns.particles["x"], replayed.columns.particles["x"])
 
 
+def test_the_traces_grow_to_the_present_with_every_frame(run):
+    for scene in Film(run, look(frames=7)).scenes():
+        past = scene.history["iteration"]
+        assert past[-1] == scene.iteration and (np.diff(past) > 0).all()
+        assert {*range(0, scene.iteration + 1, 2)} <= set(past.tolist())
+        assert all(mark.iteration <= scene.iteration for mark in scene.marks)
+    turned = [mark for mark in scene.marks if mark.kind == "knob"]
+    assert [mark.iteration for mark in turned] == [5] and turned[0].visited == 500
+    kinds = [mark.kind for mark in scene.marks]
+    assert kinds.count("rejuvenated") == run.final.rejuvenations > 0
+    assert kinds.count("limited") == run.final.limited_steps > 0
+    assert len(kinds) == 1 + run.final.rejuvenations + run.final.limited_steps
+
+
 def test_a_run_ends_where_it_stands_and_its_replay_between_any_two_iterations(run):
     session = pmdviz.Session(pmdviz.Recipe("gaussian", num_particles=30, budget=None))
     session.advance(4)

@@ -6,7 +6,7 @@ from pmdviz.errors import InputError
 from pmdviz.export.figure import RunPicture
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.writers import LAST_CS, TRANSPARENT, cell_of, nearest, pack, palette, rgb
+from pmdviz.export.writers import LAST_CS, TRANSPARENT, cell_of, delays, nearest, pack, palette, rgb
 from pmdviz.scenes import style
 from tests.support.likeness import similarity
 from tests.support.tables import looped
@@ -43,6 +43,14 @@ def test_the_frames_are_those_that_were_drawn_and_times_are_in_the_file(run, tmp
         assert image.info["loop"] == 0
 
 
+@looped("fps", [1, 7, 20, 30, 50])
+def test_the_film_keeps_time(fps):
+    found = [*delays(201, fps)]
+    assert len(found) == 201 and found[-1] == LAST_CS and min(found) >= 2
+    assert np.cumsum(found[:-1])[-1] == pytest.approx(100 * 200 / fps, abs=0.5)
+    assert max(found[:-1]) - min(found[:-1]) <= 1
+
+
 def test_transparent_frames_leave_nothing_of_the_one_before(run, tmp_path):
     path = run.export(tmp_path / "film.gif", size=SIZE, frames=3, transparent=True, theme="dark")
     frames, _ = shown(path, "RGBA")
@@ -67,5 +75,5 @@ def test_the_palette_holds_the_themes_colours_exactly(dark):
 
 def test_a_film_that_would_not_fit_into_memory_is_refused(run, tmp_path, monkeypatch):
     monkeypatch.setattr("pmdviz.export.writers.MOST_PIXELS", 2 * 160 * 160)
-    with pytest.raises(InputError, match=r"a GIF of 160x160 has at most 2 frames; given: 3 \(or .mp4\)"):
+    with pytest.raises(InputError, match=r"a GIF of 160x160 has at most 2 frames; got 3 \(or .mp4\)"):
         run.export(tmp_path / "film.gif", size="160x160", frames=3)

@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
-from pmdviz.export.options import SIZES, Look, spelled_out
+from pmdviz.export.options import SIZES, Look, RaceLook, spelled_out
 from pmdviz.scenes.stage import LAYERS
 from tests.export.conftest import KINDS
 from tests.support.tables import looped
@@ -21,12 +23,12 @@ def test_short_forms_stand_for_several_options():
 @looped(
     "given, words",
     [
-        ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; given: 'wide'"),
-        ({"size": 960}, "given: 960"),
+        ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; got 'wide'"),
+        ({"size": 960}, "got 960"),
         ({"size": "960x540", "width": 960}, "size already sets width and height; leave out width"),
         ({"layers": "exakt"}, "unknown layer 'exakt'; did you mean 'exact'?"),
         ({"layers": 3}, "layers must be names"),
-        ({"frames": 5, "every": 2}, "give frames or every, not both; given: frames=5, every=2"),
+        ({"frames": 5, "every": 2}, "give frames or every, not both; got frames=5, every=2"),
         ({"frames": 1}, "frames must be at least 2"),
         ({"themes": "dark"}, "unknown export option 'themes'; did you mean 'theme'?"),
     ],
@@ -48,3 +50,21 @@ def test_an_option_without_effect_is_refused(suffix, tmp_path):
         else:
             with pytest.raises(InputError, match=f"option {name} is not supported for a {suffix} file"):
                 check(tmp_path / f"x{suffix}", given)
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "export.md").read_text(encoding="utf-8")
+
+
+def kinds() -> str:
+    rows = [f"| `{w.suffix}` | {w.title} | {_needs(w.needs)} |" for w in WRITERS.values()]
+    return "\n".join(["| suffix | what it is | needs |", "|---|---|---|", *rows])
+
+
+def _needs(needs) -> str:
+    extras = dict.fromkeys(extra for _, extra in needs)
+    return f"`pip install 'pmdviz[{','.join(extras)}]'`" if extras else "nothing more"
+
+
+def test_the_table_of_kinds_is_the_declarations_and_every_option_is_named():
+    assert kinds() in PAGE, f"docs/how-to/export.md must hold:\n{kinds()}"
+    assert not [name for name in {**Look.specs(), **RaceLook.specs()} if f"`{name}`" not in PAGE]

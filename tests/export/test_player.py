@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 
 from pmdviz.export.films import Film, traces_of
 from pmdviz.export.options import Look
-from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Page, quantised, scale
+from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Numbers, Page, quantised, scale
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import merged, opened, unpacked
 
@@ -24,6 +24,13 @@ def test_numbers_come_back_to_half_a_step(values):
     np.testing.assert_allclose(low + step * numbers, values, atol=0.501 * step)
 
 
+def test_the_same_array_is_stored_once():
+    numbers = Numbers()
+    one, two = np.array([1, 2, 3], np.uint16), np.array([4], np.uint16)
+    assert [numbers.put(each) for each in (one, two, one.copy())] == [[0, 3], [3, 1], [0, 3]]
+    assert unpacked(numbers.text()).tolist() == [1, 2, 3, 4]
+
+
 @pytest.fixture(scope="module")
 def scenes(run):
     return [*Film(run, Look.checked({"frames": 7})).scenes()]
@@ -31,6 +38,13 @@ def scenes(run):
 
 def page(run, scenes, **options):
     return Page(Film(run, Look.checked(options)), scenes)
+
+
+def test_a_column_that_grows_is_stored_once_when_the_longest_comes_first():
+    numbers = Numbers()
+    long, other = np.array([1, 2, 3, 4], np.uint16), np.array([1, 2, 5], np.uint16)
+    assert [numbers.put(each, "x") for each in (long, long[:2], long[:0], other)] == [[0, 4], [0, 2], [0, 0], [4, 3]]
+    assert unpacked(numbers.text()).tolist() == [*long, *other]
 
 
 @pytest.mark.parametrize("traces", ["tv", "kl"])

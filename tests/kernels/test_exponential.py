@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmdviz.kernels.exponential import exp2, exp2_32, exp2_64, exp64
-from pmdviz.kernels.jit import fast_jit
+from pmdviz.kernels.jit import exp2, exp2_32, exp2_64, exp64, fast_jit
 from tests.kernels.naive import LONG
 from tests.support.tables import looped
 
@@ -72,7 +71,7 @@ def test_powers_of_two_at_the_ends(function, lowest):
 @pytest.mark.ci
 def test_without_the_compiler_it_is_the_same_function():
     """`NUMBA_DISABLE_JIT=1`, as one debugs kernels: a decorated function is the plain one then."""
-    code = "import numpy as np; from pmdviz.kernels.exponential import exp2; print(exp2(-1.5), exp2(np.float32(-1.5)))"
+    code = "import numpy as np; from pmdviz.kernels.jit import exp2; print(exp2(-1.5), exp2(np.float32(-1.5)))"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr

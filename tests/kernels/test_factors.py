@@ -36,6 +36,14 @@ def test_a_solve_is_that_of_the_triangle(num, n):
     np.testing.assert_allclose(columns, expected, rtol=1e-11, atol=1e-13)
 
 
+@looped("num", SIZES)
+def test_a_factor_is_numpy_s(num):
+    matrix = positive(num, 3)
+    expected = np.linalg.cholesky(matrix)
+    cholesky(matrix)
+    np.testing.assert_allclose(np.tril(matrix), expected, rtol=1e-12, atol=1e-13)
+
+
 def test_a_pivot_that_rounding_made_negative_leaves_numbers():
     matrix = np.ones((6, 6))
     matrix[5, 5] = 1 - 1e-12

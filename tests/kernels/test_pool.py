@@ -1,6 +1,9 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from pmdviz.errors import InputError
 from pmdviz.kernels import pool
@@ -107,3 +110,24 @@ def test_cancelled_work_of_several_threads_ends_and_the_pool_goes_on(threads):
     done = []
     pool.run_blocks(lambda start, stop: done.append(start), 1000, 10, cost=LARGE)
     assert sorted(done) == list(range(0, 1000, 10))
+
+
+def test_one_caller_at_a_time_limits_blas():
+    """Else the first that leaves would take the limit off while another one computes."""
+
+    def num_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def compute():
+        with pool.one_blas_thread():
+            inside.set()
+            return num_threads()
+
+    np.ones(2).dot(np.ones(2))  # loads NumPy's BLAS
+    before, inside = num_threads(), threading.Event()
+    with ThreadPoolExecutor(1) as executor:
+        with pool.one_blas_thread():
+            waiting = executor.submit(compute)
+            assert not inside.wait(0.2) and num_threads() == {1}
+        assert waiting.result(10) == {1}
+    assert num_threads() == before

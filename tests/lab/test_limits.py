@@ -37,14 +37,14 @@ def allow(monkeypatch):
 
 def test_particles(allow):
     allow(max_particles=2000)
-    with pytest.raises(InputError, match="at least 1 and at most 2,000; given: 5000"):
+    with pytest.raises(InputError, match="at least 1 and at most 2,000; got 5000"):
         limits.capped(KNOBS.specs()["num_particles"], KNOBS).parse(5000)
-    with pytest.raises(InputError, match="num_particles must be at most 2,000 on this server; given: 5,000"):
+    with pytest.raises(InputError, match="num_particles must be at most 2,000 on this server; got 5,000"):
         limits.check(Recipe(num_particles=5000))
     with pytest.raises(InputError, match="at most 2,000"):
         limits.check(Recipe(changes=[(3, {"num_particles": 2001})]))
     assert limits.check(Recipe(num_particles=2000)).knobs["num_particles"] == 2000
-    with pytest.raises(InputError, match="most_particles must be at most 2,000 on this server; given: 6,000"):
+    with pytest.raises(InputError, match="most_particles must be at most 2,000 on this server; got 6,000"):
         limits.check(Recipe(growth="power"))
     assert limits.check(Recipe(growth="power", most_particles=2000)).knobs["growth"] == "power"
     assert limits.capped(KNOBS.specs()["most_particles"], KNOBS).bounds == (1, 2000)
@@ -65,7 +65,7 @@ def test_a_step_that_would_last_too_long_is_refused_before_it_starts(allow):
 
 def test_budget(allow):
     allow(max_budget=10_000)
-    with pytest.raises(InputError, match="budget must be at most 10,000 data on this server; given: endless"):
+    with pytest.raises(InputError, match="budget must be at most 10,000 data on this server; got endless"):
         limits.check(Recipe(budget=None))
     assert limits.budgets(BUDGETS) == {"2,000": 2_000, "5,000": 5_000}
     runner = Runner(Recipe(num_particles=50, budget=6_000))
@@ -87,7 +87,7 @@ def nothing_stays_in_force(monkeypatch):
 def test_changes(allow):
     recipe = Recipe("gaussian", num_particles=10, changes=[(k, {"eta": k}) for k in range(1, 502)])
     limits.enforce()  # without a number that was given
-    with pytest.raises(InputError, match="at most 500 changes here; given: 501"):
+    with pytest.raises(InputError, match="at most 500 changes here; got 501"):
         Recipe.from_json(recipe.to_json())
     allow(max_changes=2)
     limits.enforce()

@@ -108,7 +108,7 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
 @looped(
     "text, words",
     [
-        (None, "a link is a text, as Recipe.to_link gives it; given: None"),
+        (None, "a link is a text, as Recipe.to_link gives it; got None"),
         (b"1.x", "a link is a text"),
         ("", "incomplete"),
         ("garbage", "incomplete"),

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+import pmdviz
 from pmdviz.data.cells import read_cells
 from pmdviz.data.tables import held, hold
 from pmdviz.errors import InputError
 from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
-from pmdviz.targets import TARGETS
+from pmdviz.scenes.data_columns import data_picture, moment
+from pmdviz.scenes.stage import SCENES, applicable_scenes, stage_axes
+from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
+from pmdviz.views import StageView
 from tests.support.tables import looped
 
 ONE = TableForm("One column.")
@@ -92,3 +96,33 @@ def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_a
 def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
     with pytest.raises(InputError, match=words.replace("(", r"\(")):
         taken(text, form, roles)
+
+
+def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):
+    path = tmp_path / "doses.csv"
+    rows = [f"{40 + 3 * k},{k % 7},{2000 + 50 * k}" for k in range(40)]
+    path.write_text("age,dose,cost\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    for columns, target in ((["age"], "linear"), (["age", "dose"], "logistic")):
+        if target == "logistic":
+            path.write_text("age,dose,ill\n" + "\n".join(f"{40 + 3 * k},{k % 7},{k % 2}" for k in range(40)) + "\n")
+        table = pmdviz.read_table(path, target, inputs=columns, scale=True)
+        session = pmdviz.Session(pmdviz.Recipe(target, target_options={"data": table}, method="pmd", num_particles=50))
+        scenes = applicable_scenes(session.target, session.method)
+        scene = scenes["band" if target == "linear" else "decision_lines"]
+        for axes in (
+            stage_axes(scene, session.target, (0, 1), np.nan),
+            (lambda picture: (picture.x, picture.y))(data_picture(moment(session.frame))),
+        ):
+            x, y = axes
+            assert x.label.startswith("age")
+            numbers = [float(x.words(tick)) for tick in x.ticks]
+            assert min(numbers) >= 20 and max(numbers) <= 180 and 60 in numbers  # years, not sds
+            assert all(x.low <= tick <= x.high for tick in x.ticks)  # where the drawn values are
+            if target == "linear":
+                assert y.label == "cost" and "3,000" in [y.words(tick) for tick in y.ticks]
+        view = StageView(session.target, scene)
+        assert "60" in view.figure.xaxis[0].major_label_overrides.values()
+        plain = make_target("mixture")
+        view.look_at(plain, SCENES["posterior"], (0, 1))
+        view.fit()
+        assert view.figure.xaxis[0].major_label_overrides == {}  # the reader may zoom: Bokeh's own ticks

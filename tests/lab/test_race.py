@@ -129,6 +129,15 @@ async def test_bands_come_with_a_summary_and_go_with_another_race():
         assert len(band.data["x"]) == 0
 
 
+def test_a_menu_that_only_shows_the_race_begins_no_other():
+    begun = []
+    setup = RaceSetup(RACE, begun.append)
+    setup._on_budget(RACE.budget)
+    assert begun == []
+    setup._on_budget(1_000)
+    assert [race.budget for race in begun] == [1_000]
+
+
 def test_another_target_keeps_those_who_can_run_on_it():
     asked = []
     setup = RaceSetup(RACE.with_entrants(DEFAULT_ENTRANTS), asked.append)

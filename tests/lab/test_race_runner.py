@@ -15,6 +15,7 @@ from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.task import Again
 from pmdviz.lab.panels.race_screen import status_fields
+from tests.support.own import own_target
 
 FEW = {"num_particles": 80}
 OPTIONS = {"num_data": 300, "sigma_x": 1.5}
@@ -169,14 +170,7 @@ class Gate:
         return -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1)
 
     def target(self):
-        return pmdviz.custom_target(
-            log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-            log_likelihood=self.log_likelihood,
-            sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
-            data=np.linspace(-1, 1, 60)[:, None],
-            dim=1,
-            name="gate",
-        )
+        return own_target(1, "gate", log_likelihood=self.log_likelihood, data=np.linspace(-1, 1, 60)[:, None])
 
 
 def gated(gate):

@@ -127,12 +127,12 @@ def test_a_link_beyond_what_can_be_replayed_says_so(monkeypatch):
     recipe = RECIPE.limited(500)
     pair = visitor(recipe, at=4000, digest="0" * 12)
     assert arrived(*pair)[0].done
-    assert pair[1].sentence == "The link asks for iteration 4,000, but its run ends at iteration 5."
+    assert pair[1].sentence == "The link starts at iteration 4,000, but its run ends at iteration 5."
     monkeypatch.setattr(limits, "_most_replay_s", 60)
     pair = visitor(at=10**9, digest="0" * 12)
     snapshot, turns = arrived(*pair)
     assert snapshot.frame.iteration == 0 and turns == 1
-    assert "asks for iteration 1,000,000,000" in pair[1].sentence and "starts at iteration 0" in pair[1].sentence
+    assert "starts at iteration 1,000,000,000" in pair[1].sentence and "starts at iteration 0" in pair[1].sentence
     assert pair[0].advance(1).frame.iteration == 1
     assert arrived(*visitor(at=10**9))[1] == 0, "the next one is told at once"
 

@@ -42,7 +42,7 @@ def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
     monkeypatch.setenv(FOLDER, "/no/such/folder")
     with caplog.at_level(logging.WARNING):
         assert [*catalogue._loaded()] == [*catalogue.LESSONS]
-    assert "must be in a folder; given: '/no/such/folder'" in caplog.text
+    assert "must be in a folder; got '/no/such/folder'" in caplog.text
 
 
 def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):

@@ -104,8 +104,8 @@ def test_a_verdict_has_a_text_for_each_and_says_what_is_near_enough(question, nu
 
 def test_what_is_not_a_question_is_refused():
     for text, choices, words in [
-        ("  ", {"a": "yes", "b": "no"}, "needs a text; given: '  '"),
-        (3, {"a": "yes", "b": "no"}, "needs a text; given: 3"),
+        ("  ", {"a": "yes", "b": "no"}, "needs a text; got '  '"),
+        (3, {"a": "yes", "b": "no"}, "needs a text; got 3"),
         ("Well?", {"a": "yes"}, "at least two choices"),
         ("Well?", {"a": "yes", "b": 2}, "at least two choices"),
         ("Well?", {"a": "yes", "b": "no", "unit": "nats"}, "or none and the unit of a number"),

@@ -66,7 +66,7 @@ WRONG = {
     "a hint of another kind": ([("hints: [Think", "hints: [3, Think")], "is a list of texts, or of `say` and `try`"),
     "settings of a hint that are none": (
         [("hints: [Think", "hints: [{say: A, try: 3}, Think")],
-        "`try` of a hint of .* is {control: value}, or a list of these; given: 3",
+        "`try` of a hint of .* is {control: value}, or a list of these; got 3",
     ),
     "a key of no step": ([("hints: [Think", "hint: [Think")], f"unknown key of {STEP} 'hint'; did you mean 'hints'"),
     "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': invalid expression: 'tv <'"),

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from tests.support.own import own_target
 from tests.support.tables import looped
 
 NARROW = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 1.0}, "num_particles": 300}
@@ -91,14 +91,8 @@ def linear(d, seed):
     rng = np.random.default_rng([seed, d])
     x, w = rng.standard_normal((1000, d)), rng.standard_normal(d)
     y, covariance = x @ w + rng.standard_normal(1000), np.linalg.inv(np.eye(d) + x.T @ x)
-    target = pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1) - 0.5 * d * np.log(2 * np.pi),
-        log_likelihood=lambda theta, rows: -0.5 * ((rows[:, -1] - theta @ rows[:, :-1].T) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, d)),
-        data=np.column_stack([x, y]),
-        dim=d,
-        name="linear_regression",
-    )
+    likelihood = lambda theta, rows: -0.5 * ((rows[:, -1] - theta @ rows[:, :-1].T) ** 2).sum(axis=1)  # noqa: E731
+    target = own_target(d, "linear_regression", log_likelihood=likelihood, data=np.column_stack([x, y]))
     return target, covariance @ (x.T @ y), covariance
 
 
@@ -119,7 +113,9 @@ def test_fewer_effective_particles_than_a_shape_takes_are_named(method):
         **{**NARROW, "target_options": {"num_data": 2000, "sigma_x": 0.3}}, method=method, budget=2000, **knobs
     )
     ess = frame.metrics["ess"]
-    assert ess < 4 and frame.caveat == f"{ess:.1f} effective particles: too few to have a shape in 2 dimensions"
+    assert (
+        ess < 4 and frame.caveat == f"{ess:.1f} effective particles: too few to estimate a covariance in 2 dimensions"
+    )
     three = ended(target="gaussian", method=method, num_particles=3, budget=2000)
     assert three.caveat == three.no_density and "4 distinct points" in three.caveat, "three have none at all"
 

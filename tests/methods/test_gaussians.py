@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.vi.gaussian import (
+from pmdviz.methods.npv import Tempered, elbo_gradient, entropy_bound
+from pmdviz.methods.vi import (
     GaussianVBState,
     SVIState,
     coordinates_gradient,
@@ -18,11 +18,11 @@ from pmdviz.methods.vi.gaussian import (
     path_gradients,
     sds,
 )
-from pmdviz.methods.vi.gaussian import draws as draws_of_svi
-from pmdviz.methods.vi.gaussian import elbo as elbo_of_draws
-from pmdviz.methods.vi.mixture import Tempered, elbo_gradient, entropy_bound
+from pmdviz.methods.vi import draws as draws_of_svi
+from pmdviz.methods.vi import elbo as elbo_of_draws
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
+from tests.support.own import own_target
 from tests.support.tables import looped
 
 MEAN, PRECISION = np.array([0.4, -0.7]), np.array([[4.0, 2.5], [2.5, 3.0]])
@@ -34,25 +34,16 @@ def run(target="gaussian", budget=20_000, method="svi", **parts):
 
 def normal_target():
     """Twenty data pulling theta to N(MEAN, PRECISION^-1), a prior of N(0, I) included."""
-
-    def log_likelihood(theta, batch):
-        off = theta - np.linalg.solve(PRECISION - np.eye(2), PRECISION @ MEAN)
-        return -0.5 * len(batch) / 20 * np.einsum("mi,ij,mj->m", off, PRECISION - np.eye(2), off)
-
-    def gradient(theta, batch):
-        off = theta - np.linalg.solve(PRECISION - np.eye(2), PRECISION @ MEAN)
-        return -len(batch) / 20 * off @ (PRECISION - np.eye(2))
-
-    return pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=log_likelihood,
-        sample_prior=lambda rng, n: rng.standard_normal((n, 2)),
+    of_data = PRECISION - np.eye(2)
+    centre = np.linalg.solve(of_data, PRECISION @ MEAN)
+    return own_target(
+        2,
+        "normal",
+        log_likelihood=lambda t, rows: -len(rows) / 40 * np.einsum("mi,ij,mj->m", t - centre, of_data, t - centre),
         data=np.zeros(20),
-        dim=2,
-        name="normal",
         bounds=[(-4.0, 4.0)] * 2,
         grad_log_prior=lambda theta: -theta,
-        grad_log_likelihood=gradient,
+        grad_log_likelihood=lambda theta, rows: -len(rows) / 20 * (theta - centre) @ of_data,
     )
 
 

@@ -11,6 +11,7 @@ from pmdviz.methods.stein.steinis import squared_discrepancy, start_gap
 from pmdviz.scenes.stage.ladder import start_divergence
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
+from tests.support.own import own_target
 
 
 def kappa(x, s, h):
@@ -65,21 +66,19 @@ def test_steps_are_shortened_where_the_posterior_is_much_narrower_than_the_prior
     session = advanced("path_integration", 0, target, num_particles=40, start_draws=500)
     infos = [session.advance().info for _ in range(10)]
     assert min(info.scalars["step_size"] for info in infos) < 0.125
-    assert "a longer one would fold space" in infos[0].words
+    assert "a longer step would fold space" in infos[0].words
     frame = session.advance(90)
     assert np.abs(frame.particles / frame.target.scale).max() < 10
 
 
 def test_particles_that_fly_off_end_the_run_with_a_sentence():
-    steep = pmdviz.custom_target(
-        dim=2,
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+    steep = own_target(
+        2,
+        "steep",
         grad_log_prior=lambda theta: -theta,
         log_likelihood=lambda theta, rows: -1e4 * len(rows) * (theta**4).sum(axis=1),
         grad_log_likelihood=lambda theta, rows: -4e4 * len(rows) * theta**3,
-        sample_prior=lambda rng, n: rng.standard_normal((n, 2)),
         data=np.zeros((1, 1)),
-        name="steep",
     )
     with pytest.raises(TargetError, match="particles diverged on target 'steep'; use a step size smaller than"):
         pmdviz.run(target=steep, method="path_integration", num_particles=20, budget=100_000)

@@ -16,6 +16,7 @@ from pmdviz.scenes.geometry import (
     kl_picture,
     triangle_picture,
 )
+from tests.support.tables import looped
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 gammas = st.floats(0.01, 0.99)
@@ -93,6 +94,17 @@ def test_the_slope_is_the_gradient_and_its_steps_lead_to_the_posterior_or_to_an_
     assert np.isinf(steps.forward_kl(p, bold)).any()
 
 
+@EXAMPLES
+@given(pairs(least=1e-3), gammas)
+def test_the_first_steps_are_equally_long(pair, gamma):
+    q, p = pair
+    wanted = np.linalg.norm(steps.mirror_step(q, p, gamma) - q)
+    size = steps.equal_size(q, p, gamma)
+    length = np.linalg.norm(steps.gradient_step(q, p, size) - q)
+    # On a face of the simplex a gradient step ends, however large its size.
+    assert length == pytest.approx(wanted, rel=1e-6, abs=1e-9) or (size >= steps.LARGEST and length < wanted)
+
+
 def made(**values):
     return Geometry(GeometryKnobs.checked(values))
 
@@ -116,6 +128,16 @@ def test_the_corners_are_the_certain_states_and_a_start_stays_where_it_was_put()
     assert Geometry(GeometryKnobs.checked({"start": "edge"}), q).start is STARTS["edge"]
 
 
+@looped("peak", [0.4, 0.8])
+def test_on_a_contour_the_reverse_kl_is_one_of_the_levels(peak):
+    lines = setting.contours(peak)
+    kept = np.isfinite(lines["x"])
+    q = np.clip(weights(lines["x"][kept], lines["y"][kept]), 0, 1)
+    kl = np.array([entropy(one, setting.posterior(peak)) for one in q])
+    off = np.abs(kl[:, None] - np.array(setting.LEVELS)).min(axis=1)
+    assert kept.sum() > 200 and off.max() < 0.02
+
+
 def test_the_density_is_the_mixture_and_the_columns_are_of_it():
     sd = 0.25 + (1 - 0.8)
     exact = 0.6 * norm.pdf(setting.GRID, -1.5, sd) + 0.4 * norm.pdf(setting.GRID, 1.5, sd)
@@ -136,3 +158,12 @@ def test_the_density_is_the_mixture_and_the_columns_are_of_it():
     assert len(marks) and KL_SPAN[0] < kl["infinite"]["y"][0] < KL_SPAN[1]
     for columns in kl.values():
         assert not (columns["y"] <= 0).any() and not np.isinf(columns["y"]).any()
+
+
+@looped("values", [{}, {"gamma": 0.7, "steps": 40, "peak": 0.95}, {"start": "edge", "gamma": 1.0}])
+def test_the_mirror_steps_are_never_above_the_bound_nor_at_zero(values):
+    geometry = made(**values)
+    t = np.arange(geometry.knobs.steps + 1)
+    assert geometry.mirror_kl[0] == geometry.gradient_kl[0] == pytest.approx(entropy(geometry.states.p, geometry.start))
+    assert (geometry.mirror_kl <= geometry.bound(t) + 1e-12).all()
+    assert (geometry.states.mirror > 0).all() and (geometry.density.mirror > 0).all()

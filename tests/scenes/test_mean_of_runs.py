@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe
@@ -8,11 +9,12 @@ from pmdviz.export.films import Film, RaceFilm, stage_of
 from pmdviz.export.options import Look, RaceLook
 from pmdviz.export.player import Page
 from pmdviz.scenes.race import Standing, race_scene
-from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.stage import SCENES, SceneChoice
 from pmdviz.scenes.stage.mean_of_runs import RUNS, frames_of
 from pmdviz.scenes.tiles import tile_picture
 
 RECIPE = Recipe(num_particles=80, budget=3_000)
+SCENE = SCENES["mean_of_runs"]
 
 
 def test_the_mean_is_of_runs_with_ten_seeds_at_the_same_iteration_also_after_going_back():
@@ -24,6 +26,15 @@ def test_the_mean_is_of_runs_with_ten_seeds_at_the_same_iteration_also_after_goi
         alone = Session(RECIPE.replaced(seed=4)).advance(iteration)
         assert np.array_equal(frames[4].particles, alone.particles)
     assert len({frame.particles.tobytes() for frame in frames}) == RUNS
+
+
+def test_the_picture_is_brightest_where_the_mean_is_highest_and_is_a_curve_in_one_dimension():
+    columns = SCENE.columns(Session(RECIPE).advance(4), (0, 1))
+    assert columns.image is not None and len(columns.areas["x"]) and len(columns.approximate["x"])
+    flat = Session(Recipe("bimodal1d", num_particles=80, budget=3_000)).advance(4)
+    columns = SCENE.columns(flat, (0, 1))
+    area = np.trapezoid(columns.approximate["y"], columns.approximate["x"])
+    assert columns.image is None and area == pytest.approx(1, abs=0.05) and columns.top > 0
 
 
 def test_it_appears_on_the_pages_in_films_and_in_exported_pages():

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,24 @@ def test_ticks_stand_at_the_particles_of_each_block_on_its_own_axis(pair):
     assert (paths["y0"][upright] == np.float32(low)).all() and (paths["x0"][~upright] == np.float32(left)).all()
 
 
+def test_ticks_are_left_out_beyond_the_box_and_words_tell_what_is_lost_between_blocks():
+    frame = of_blocks(1, grouping="single", step_size=10.0)
+    box = np.array(square(frame.target.view_box, (0, 1)))
+    inside = (frame.particles >= box[:, 0]) & (frame.particles <= box[:, 1])
+    assert 0 < inside.sum() < 120
+    assert len(BLOCKS.columns(frame, (0, 1)).paths["x0"]) == inside.sum()
+    options = {"dim": 4, "correlation": 0.8}
+    frame = of_blocks(**options)
+    apart = BLOCKS.columns(frame, (0, 2))
+    assert apart.words.text == ("correlation 0.00; two blocks, 0 under q",)
+    single = BLOCKS.columns(of_blocks(**options, grouping="single"), (0, 1))
+    assert single.words.text == ("correlation 0.80; two blocks, 0 under q",)
+    within = BLOCKS.columns(frame, (0, 1))
+    found = np.sqrt(frame.density.cov[0, 0] * frame.density.cov[1, 1])
+    assert within.words.text == (f"correlation 0.80; one block, {frame.density.cov[0, 1] / found:.2f} under q",)
+    assert len(within.paths["x0"]) == 0, "its dots are its particles"
+
+
 # Components: ellipses where the Gaussians are, stronger for heavier ones.
 
 COMPONENTS = SCENES["components"]
@@ -54,6 +74,14 @@ def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(dr
     alpha = columns.paths["alpha"].reshape(2, -1, components.CORNERS)[0, :, 0]
     assert alpha[0] == 1.0 and (np.diff(alpha) <= 0).all() and alpha.min() >= components.FAINTEST
     assert columns.words.text and columns.words.text[0] == f"{frame.densities['mixture'].weights.max():.0%}"
+
+
+def test_shares_are_written_once_for_each_place():
+    means = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, 1.001]])
+    mixture = SimpleNamespace(weights=np.array([0.5, 0.3, 0.2]), particles=means)
+    words = components._shares(mixture, np.arange(3), [0, 1], apart=0.1)
+    assert words.text == ("50%", "30%")
+    np.testing.assert_array_equal(words.x, [1.0, -1.0])
 
 
 # Lines of descent: from the first particles that still have descendants to these.
@@ -112,6 +140,16 @@ def test_cells_are_the_determinants_of_the_last_step_and_dots_as_wide_as_log_wei
     )
 
 
+@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
+def test_leaders_stand_where_they_are(dim, pair):
+    frame = of_followers(dim=dim)
+    columns, leaders = FOLLOWERS.columns(frame, pair), frame.state.leaders.astype(np.float32)
+    np.testing.assert_array_equal(columns.others["x"], leaders[:, pair[0]])
+    np.testing.assert_array_equal(columns.others["y"], leaders[:, pair[1]] if dim > 1 else 0 * leaders[:, 0])
+    np.testing.assert_array_equal(columns.particles["size"], components.log_sizes(frame.weights.astype(np.float32)))
+    assert len(columns.paths["x0"]) or dim == 1
+
+
 # The ladder: rows are densities of their temperatures, particles stand at theirs.
 
 LADDER = SCENES["ladder"]
@@ -152,9 +190,31 @@ def test_particles_stand_at_their_temperature_and_every_weight_is_counted():
     np.testing.assert_allclose(shares, np.histogram(counts, edges)[0] / 100, atol=1e-6)
 
 
+def test_on_the_way_back_and_above_two_dimensions():
+    frame = of_ladder(25, sandwich=True)
+    assert frame.state.returning and ladder.temperature_of(frame) == pytest.approx((15 / 20) ** 3)
+    columns = LADDER.columns(frame, (0, 1))
+    assert np.array_equal(columns.particles["x"], frame.state.points[:, 0].astype(np.float32))
+    frame = of_ladder(target="linear", dim=3, num_data=40)
+    columns = LADDER.columns(frame, (1, 0))
+    y = columns.exact["y"]
+    assert not len(columns.prior["y"])
+    assert np.nanmin(y) >= 0 and np.nanmax(y) == pytest.approx(ladder.ROWS + ladder.HIGH, rel=1e-6)
+    assert not ((y > 1) & (y < ladder.ROWS)).any()
+
+
 # Weights before and after: a dot's area is the weight now, a ring's the importance weight, around the same point.
 
 REWEIGHTING = SCENES["reweighting"]
+
+
+def test_areas_are_weights_up_to_the_largest():
+    weights = np.array([0.0, 0.01, 0.04, 1.0])
+    np.testing.assert_allclose(
+        components.diameters(weights),
+        [0, 0.1 * components.INK**0.5, 0.2 * components.INK**0.5, components.LARGEST_RING],
+        rtol=1e-6,
+    )
 
 
 @looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
@@ -200,3 +260,11 @@ def test_the_surrogate_is_dashes_and_a_dot_s_area_its_weight():
     np.testing.assert_allclose(squares, squares.mean(), rtol=1e-4)
     ess = 1 / (ratios**2).sum()
     assert columns.words.text == (f"ESS of ρ/p: {ess:.3g} of 50",)
+
+
+@looped("kind", ["prior", "moments", "kernels", "flat"])
+def test_above_two_dimensions_it_is_a_marginal(kind):
+    frame = of_surrogate(dim=4, surrogate=kind)
+    lines = SURROGATE.columns(frame, (2, 0)).approximate
+    assert (len(lines["x"]) == 0) == (kind == "flat")
+    assert kind != "moments" or np.nanmax(np.abs(lines["x"])) > 3

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES
+from pmdviz.scenes.stage import SCENES, applicable_scenes
 from pmdviz.scenes.stage.discrete import BARS, TOP
 from pmdviz.scenes.stage.predictions import CELLS as TILE_CELLS
 from pmdviz.scenes.stage.predictions import HIGH as TILE_HIGH
@@ -43,6 +45,15 @@ def test_the_exact_band_is_the_process_of_all_data_and_beyond_it_the_sparse_post
     found = SCENES["band"].columns(of_process(), (0, 1))
     np.testing.assert_allclose(found.prior["y"], truth(found.prior["x"].astype(float)), atol=1e-5)
     assert len(found.others["x"]) == 200
+
+
+@looped("method, number", [("structured_pmd", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
+def test_the_rug_is_the_inducing_inputs_where_a_method_has_such(method, number):
+    frame = of_process(method)
+    assert "band" in applicable_scenes(frame.target, frame.method)
+    rug = SCENES["band"].columns(frame, (0, 1)).particles
+    assert len(rug["x"]) == number and set(rug["y"]) <= {rug["y"][0]} if number else True
+    assert np.isin(rug["x"], frame.target.data[:, 0].astype(np.float32)).all() or number == 0
 
 
 # A net's predictions: the band with its noise, the curve of the mean of theta, and the function.
@@ -174,3 +185,26 @@ def test_bins_hold_the_points_that_stand_in_them(knobs):
 
 
 # Maps of the signs of a net's weights: each hidden unit's pixels are where the first layer has them.
+
+WEIGHTS = SCENES["weight_signs"]
+
+
+def test_an_image_is_the_weights_of_one_unit_and_the_words_are_the_accuracies():
+    options = {"num_data": 60, "hidden": 11}
+    recipe = Recipe("binary_net", "straight_through", target_options=options, num_particles=3)
+    frame = Session(recipe).advance(3)
+    columns = WEIGHTS.columns(frame, (0, 1))
+    cells = columns.image.values[::-1]
+    assert cells.shape == (2 * 17 + 6, 71)  # two rows of eight images of 8 x 8, and as many below them
+    mean = 0.5 * (1 + frame.density.mean[: 64 * 11].reshape(8, 8, 11))
+    for unit in (0, 1, 7, 8, 10):
+        row, column = 9 * (unit // 8), 9 * (unit % 8)
+        np.testing.assert_allclose(cells[row : row + 8, column : column + 8], mean[:, :, unit], atol=1e-6)
+        one = frame.particles[-1][: 64 * 11].reshape(8, 8, 11)[:, :, unit]
+        below = cells[23 + row : 23 + row + 8, column : column + 8]
+        np.testing.assert_array_equal(below, (one > 0).astype(np.float32))
+    assert np.isnan(cells[8]).all() and np.isnan(cells[9:17, 27:71]).all()
+    words, ((left, right), (low, high)) = columns.words, WEIGHTS.ranges(frame.target, (0, 1), 0)
+    together, alone = frame.metrics["accuracy"], frame.metrics["single_accuracy"]
+    assert words.text == (f"together {together:.1%} right", f"each alone {alone:.1%}")
+    assert (left < words.x).all() and (words.x < right).all() and (low < words.y).all() and (words.y < high).all()

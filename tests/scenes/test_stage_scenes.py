@@ -4,6 +4,7 @@ import pytest
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
@@ -80,6 +81,13 @@ def test_every_target_and_every_fourth_pair_have_pictures():
         assert_pictures(target, method, **SMALL.get(target, {}))
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_frame_of_every_method_has_pictures(target):
+    for method in fitting(default_target(target)):
+        assert_pictures(target, method, **({"num_data": 60} if target == "stochastic_volatility" else {}))
+
+
 @looped("method", ["pmd", "svi", "npv", "hmc"])
 def test_marginals_of_an_approximation_are_integrals_of_it(method):
     """In two dimensions against the sum over the other coordinate of a grid."""
@@ -94,6 +102,18 @@ def test_marginals_of_an_approximation_are_integrals_of_it(method):
         np.testing.assert_allclose(marginal_on_grid(density, (k,), line), expected, atol=2e-3 * expected.max())
     swapped = marginal_on_grid(density, (1, 0), Grid(box[::-1], 640))
     np.testing.assert_allclose(swapped, plane.T, rtol=1e-9, atol=1e-12)
+
+
+def test_marginals_stand_one_above_the_other():
+    frame = frame_of("linear", "pmd", 20, dim=3)
+    columns = SCENES["marginals"].columns(frame, (0, 1))
+    gaps = np.flatnonzero(np.isnan(columns.exact["x"]))
+    rows = [slice(a + 1, b) for a, b in zip(gaps[:-1], gaps[1:], strict=True)]
+    assert len(rows) == 3
+    for k, row in enumerate(rows):
+        x, y = columns.exact["x"][row].astype(float), columns.exact["y"][row].astype(float) - (2 - k)
+        assert y.max() == pytest.approx(0.85, abs=1e-3) and abs(x[y.argmax()]) < 0.05
+        np.testing.assert_allclose(y / y.max(), np.exp(-0.5 * x**2), atol=0.01)
 
 
 def test_the_probability_of_a_class_is_the_mean_over_draws_and_lines_are_where_it_is_a_half():
@@ -150,6 +170,19 @@ def test_a_strip_shows_the_heaviest_particles_over_the_mean_and_the_exact_mean()
         expected = ((mean.reshape(3, 3) + 1) / 2).repeat(2, axis=0).repeat(2, axis=1)
         np.testing.assert_allclose(cells[8:, left : left + 6], expected, rtol=1e-6)
     assert (box_of(columns.approximate), box_of(columns.exact)) == ((0, 6, 0, 6), (8, 14, 0, 6))
+
+
+def test_a_strip_of_weighted_particles_begins_with_the_heaviest_and_has_gaps_for_none():
+    frame = frame_of("ising", "ais", 5, size=3)
+    scene = SCENES["lattice_strip"]
+    heaviest, lightest = (frame.particles[k].reshape(3, 3) for k in (frame.weights.argmax(), frame.weights.argmin()))
+    assert (heaviest != lightest).any()
+    np.testing.assert_array_equal(scene.columns(frame, (0, 1)).image.values[::-1][:3, :3], (heaviest + 1) / 2)
+    few = Session(Recipe("ising", "discrete_gf_svgd", num_particles=3, target_options={"size": 11})).frame
+    cells = scene.columns(few, (0, 1)).image.values[::-1]
+    assert np.isfinite(cells[:11, :35]).sum() == 3 * 121 and np.isnan(cells[:23, 36:]).all()
+    assert np.isnan(cells[24:, 23:]).all() and "exact" not in scene.axis_labels(few.target, (0, 1))[0]
+    assert not scene.applies(make_target("ising"), METHODS["gibbs"])
 
 
 def test_a_wish_that_cannot_be_had_falls_back_or_is_said():

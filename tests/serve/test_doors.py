@@ -52,6 +52,11 @@ def test_no_address_names_a_module_to_import(lab, path):
     assert alive(lab)
 
 
+def test_a_style_sheet_of_a_loaded_component_is_still_there(lab):
+    answer = ask(lab.port, "/components/panel.template.material/MaterialTemplate/_css/material.css")
+    assert answer.status == 200 and "{" in answer.text
+
+
 def test_a_visitor_cannot_choose_the_session(lab):
     for more, headers in [
         ("?bokeh-session-id=known", {}),

@@ -123,9 +123,15 @@ def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
 
 
 def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
-    arguments = {"page": [b"race"], "race": [RACE.encode()]}
+    arguments = {"page": [b"race"], "race": [RACE.encode()], "at": [b"3"]}
     link = in_a_thread(lambda: asyncio.sleep(0, pages._checked(arguments)))
+    assert (link.iteration, link.round) == (0, 3)  # the Lab stays at the start
     assert pages.PAGES["race"][1](link).recipe.to_link() == RACE
     monkeypatch.setenv(variable("max_particles"), "100")
     with pytest.raises(InputError):
         pages._checked(arguments)
+
+
+def test_an_address_has_one_question_mark():
+    assert prebuilt.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
+    assert prebuilt.one_question_mark("/") == "/"

@@ -21,7 +21,7 @@ from tests.support.wire import Wire
 )
 def test_an_origin_that_no_browser_has_is_refused(origin):
     words = "--allow-websocket-origin must be HOST or HOST:PORT, such as lab.example.org or .*, without http://"
-    with pytest.raises(InputError, match=f"{words}; given: '"):
+    with pytest.raises(InputError, match=f"{words}; got '"):
         check_origins(["lab.example.org", origin])
 
 
@@ -29,7 +29,15 @@ def test_an_origin_that_no_browser_has_is_refused(origin):
 def test_a_bad_origin_is_refused_before_anything_starts(more, monkeypatch, capsys):
     monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
     assert main(["serve", *more, "--allow-websocket-origin=http://lab.example.org"]) == 2
-    assert "without http://; given: 'http://lab.example.org'" in capsys.readouterr().err
+    assert "without http://; got 'http://lab.example.org'" in capsys.readouterr().err
+
+
+@looped("port", [None, 0, 5999])
+@looped("address", ["203.0.113.7", "no such host", "a\0b", "a" * 64 + ".org", "\ud800"])
+def test_an_address_that_is_not_ours_is_named(address, port):
+    with pytest.raises(InputError, match="cannot listen on --address '") as refused:
+        chosen_port(port, address)
+    assert "None" not in str(refused.value) and "leave --port out" not in str(refused.value)
 
 
 def test_a_port_that_is_taken_is_named():

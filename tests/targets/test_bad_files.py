@@ -143,7 +143,7 @@ BROKEN = [
     ({**MADE, b"labels": LABELS[1:]}, "as many labels"),
     ({**MADE, b"labels": ["cat"] * 12}, "whole numbers from 0 to 255"),
     ({**MADE, b"data": [1, 2]}, "an array of bytes"),
-    ({**MADE, b"data": IMAGES.astype(float)}, "must hold bytes; given: numbers of type f8"),
+    ({**MADE, b"data": IMAGES.astype(float)}, "must hold bytes; got numbers of type f8"),
     ({**MADE, b"more": {1, 2}}, "no batch of images needs"),
 ]
 

@@ -88,15 +88,15 @@ def mute():
 WRONG = [
     ({"name": "two words"}, "name must be a word"),
     ({"name": "x" * 41}, "at most 40"),
-    ({"name": 5}, "given: 5"),
-    ({"name": "mixture"}, "'mixture' is that of a built-in target"),
-    ({"dim": 0}, "dim must be a whole number from 1 to 1,000; given: 0"),
-    ({"dim": True}, "given: True"),
+    ({"name": 5}, "got 5"),
+    ({"name": "mixture"}, "'mixture' is the name of a built-in target"),
+    ({"dim": 0}, "dim must be a whole number from 1 to 1,000; got 0"),
+    ({"dim": True}, "got True"),
     ({"data": []}, "data must be an array with at least one row"),
     ({"data": 5.0}, "data must be an array with at least one row"),
     ({"data": [[1, 2], [3]]}, "rows of equal length"),
-    ({"log_prior": 5}, "log_prior must be a function; given: 5"),
-    ({"bounds": [(1, 0)]}, "bounds must be 1 pair(s) (low, high) with low < high; given: [(1, 0)]"),
+    ({"log_prior": 5}, "log_prior must be a function; got 5"),
+    ({"bounds": [(1, 0)]}, "bounds must be 1 pair(s) (low, high) with low < high; got [(1, 0)]"),
     ({"bounds": [(0, np.inf)]}, "bounds must be 1 pair(s)"),
     ({"bounds": 5}, "bounds must be 1 pair(s)"),
     ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at the prior's draws"),
@@ -410,7 +410,7 @@ def test_points_are_checked_by_their_space():
     assert (space.dim, space.num_states, space.names[0]) == (4, 16, "x₁")
     assert space.check([[1, -1, 1, 1]]).tolist() == [[1.0, -1.0, 1.0, 1.0]]
     assert space.words(np.array([1.0, -1.0, 1.0, 1.0])) == "+-++"
-    with pytest.raises(InputError, match=r"one of -1, 1 in every coordinate; given: 3.225"):
+    with pytest.raises(InputError, match=r"one of -1, 1 in every coordinate; got 3.225"):
         space.check([[1, -1, 3.225, 1]])
 
 
@@ -609,7 +609,7 @@ def test_another_target_of_that_name_is_not_taken_for_it_nor_a_link_to_one(heigh
 @looped(
     "given, words",
     [
-        ("own_models", "--target must be MODULE:OBJECT, such as my_models:heights; given: 'own_models'"),
+        ("own_models", "--target must be MODULE:OBJECT, such as my_models:heights; got 'own_models'"),
         ("../own_models:target", "--target must be MODULE:OBJECT"),
         ("own_models:target()", "--target must be MODULE:OBJECT"),
         ("nowhere:target", "--target nowhere:target cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
@@ -670,6 +670,19 @@ def test_blocks_are_checked_and_named_after_their_coordinates():
         InputError, match=r"each of the 3 coordinates \(0 to 2\) exactly once: b is in none; c is in sev"
     ):
         checked_blocks([[0, 2], [2]], ["a", "b", "c"])
+
+
+def test_the_correlated_gaussian_is_what_it_says():
+    target = make_target("correlated_gaussian", dim=5, correlation=-0.6)
+    assert [block.coordinates for block in target.blocks] == [(0, 1), (2, 3), (4,)]
+    draws = target.exact.sample(np.random.default_rng(0), 50_000)
+    expected = np.eye(5)
+    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = -0.6
+    assert np.abs(np.cov(draws.T) - expected).max() < 4.5 / np.sqrt(50_000) * 1.5
+    assert target.exact.log_z == 0.0
+    for bad in (-1.0, 1.0):
+        with pytest.raises(InputError, match="correlation must be"):
+            make_target("correlated_gaussian", correlation=bad)
 
 
 def test_a_registered_target_is_found_by_its_name_everywhere_and_may_be_replaced(monkeypatch):

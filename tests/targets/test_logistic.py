@@ -182,3 +182,12 @@ def test_two_classes_are_logistic_regression():
     np.testing.assert_allclose(
         target.row_log_likelihood(theta, target.data), other.row_log_likelihood(theta[:, 3:] - theta[:, :3], rows)
     )
+
+
+def test_simulated_classes_have_their_probabilities():
+    target = make_target("softmax", num_data=1)
+    theta = np.array([0.0, 0, 0, 1, 0, 0, -1, 0, 0])
+    rows = target.simulate(np.random.default_rng(2), theta, 40_000)
+    share = np.bincount(rows[:, -1].astype(int), minlength=3) / 40_000
+    chances = np.exp([0.0, 1, -1]) / np.exp([0.0, 1, -1]).sum()
+    assert (np.abs(share - chances) < 4 * np.sqrt(chances * (1 - chances) / 40_000)).all()

@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_said():
     for name, options, words in [
         ("mixture", {"data": two}, "must have 1 column of numbers; they have 2 columns"),
         ("linear", {"data": tall}, r"must have 1 to 199 columns of numbers and one with the outcome \(a number\)"),
-        ("linear", {"data": two, "dim": 8}, "dim must be 2 with data .* of 2 columns; given: 8"),
+        ("linear", {"data": two, "dim": 8}, "dim must be 2 with data .* of 2 columns; got 8"),
         ("gaussian", {"data": two, "dim": 1}, "dim must be 2"),
         ("mixture", {"data": tall, "num_data": 10}, "num_data must be at most 9 with data"),
         ("sparse_gp", {"data": two, "num_data": 5}, "at most 4 with data .*, so that a row is held out"),

@@ -8,6 +8,8 @@ from sklearn.decomposition import PCA
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets import mass as searched
 from pmdviz.targets.enumeration import hamiltonian_chains, peak
@@ -28,6 +30,14 @@ def test_long_chains_find_a_gaussian_and_tell_their_error():
     assert (found.mean_error < 0.05 * sd).all()
     np.testing.assert_allclose(np.diag(found.cov), np.diag(exact.cov), rtol=0.08)
     assert not has_density(found) and has_density(exact)
+
+
+@pytest.mark.ci
+def test_the_reference_of_the_logistic_repeats():
+    one, two = (make_target("logistic", dim=4).make_reference() for _ in range(2))
+    assert np.array_equal(one.draws, two.draws)
+    sample = one.sample(np.random.default_rng(0), 1000)
+    assert len(np.unique(sample, axis=0)) > 900, "of the draws, each at most once"
 
 
 DRAWS = np.random.default_rng(0).normal([1.0, 2.0, 3.0], [1.0, 2.0, 0.5], size=(5, 400, 3))
@@ -112,6 +122,17 @@ def test_simulated_pixels_are_those_of_the_model():
     expected = (target.decoded(z[None])[0] - target.decoder.mean)[target.observed]
     np.testing.assert_allclose(rows[:, :64, -1].mean(axis=0), expected, atol=5 * target.sigma_y / np.sqrt(4000))
     np.testing.assert_allclose(rows[..., -1].std(axis=0), target.sigma_y, rtol=0.06)
+
+
+def test_the_picture_has_the_image_with_gaps_and_what_is_made_of_it():
+    session = Session(Recipe("ppca", "gibbs", target_options={"num_data": 40}, budget=None))
+    frame = session.advance(20)
+    scene = SCENES["reconstruction"]
+    cells = scene.columns(frame, (0, 1)).image.values
+    assert scene.applies(frame.target, frame.method) and cells.shape == (8, 35)
+    assert np.isnan(cells[:, :8]).sum() == 24 and np.isnan(cells[:, 9:17]).sum() == 0
+    mean = np.clip(frame.target.decoded(frame.target.exact.mean[None])[0], 0, 1).reshape(8, 8)
+    np.testing.assert_allclose(cells[::-1, 27:], mean, atol=1e-6)
 
 
 # Where posteriors have their mass: every mode is found from draws of the prior, with the covariance there.

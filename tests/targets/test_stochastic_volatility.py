@@ -8,6 +8,7 @@ from scipy import stats
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.methods.vi import of_a_point
 from pmdviz.targets import make_target
 
 SHORT = {"num_data": 3, "data_seed": 1}
@@ -138,6 +139,17 @@ def test_long_chains_have_the_posterior_of_three_returns():
     assert (reference.mean_error < 0.1 * target.scale).all()
     variance = w @ (draws - mean) ** 2
     np.testing.assert_allclose(np.diag(reference.cov), variance, rtol=0.12)
+
+
+@pytest.mark.nightly
+def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billionth_of_its_mean():
+    assert "shrunk to a point" in of_a_point(np.array([1e3, 1.0]), np.array([0.9e-6, 1e-12]))
+    assert of_a_point(np.array([1e3, 1.0]), np.array([1.1e-6, 1e-12])) == ""
+    assert of_a_point(np.zeros(2), np.array([0.0, 1e-12])) == "", "around zero any width is one"
+    frame = Session(Recipe("stochastic_volatility", "svi", target_options={"num_data": 500}), 10**9).frame
+    assert frame.caveat == ""
+    narrow = frame.state._replace(cholesky=1e-12 * frame.state.cholesky)
+    assert "shrunk to a point" in frame.replaced(state=narrow).caveat
 
 
 GIVEN = np.array([0.5, -1.0, 2.0, 0.25, -0.75])

@@ -56,6 +56,7 @@ SETTINGS |= {
     "correlated_gaussian": [{}, {"dim": 1}, {"dim": 5, "correlation": -0.7, "q0_mean": 1.0}],
     "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1, "q0_mean": -1.0}],
     "decoder": [{}, {"target_seed": 5, "q0_mean": 1.0, "q0_sd": 2.0}],
+    "eight_schools": [{}, {"coordinates": "non-centred", "q0_mean": 1.0}],
     "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
     "gp_classification": [{"num_rows": 20}, {"num_rows": 8, "columns": 1, "free_scale": False, "prior_sd": 0.5}],
     "stochastic_volatility": [{"num_data": 6}, {"num_data": 1, "mean": -3.0}, {"num_data": 40, "persistence": -0.5}],
@@ -240,6 +241,13 @@ def test_the_exact_posterior_is_that_of_quadrature_and_integrates_to_one(check, 
     check(case)
 
 
+@pytest.mark.nightly
+@looped("check", [agrees_with_quadrature, integrates_to_one])
+@ON_A_GRID
+def test_so_it_does_in_the_plane(check, case):
+    check(case)
+
+
 @looped("case", [case for case in CASES if case not in KNOWN_BY_DRAWS])
 def test_exact_draws_have_the_exact_moments(case):
     target = made(case)
@@ -254,6 +262,19 @@ def test_exact_draws_have_the_exact_moments(case):
     assert (np.abs(products - exact.cov) < 4.5 * errors + 1e-9).all(), "a spin's square is always 1"
 
 
+@pytest.mark.nightly
+@ON_A_GRID
+def test_exact_draws_have_the_exact_density(case):
+    target = made(case)
+    n, exact = 20_000, target.exact
+    draws = exact.sample(np.random.default_rng(3), n)
+    levels = exact.log_density(draws)  # -E log p is the entropy: the draws have the density, not just its moments
+    points, mass, _ = quadrature(target)
+    seen = mass > 0
+    entropy = mass[seen] @ exact.log_density(points[seen])
+    assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(n)
+
+
 @EVERY
 def test_the_view_box_holds_the_bulk_of_the_prior(case):
     target = made(case)
@@ -261,6 +282,33 @@ def test_the_view_box_holds_the_bulk_of_the_prior(case):
     low, high = np.array(target.view_box).T
     assert ((draws > low) & (draws < high)).mean(axis=0).min() > 0.995
     assert np.abs(draws.std(axis=0) / target.scale - 1).max() < 0.06
+
+
+def modes(name, target):
+    """About where the modes lie when data are many."""
+    if name == "mixture":
+        return [(1.03, -1.77), (-0.74, 1.77)]
+    return [(1.234,), (-1.234,)] if name == "bimodal1d" else [target.exact.mean]
+
+
+@pytest.mark.ci
+@looped("name", ["mixture", "gaussian", "bimodal1d"])
+def test_the_posterior_of_very_many_data_is_found(name):
+    """A box of the prior's size, and modes hundreds of times narrower at places that no grid knows of."""
+    options = {"mixture": {"theta1": 1.03, "theta2": -1.77}, "bimodal1d": {"theta": 1.234}}.get(name, {})
+    many = {"num_data": 20_000, "sigma_x": 0.2} if name == "mixture" else {"num_data": 100_000, "sigma_x": 0.5}
+    target = make_target(name, **many, **options)
+    exact, total = target.exact, 0.0
+    assert exact.narrowest(target.scale) < 0.01
+    for centre in modes(name, target):
+        sd = 4 * exact.narrowest(np.ones(target.dim))  # the wide direction of a mode is less than so much wider
+        grid = Grid(tuple((float(c - 9 * sd), float(c + 9 * sd)) for c in centre), 181)
+        total += np.exp(exact.log_density(grid.points)).sum() * grid.cell_volume
+    assert total == pytest.approx(1, abs=1e-3)
+    draws = exact.sample(np.random.default_rng(0), 500)
+    assert np.abs((draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / 500)).max() < 4.5
+    low, high = np.array(exact.box).T
+    assert ((draws > low) & (draws < high)).all()
 
 
 def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():

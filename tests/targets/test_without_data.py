@@ -84,6 +84,7 @@ def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
     """E_p q0 / pbar = 1 / Z: density, draws, q0 and log Z fit one another."""
     small = {
         "funnel": {"sd": 1.0, "dim": 3},
+        "eight_schools": {"coordinates": "non-centred", "q0_mean": 0.2, "q0_sd": 0.8},
         "rbm": {"dim": 2, "num_hidden": 3},
         "formula": {"density": "squiggle"},
         "decoder": {"q0_mean": -0.1, "q0_sd": 0.1},  # draws of a narrow posterior reach no wider q0
@@ -96,6 +97,26 @@ def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
     np.testing.assert_allclose(
         target.exact.log_density(draws[:99]), target.log_joint(draws[:99]) - target.exact.log_z, rtol=1e-9, atol=1e-9
     )
+
+
+@looped("name", NAMES)
+def test_q0_is_the_gaussian_it_is_said_to_be(name):
+    target = make_target(name, q0_mean=1.5, q0_sd=0.7)
+    x = target.sample_prior(np.random.default_rng(0), 5000)
+    np.testing.assert_allclose(target.log_prior(x), stats.norm(1.5, 0.7).logpdf(x).sum(axis=1), rtol=1e-10)
+    assert abs(x.mean() - 1.5) < 4.5 * 0.7 / np.sqrt(x.size) and abs(x.std() / 0.7 - 1) < 0.05
+
+
+@pytest.mark.parametrize("name", ["gmm", "funnel", "rbm"])
+def test_marginals_are_those_of_the_draws(name):
+    exact = make_target(name, dim=3).exact
+    draws = exact.sample(np.random.default_rng(1), 40_000)
+    for chosen in ([0], [2], [0, 2], [2, 0], [1, 2]):
+        inner = np.quantile(draws[:, chosen], [0.2, 0.7], axis=0).T
+        grid = Grid(tuple(map(tuple, inner.tolist())), 60)
+        share = np.exp(exact.marginal_log_density(chosen)(grid.points)).sum() * grid.cell_volume
+        found = grid.holds(draws[:, chosen]).mean()
+        assert abs(share - found) < 4.5 * np.sqrt(found / len(draws)), chosen
 
 
 def test_the_bend_is_undone_by_hand():
@@ -113,6 +134,35 @@ def test_the_funnel_is_neals():
     expected = stats.norm(0, 3).logpdf(v) + stats.norm(0, np.exp(v / 2)[:, None]).logpdf(x).sum(axis=1)
     np.testing.assert_allclose(target.log_joint(np.column_stack([v, x])), expected, rtol=1e-10)
     assert target.exact.cov[0, 0] == 9 and target.exact.cov[1, 1] == pytest.approx(np.exp(4.5))
+
+
+@pytest.mark.parametrize("coordinates", ["centred", "non-centred"])
+def test_eight_schools_are_rubins_in_both_coordinates(coordinates):
+    """Against the reference draws of posteriordb: mu 4.4 +- 3.3, log tau 0.8 +- 1.2, the first effect 6.2 +- 5.6."""
+    target = make_target("eight_schools", coordinates=coordinates)
+    exact, rng = target.exact, np.random.default_rng(0)
+    draws = exact.sample(rng, 40_000)
+    t, x, mu = draws[:, 0], draws[:, 1:-1], draws[:, -1]
+    effects = x if coordinates == "centred" else mu[:, None] + np.exp(t)[:, None] * x
+    found = [mu.mean(), mu.std(), t.mean(), t.std(), effects[:, 0].mean(), effects[:, 0].std()]
+    np.testing.assert_allclose(found, [4.4, 3.3, 0.8, 1.2, 6.2, 5.6], rtol=0.05)
+    some, y, errors = slice(50), [28, 8, -3, 7, -1, 1, 18, 12], [15, 10, 16, 11, 9, 11, 10, 18]
+    tau = np.exp(t[some])
+    expected = stats.norm(0, 5).logpdf(mu[some]) + stats.halfcauchy(0, 5).logpdf(tau) + t[some]
+    expected += stats.norm(effects[some], errors).logpdf(y).sum(axis=1)
+    scale = (mu[some, None], tau[:, None]) if coordinates == "centred" else (0.0, 1.0)
+    expected += stats.norm(*scale).logpdf(x[some]).sum(axis=1)
+    np.testing.assert_allclose(target.log_joint(draws[some]), expected, rtol=1e-10)
+    whole = exact.marginal_log_density(range(10))(draws[some])
+    np.testing.assert_allclose(whole, exact.log_density(draws[some]), rtol=1e-9)
+    for chosen in ([0], [3], [9], [0, 1], [1, 2], [9, 1]):
+        inner = np.quantile(draws[:, chosen], [0.2, 0.7], axis=0).T
+        grid = Grid(tuple(map(tuple, inner.tolist())), 60)
+        share = np.exp(exact.marginal_log_density(chosen)(grid.points)).sum() * grid.cell_volume
+        inside = grid.holds(draws[:, chosen]).mean()
+        assert abs(share - inside) < 4.5 * np.sqrt(inside / len(draws)) + 0.01, chosen
+    box = ((-1.0, 2.0), *map(tuple, np.quantile(x, [0.1, 0.95], axis=0).T.tolist()), (0.0, 8.0))
+    assert abs(exact.mass_in(box) - Grid(box, 1).holds(draws).mean()) < 0.01
 
 
 def test_the_decoder_draws_pixels_and_its_evidence_is_an_integral():

@@ -5,8 +5,9 @@ from bokeh.models import VArea
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import Tiling
+from pmdviz.scenes.columns import Tiling, placed
 from pmdviz.scenes.race import CLOCKS, Standing, band, line_columns, race_scene, span
+from pmdviz.scenes.tiles import cut
 from pmdviz.scenes.trace_columns import clock_end
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import RaceTraces
@@ -27,6 +28,15 @@ def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
     for k, one in enumerate(corners):
         for other in corners[:k]:
             assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
+
+
+def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_are_cut():
+    x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
+    assert (
+        x.tolist()[:3] == [3.0, 3.5, 4.0] and np.isnan(x[3]) and y.tolist()[:3] == [-1.0, -0.5, 0.0] and np.isnan(y[3])
+    )
+    assert cut("PMD, warm start", 20) == "PMD, warm start"
+    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
 
 
 def scene(*methods):
@@ -96,7 +106,7 @@ def test_traces_share_sources_and_other_metrics_have_figures_of_their_own():
     assert not traces.measure([METRICS["tv"], METRICS["kl_forward"]]) and traces.panels["second"] is before
     assert traces.measure([METRICS["mean_error"], METRICS["log_loss"]]) and traces.sources == sources
     labels = [panel.figure.yaxis[0].axis_label for panel in traces.panels.values()]
-    assert labels == ["error of the mean (posterior sds)", "log loss (nats a row)"]
+    assert labels == ["error of the mean (posterior sds)", "log loss (nats per row)"]
     assert [type(panel.figure.y_scale).__name__ for panel in traces.panels.values()] == ["LogScale", "LinearScale"]
     row = {name: np.array([0.0, 50.0]) for name in CLOCKS} | {"mean_error": [2.0, 0.5], "log_loss": [0.7, 0.4]}
     traces.show([row], {"mean_error": None, "log_loss": None}, 100)

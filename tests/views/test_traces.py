@@ -87,21 +87,31 @@ def legend(view):
     return [item.label.value for item in view.legend.items]
 
 
-def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_the_picture():
+def labels(view):
+    return [view.sources[f"label {k}"].data["text"][0] for k in range(2)]
+
+
+def test_independent_draws_and_marks_are_in_the_legend_and_traces_have_their_names_next_to_them():
     view = TracesView()
     marks = [
         Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated"),
         Mark(5, 500, 5000, 0.2, "knob", "bandwidth"),
     ]
     view.show(history(), {"floor_tv": 0.2, "floor_kl": 0.02}, marks, 20_000)
-    assert legend(view) == ["TV", "independent draws: 0.200", "new particles", "setting changed"]
+    assert legend(view) == ["independent draws: 0.200", "new particles", "setting changed"]
+    assert labels(view) == ["TV", ""]
     assert view.marks.data["x"] == [300, 500]
     assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
     assert view.middle.text == view.corner.text == ""
     view.choose("kl")
-    assert legend(view)[:3] == ["forward KL", "reverse KL", "independent draws: forward KL 0.0200"]
+    assert legend(view)[:1] == ["independent draws: forward KL 0.0200"]
     view.show(history(), NO_FLOORS, marks[:1])
-    assert legend(view) == ["forward KL", "reverse KL", "new particles"]
+    assert legend(view) == ["new particles"]
+    for end in (np.linspace(9, 1, 50), np.full(50, 1e-9), np.full(50, np.inf)):  # apart, and on one edge or the other
+        view.show(history(kl_forward=end, kl_reverse=2 * end), NO_FLOORS)
+        heights = [view.sources[f"label {k}"].data["y"][0] for k in range(2)]
+        assert heights[0] - heights[1] >= 0.12 and 0 < heights[1] < heights[0] < 1  # 13 px of 110
+        assert {*labels(view)} == {"forward KL", "reverse KL"}
     assert columns.floor_words(columns.GROUPS["tv"], {}) == ""
 
 

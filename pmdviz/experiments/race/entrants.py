@@ -1,6 +1,6 @@
-"""Who races: a method with its knobs, as a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True}).
+"""Who races: a method with its knobs: a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True}).
 
-Changes of knobs during the run follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, as a triple
+Changes of knobs during the run follow an @ and their iteration: `pmd:warm_start=true@40:bandwidth=0.5`, or a triple
 ("pmd", {"warm_start": True}, [(40, {"bandwidth": 0.5})]).
 """
 
@@ -54,7 +54,7 @@ class Entrant:
         return self._titled("")
 
     def _titled(self, name: str) -> str:
-        """The method and what was given of its knobs; the later one of two alike ends in "#2"."""
+        """The method and the given knobs; the later one of two alike ends in "#2"."""
         method = find_method(self.method)
         specs = method.Knobs.specs()
         given = [setting_words(specs[knob], value) for knob, value in self.knobs.items()]
@@ -95,7 +95,7 @@ def split(text: str) -> list[str]:
     for part in (piece.strip() for piece in text.split(",")):
         if "=" in part and ":" not in part.split("=", 1)[0]:
             if not found or ":" not in found[-1]:
-                raise InputError(f"{FORM}; given: {shown(text)}")
+                raise InputError(f"{FORM}; got {shown(text)}")
             found[-1] += f",{part}"
         else:
             found.append(part)
@@ -114,9 +114,9 @@ def entrants(given: str | Iterable[Given | Recipe | Entrant]) -> tuple[Entrant, 
     except InputError:
         raise
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"methods must be a list of entrants; {FORM}; given: {shown(given)}") from error
+        raise InputError(f"methods must be a list of entrants; {FORM}; got {shown(given)}") from error
     if not 1 <= len(found) <= MAX_ENTRANTS:
-        raise InputError(f"a race needs at least 1 and at most {MAX_ENTRANTS} methods; given: {len(found)}")
+        raise InputError(f"a race needs at least 1 and at most {MAX_ENTRANTS} methods; got {len(found)}")
     return tuple(_labelled(found))
 
 
@@ -131,7 +131,7 @@ def _entrant(given: Any) -> Entrant:
         method, knobs, *changes = given
         moments = [(0, knobs), *(changes[0] if changes else [])]
         return _checked(method, [(at, {str(n): _plain(v) for n, v in values.items()}) for at, values in moments])
-    raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); given: {shown(given)}")
+    raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); got {shown(given)}")
 
 
 def _of_text(text: str) -> Entrant:
@@ -150,7 +150,7 @@ def _named(listed: str, text: str) -> dict[str, str]:
     for part in listed.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):
-            raise InputError(f"{FORM}; given: {shown(text)}")
+            raise InputError(f"{FORM}; got {shown(text)}")
         if name in knobs:
             raise InputError(f"{name} is given twice in {shown(text)}")
         knobs[name] = value
@@ -187,7 +187,7 @@ def setting_words(knob: KnobSpec, given: Any) -> str:
 
 
 def _labelled(found: list[Entrant]) -> list[Entrant]:
-    """Labels that differ, so that a table or a picture can tell the entrants apart."""
+    """Labels that differ: with them a table or a picture can tell the entrants apart."""
     seen: dict[str, int] = {}
     made = []
     for one in found:

@@ -63,7 +63,7 @@ def spent_in(columns: Mapping[str, Any], unit: str) -> Any:
 
 
 def each_costs(recipe: Recipe) -> int:
-    """About what one datum costs the run by its own clock: 1, or an evaluation for each particle."""
+    """About what one observation costs the run by its own clock: 1, or an evaluation for each particle."""
     return 1 if recipe.budget_unit == DATA else max(1, getattr(recipe.start_knobs(), "num_particles", 1))
 
 
@@ -80,16 +80,16 @@ def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if number is not None:
         return tuple(range(checked_whole("seeds", number, 1, MAX_SEEDS)))
     if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds must be a number of seeds or a list of them; given: {shown(seeds)}")
+        raise InputError(f"seeds must be a number of seeds or a list of them; got {shown(seeds)}")
     found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
     if not 1 <= len(found) <= MAX_SEEDS or len(set(found)) < len(found):
-        raise InputError(f"seeds must be at least 1 and at most {MAX_SEEDS:,} different ones; given: {shown(seeds)}")
+        raise InputError(f"seeds must be at least 1 and at most {MAX_SEEDS:,} different ones; got {shown(seeds)}")
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class RaceRecipe(Portable):
-    """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are.
+    """Who races on what, how far, and with which seeds; `checked` makes one; equal races make equal recipes.
 
     The budget and the lock step count by `budget_unit`: "data" visited, or "evaluations".
     A live race has the first seed alone, may be endless (budget None), and may wait for its first entrant.
@@ -144,7 +144,7 @@ class RaceRecipe(Portable):
 
     @cached_property
     def each_costs(self) -> int:
-        """What one datum costs at most by the race's clock: 1, or evaluations for all particles of an entrant."""
+        """What one observation costs at most by the race's clock: 1, or evaluations for all particles of an entrant."""
         return max((each_costs(one) for one in self.recipes), default=1)
 
     @property
@@ -167,7 +167,7 @@ class RaceRecipe(Portable):
     def shown(self) -> tuple[Metric, ...]:
         """The two metrics of tables and traces, those first by which races are ranked.
 
-        Where none of those is available they are the first two of the table, of which that is said.
+        Where none of those is available they are the first two of the table, with a note about it.
         """
         ordered = sorted(self.metrics, key=lambda metric: not metric.ranks)
         known = bool(ordered) and ordered[0].ranks
@@ -228,7 +228,7 @@ class RaceRecipe(Portable):
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
         lines = self._lines()
         if len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
-            long = "# too long for a few lines: export the race as race.json too, and put it beside this file"
+            long = "# too long for a few lines: export the race as race.json too, and put it next to this file"
             note, line = [*target_note(self.target), long], "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))"
             lines = from_file("race.json", self.target, note, line)
         return "\n".join(lines) + "\n"
@@ -256,7 +256,7 @@ def compared(recipe: Recipe, now: Knobs, method: str, other: Knobs) -> RaceRecip
     """The race of a run's method with the knobs `now` and of `method` with the knobs `other`.
 
     Same target, seed, budget and its unit as in `recipe`; its log of knob changes is left out, as entrants have none.
-    Of one method, the knobs that differ are given to both and come first, so that the titles say them. Raises
+    Of one method, the knobs that differ are given to both and come first: the titles then show them. Raises
     InputError where the other method cannot run on the target, or its knobs do not go with it.
     """
     target = recipe.make_target()

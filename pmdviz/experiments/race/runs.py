@@ -41,7 +41,7 @@ class Alone(NamedTuple):
 
 
 class Race:
-    """One run for each entrant; all have the same target, budget and seed, the recipe's first. It may be empty.
+    """One run for each entrant; all have the same target, budget and first seed; may be empty.
 
     The method that has visited least always steps; others only while at most N data ahead of it.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
@@ -104,7 +104,7 @@ class Race:
         Raises InputError.
         """
         if rows < 1:
-            raise InputError(f"rows must be at least 1; given: {rows}")
+            raise InputError(f"rows must be at least 1; got {rows}")
         lowest, more = self._lowest(), rows * self.recipe.each_costs
         if lowest is not None:
             self.level = min(max(self.level, lowest) + more, lowest + max(more, self.slack))
@@ -175,7 +175,7 @@ class Race:
 # What came out of a race: a row for each entrant and seed, and a summary over the seeds.
 
 COSTS = ("visited", "density_evaluations", "gradient_evaluations", "seconds")
-ONE_MODE = 0.98  # a run with more of its mass in one basin is said to sit in one mode
+ONE_MODE = 0.98  # a run with more of its mass in one basin counts as a run in one mode
 
 
 def mode_masses(frame: Frame) -> list[float] | None:
@@ -307,7 +307,7 @@ class RaceResult:
     def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the race to a file whose suffix says its kind: a film, a picture, a table, the race's recipe.
 
-        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; the options are those of `pmdviz export --help`, and
+        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; see `pmdviz export --help` for the options, and
         `progress`, a function of (frames done, frames in all). A film shows the first seed's runs in lock step. Returns
         the path. Raises InputError.
 
@@ -354,12 +354,12 @@ def race(
     seeds : int or iterable of int
         How many runs each entrant does (seeds 0, 1, ...), or their seeds.
     points : int
-        About how many frames of each run are measured into the histories, evenly by what is spent; by default the
+        About how many frames of each run are measured into the histories, evenly over the budget; by default the
         first and the last one alone.
     clock : "data" or "evaluations"
-        What the budget counts: observations used, or evaluations of the likelihood and its gradient, each pair of θ and
-        datum as one. By default data; a target without data has evaluations alone.
-    progress : function of the share done in [0, 1] and what is being run, called after every iteration.
+        What the budget counts: observations used, or evaluations of the likelihood and its gradient, each pair of θ
+        and observation as one. By default data; a target without data has evaluations alone.
+    progress : function of the share done in [0, 1] and the present run, called after every iteration.
 
     Raises
     ------
@@ -370,7 +370,7 @@ def race(
 
     Notes
     -----
-    The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
+    The result depends neither on the number of threads nor on the other entrants: each run follows from its recipe.
     """
     if isinstance(methods, Recipe) and (target, target_options, budget, clock) == (*USUAL[:3], ...):
         recipe = RaceRecipe.of_runs([methods], seeds, points)

@@ -1,4 +1,4 @@
-"""What a person asks of a run: to step, to begin anew, to restore the previous run; and the recipe of a new one."""
+"""What a person asks of a run: to step, to restart, to restore the previous run; and the recipe of a new one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pmdviz.lab.loop.work import FloorWork
 from pmdviz.methods import METHODS, Method
 from pmdviz.targets import Target, get_target
 
-# The recipe of a run that takes the place of another one: what was turned stays, as far as it fits.
+# The recipe of a run that takes the place of another one: changed settings stay, as far as they fit.
 
 MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 
@@ -76,7 +76,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
 
 
 def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
-    """What was turned stays, as far as it fits the new target; of another method nothing."""
+    """Changed settings stay, as far as they fit the new target; of another method nothing."""
     if method != session.recipe.method:
         return {}
     way, now = session.recipe.make_method(), session.knobs
@@ -85,7 +85,7 @@ def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
     return way.fitted(type(now).checked(turned), made.make_target()).as_dict()
 
 
-# What buttons and keys ask for.
+# The commands of buttons and keys.
 
 KEPT_RUNS = 5
 KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
@@ -184,7 +184,7 @@ class Commands:
         self._paused("keeping the run", kept)
 
     def give_back(self, kept: Kept) -> None:
-        """The run that was kept, in place of whatever is there."""
+        """The run that was kept; it replaces the present one."""
 
         def back(runner: Runner) -> tuple[Runner, Snapshot]:
             self._before = kept.before
@@ -193,7 +193,7 @@ class Commands:
         self._paused("the previous run", back)
 
     def lay(self, recipe: Recipe, begun: Callable[[], None]) -> None:
-        """A lesson's run in place of this one; `begun` is called in the worker once it is there."""
+        """A lesson's run instead of this one; `begun` is called in the worker once it is there."""
 
         def laid(runner: Runner) -> tuple[Runner, Snapshot]:
             made = self._new_run(runner, {"recipe": recipe})
@@ -209,7 +209,7 @@ class Commands:
         self.live.pace = pace
 
     def begin(self, what: str, **parts: Any) -> None:
-        """A new run (or only a new budget) in place of this one; the old one is kept for Undo."""
+        """A new run (or only a new budget) instead of this one; the old one is kept for Undo."""
         if what == "budget":
             self.live.do(what, lambda runner: runner.limit(parts["budget"]))
             return
@@ -223,9 +223,9 @@ class Commands:
         `keep` in `parts`: Undo is to bring back the old one although nothing has been run of it.
         """
         keep = parts.pop("keep", False)
-        whole = bool({"recipe", "make", "content"} & parts.keys())  # in place of what was turned so far
+        whole = bool({"recipe", "make", "content"} & parts.keys())  # instead of the settings changed so far
         preset = parts.pop("preset", "" if whole else runner.preset)
-        own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
+        own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is not the user's
         recipe = limits.check(next_recipe(runner.session, parts, runner.own_budget))
         made = Runner(begun(recipe), own_budget, preset, runner.choice)
         snapshot = made.snapshot()

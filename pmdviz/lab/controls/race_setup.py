@@ -129,9 +129,11 @@ class RaceSetup(ProblemControls):
         self.show(recipe)
 
     def _ask(self, **parts: Any) -> None:
-        if not self._busy:
+        """Begin another race. A menu that was set while the page was made comes here later, with nothing new."""
+        made = replace(self.recipe, **parts)
+        if not self._busy and made != self.recipe:
             self._asked = None
-            self._begin(replace(self.recipe, **parts))
+            self._begin(made)
 
     def _ask_by(self, unit: str) -> None:
         """Another clock, with the budget that is usual by it."""

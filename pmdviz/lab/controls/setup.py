@@ -1,4 +1,4 @@
-"""What is run: preset, target and its options, method and its knobs, seed, budget, picture."""
+"""The run's setup: preset, target and its options, method and its knobs, seed, budget, picture."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SEED = Whole(
 
 
 class ProblemControls:
-    """Controls that show what is in force; `option(name, value)` and `seed(name, value)` hear of a person's changes.
+    """Controls with the settings in force; `option(name, value)` and `seed(name, value)` hear of a person's changes.
 
     Subclasses have `_on_target` and `_on_budget`.
     """
@@ -75,7 +75,7 @@ class ProblemControls:
         option: Callable[[str, Any], None],
         seed: Callable[[str, Any], None],
     ) -> None:
-        self._busy = False  # while it shows what is in force nobody has asked for anything
+        self._busy = False  # while it shows the settings in force, a change of its is not a request
         self.target = select("Target", titles(), self._on_target)
         self.options = KnobForm(option)
         self.data = folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
@@ -90,11 +90,11 @@ class ProblemControls:
         return {**self.options.controls, SEED.name: self.seed}
 
     def refuse(self, error: InputError) -> bool:
-        """Put a refusal beside the control of its field; False where there is none."""
+        """Put a refusal next to the control of its field; False where there is none."""
         return refused(self.controls_by_field().get(error.field), error)
 
     def show_problem(self, target: Target, choice: Any, seed: int, budget: int | None, unit: str) -> None:
-        """Show what is in force; `choice` stands for the target in its menu, and comes to it where it is new."""
+        """Show the settings in force; `choice` is the target's value in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
         set_value(self.target, choice)
@@ -112,7 +112,7 @@ class ProblemControls:
 
 
 def refused(control: KnobControl | None, error: InputError) -> bool:
-    """Put a refusal beside a control; False where there is none."""
+    """Put a refusal next to a control; False where there is none."""
     if control is not None:
         control.refuse(error.on_page)
     return control is not None
@@ -126,11 +126,11 @@ def fitting_methods(target: Target) -> dict[str, str]:
 # The diagnosis of a run by its preset: one sentence with the numbers of the run, opened by "Why?".
 
 WAITING = "Being computed from the run."
-UNDER_WAY = "The run is under way: pause it, or wait for its end."
+UNDER_WAY = "The run is still playing: pause it, or wait until it ends."
 
 
 class DiagnosisPanel:
-    """A folded card: whoever wants to think first is not told.
+    """A folded card: those who want to think first do not see them.
 
     `look(preset)` has the run diagnose itself by that preset whenever it stands still, or by none.
     """
@@ -145,7 +145,7 @@ class DiagnosisPanel:
 
     @property
     def words(self) -> str:
-        """HTML of what is said."""
+        """HTML of the sentences."""
         return str(self._said.object)
 
     @property
@@ -154,7 +154,7 @@ class DiagnosisPanel:
         return "" if self.card.collapsed else self._preset
 
     def about(self, preset: str) -> None:
-        """Another preset, whose diagnosis nobody has asked for yet; without one there is no card."""
+        """Another preset, whose diagnosis is not open yet; without a preset the card is absent."""
         if preset != self._preset:
             self._preset = preset
             self.card.param.update(visible=bool(preset), collapsed=True)
@@ -212,7 +212,7 @@ class Setup(ProblemControls):
         self.knobs = KnobForm()
         self.brief = KnobForm(
             brief=True, css_classes=["pmdviz-brief"]
-        )  # three of the knobs, as sliders beside the stage
+        )  # three of the knobs, as sliders next to the stage
         self.new_seed = small_button("New seed")
         preset = self.preset, self.question
         target = self.target, self.about, self.own_data, self.data
@@ -275,7 +275,7 @@ class Setup(ProblemControls):
         self._shown = None
 
     def show(self, snapshot: Snapshot, playing: bool = False) -> None:
-        """Show what is in force."""
+        """Show the settings in force."""
         frame = snapshot.frame
         if self._told.is_due(time.monotonic(), playing):
             self.brief.tell(meanings(frame))
@@ -330,7 +330,7 @@ MEANINGS_S = 0.25  # a person cannot read them faster
 
 
 def meanings(frame: Frame) -> dict[str, dict[str, str]]:
-    """What the sliders' values mean now: `now` beside the value, `other` below it in other units, `below` as a formula.
+    """What the sliders' values mean now: `now` at the value, `other` in other units, `below` as a formula.
 
     The typical kernel is the median over the particles of the geometric mean of its sds, in the units of theta.
     """
@@ -368,7 +368,7 @@ def _about_line(words: str) -> str:
 
 
 def _about(preset: Any) -> str:
-    """The question, what to watch, and folded behind it what to try: whoever wants to think first is not told."""
+    """The question, what to watch, and folded behind it what to try: those who want to think first do not see them."""
     question, watch, try_this = (
         marked(html.escape(words)) for words in (preset.question, f"Watch: {preset.watch}", preset.try_this)
     )
@@ -398,7 +398,7 @@ class PictureControls:
             widget.param.watch(handed(self._chosen), "value")
 
     def show(self, target: Target, methods: Sequence[Method], scene: Scene, pair: Pair) -> None:
-        """What is on the stage, and what else there is to choose."""
+        """The scene on the stage, and the other choices."""
         now = target.key, tuple(method.name for method in methods), scene.name, pair
         if now == self._shown:
             return

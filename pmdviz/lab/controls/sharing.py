@@ -33,10 +33,10 @@ from pmdviz.scenes.words import duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
 TOO_LONG = (
-    "The link asks for {place}. Replaying the run up to it would take about {duration}, more than this server "
-    "spends on a link. The run starts at iteration 0 instead."
+    "The link starts at {place}. Replaying the run up to it would take about {duration}, more than this server "
+    "spends on a link. The run starts at iteration 0 instead of there."
 )
-ENDED = "The link asks for iteration {iteration:,}, but its run ends at iteration {last:,}."
+ENDED = "The link starts at iteration {iteration:,}, but its run ends at iteration {last:,}."
 DIFFERENCES = {
     "same": "",
     "rounded": "At iteration {iteration:,} the replayed run agrees with the shared one to five digits. Another "
@@ -73,7 +73,7 @@ class Sharing:
         place = "the end of its run" if asked == MAX_BUDGET else f"iteration {asked:,}"
         if replay.too_long:
             return TOO_LONG.format(place=place, duration=duration(replay.foretold))
-        if frame.iteration < asked < MAX_BUDGET:  # a link to the end asks for no iteration
+        if frame.iteration < asked < MAX_BUDGET:  # a link to the end has no iteration
             return ENDED.format(iteration=asked, last=frame.iteration)
         if not self._link.digest:
             return ""
@@ -111,13 +111,13 @@ class Sharing:
             text = self.query(snapshot)
         except InputError:
             text = ""
-        if not self._begun:  # what was opened stays as it was written
+        if not self._begun:  # an opened file stays as it was written
             self._begun, self._opened = True, text
         elif text != self._opened or self._ack.link:
             self._ack.link = text
 
 
-# The clipboard of whoever looks: what is put there, and the line that confirms it.
+# The visitor's clipboard: the text put there, and the line that confirms it.
 
 
 class Clipboard:
@@ -135,7 +135,7 @@ class Clipboard:
         self._ack.copies += 1
 
     def say(self, words: str) -> None:
-        """A line beside the buttons."""
+        """A line next to the buttons."""
         self.said.object = f'<span role="status">{html.escape(words)}</span>'
 
     def _by_hand(self) -> None:
@@ -172,7 +172,7 @@ def of_preset(name: str) -> Choice:
 
 
 def read(asked: links.Asked) -> Choice | None:
-    """What a link asks for; None: nothing. A preset stands in place of an experiment. Raises InputError."""
+    """The part of a run that a link opens; None: its start. A preset replaces an experiment. Raises InputError."""
     if asked.settings:
         found = of_preset(asked.settings)
     elif asked.experiment:
@@ -248,7 +248,7 @@ OPENING = "new file"  # what the live loop calls it
 
 
 class RecipeFile:
-    """A box for a file, which begins a new run by `begin(OPENING, content=...)`; what is no recipe gets a sentence."""
+    """A box for a file, which begins a new run by `begin(OPENING, content=...)`; any other file gets a sentence."""
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
@@ -284,7 +284,7 @@ class Actions(Clipboard):
         self.copy = small_button("Copy Python", lambda: self.put_on_clipboard(self._python()))
         self.share = small_button("Copy link")
         self.save = small_button("Save PNG", self._save)
-        # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, for ever.
+        # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, forever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
@@ -320,12 +320,12 @@ PARTS = {
     "budget": "budget",
     "seed": "seed",
 }
-NO_CODE = "The link is too long for a QR code: leave out changes on the way, or share the recipe as a file."
+NO_CODE = "The link is too long for a QR code: leave out changes during the run, or share the recipe as a file."
 LOOKS = {"presenter mode": "presenter", "embedded (lab only)": "embed"}
 
 
 class LinkBuilder:
-    """The fold; `copy(start, page)` puts the link on the clipboard. What is in it is made when it is first opened.
+    """The fold; `copy(start, page)` puts the link on the clipboard. Its content is made when it is first opened.
 
     Only the browser knows the address of the page: the QR code is drawn when it has said it, by way of `ack`.
     """

@@ -138,7 +138,7 @@ class PlaybackBar:
 SMALL_CSS = css.BUTTON + ".bk-btn { min-height: 32px; font-size: 13px !important; }"
 SMALL: dict[str, Any] = {"variant": "outline", "margin": 0, "stylesheets": [SMALL_CSS]}
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-ASIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (8, 12)}  # what stands beside the pictures
+ASIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (8, 12)}  # the column next to the pictures
 
 
 def small_button(label: str, act: Callable[[], Any] | None = None, **look: Any) -> pn.widgets.Button:
@@ -150,7 +150,7 @@ def small_button(label: str, act: Callable[[], Any] | None = None, **look: Any) 
 
 
 def select(label: str, options: Any, choose: Callable[[Any], Any] | None = None, **look: Any) -> pn.widgets.Select:
-    """A menu of words and what they stand for; `choose(value)` hears of another one."""
+    """A menu of words and their values; `choose(value)` hears of another one."""
     usual = {"margin": (4, 0), "sizing_mode": "stretch_width", "stylesheets": [css.SELECT]}
     made = pn.widgets.Select(label=label, options=options, **{**usual, **look})
     if choose is not None:
@@ -215,7 +215,7 @@ class Menu(Component):
     entries = param.List(default=[], doc="Name, words, whether it can be chosen, whether only a low window has it.")
 
     _esm = css.MAKE + css.static("page.js", "menu")
-    _stylesheets = [css.static("widgets.css", "menu")]
+    _stylesheets = [css.static("lab.css", "menu")]
 
     def __init__(self, label: str, act: Callable[[str], None], **params: Any) -> None:
         super().__init__(lambda message: self._choose(act, message), label=label, **{"sizing_mode": None, **params})
@@ -238,7 +238,7 @@ ACTS = {  # when a knob takes effect, in its explanation
     "at once": "immediately",
     "next step": "at the next step",
     "rejuvenation": "at the next step, with new particles",
-    "copies": "at the next step, as a random subset or with copies moved a little",
+    "copies": "at the next step: a random subset or with copies moved a little",
     "resampling": "at the next step, which resamples",
     "restart": "on restart",
 }
@@ -257,7 +257,7 @@ def as_text(value: Any) -> str:
 
 
 class KnobControl:
-    """One knob of a form; what is typed goes through `KnobSpec.parse` and is refused beside the box if need be."""
+    """One knob of a form; typed text goes through `KnobSpec.parse`; a refusal appears next to the box."""
 
     def __init__(self, knob: KnobSpec, default: Any, turn: Callable[[str, Any], None], publish: Callable[[], None]):
         self.name, self._knob, self._default = knob.name, knob, default
@@ -268,7 +268,7 @@ class KnobControl:
 
     @property
     def usual(self) -> str:
-        """The default, as a person reads it."""
+        """The default in words."""
         if isinstance(self._default, bool):
             return "on" if self._default else "off"
         return self._knob.said(as_text(self._default))
@@ -316,7 +316,7 @@ class KnobControl:
         self._publish()
 
     def refuse(self, sentence: str) -> None:
-        """Say beside the box why a value could not be used."""
+        """Say next to the box why a value could not be used."""
         self.message = sentence
         self.serial += 1
         self._publish()
@@ -333,7 +333,7 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
     ):
         low, high = knob.bounds
     if low is not None and high - low > 1e7 and not knob.log:
-        low = high = None  # a seed: a slider over billions is no help
+        low = high = None  # a seed: a slider over billions does not help
     return {
         "name": knob.name,
         "label": knob.label or knob.name,
@@ -348,6 +348,7 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
         "log": bool(knob.log and low and low > 0),
         "whole": knob.kind == "whole",
         "ends": ENDS.get(knob.name, ()),
+        "waits": ACTS["restart"] if knob.acts == "restart" else "",
     }
 
 
@@ -371,7 +372,7 @@ class KnobForm(Component):
     meanings = param.Dict(default={}, doc="Of sliders alone: what their values mean now.")
 
     _esm = css.EXPLAIN + css.static("knob.js")
-    _stylesheets = [css.static("widgets.css", "knob")]
+    _stylesheets = [css.static("lab.css", "knob")]
 
     def __init__(self, turn: Callable[[str, Any], None] | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}

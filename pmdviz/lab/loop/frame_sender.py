@@ -39,7 +39,7 @@ class Acknowledge(DataModel):
     pointer = Bool(False)  # whether a person has turned that over; the browser's own
     key = String("")
     presses = Int(0)
-    link = String("")  # query of the link to what is seen, for the address bar
+    link = String("")  # query of the link to the view, for the address bar
     text = String("")  # to be put on the clipboard; a query becomes a link
     copies = Int(0)  # raised by the server after `text`
     saves = Int(0)  # raised by the server: the browser saves a picture of the stage
@@ -123,7 +123,7 @@ class FrameSender:
             self._status.text = self._html(fields)
 
     def put(self, source: Any, data: dict[str, np.ndarray]) -> None:
-        """Give a source its columns; on the short way one row that is not painted in place of none."""
+        """Give a source its columns; on the short way one row that is not painted instead of none."""
         if not self._live or source not in self._packed:
             source.data = data
             return
@@ -134,7 +134,7 @@ class FrameSender:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is put within it goes out as one parcel; within another it goes out with that one."""
+        """Changes within it go out as one parcel; within another it goes out with that one."""
         self._open += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""What one browser session of a shared server may ask for: everything beyond it is refused in a sentence."""
+"""The limits of one browser session of a shared server: everything beyond it is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def check_experiment(knobs: Knobs) -> Knobs:
 
 @lru_cache(maxsize=16)
 def _check_all_knobs(recipe: Recipe, bounds: tuple[int | None, int | None]) -> None:
-    """Those at the start and after each change; what was found to fit these bounds is not looked through again."""
+    """Those at the start and after each change; those found to fit these bounds are not checked again."""
     target = recipe.make_target()
     for knobs in recipe.knobs_in_turn():
         check_knobs(knobs, target)
@@ -170,13 +170,13 @@ def check_knobs(knobs: Any, target: Target) -> None:
     """Raise InputError for more particles, or a longer step, than this server allows."""
     (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
     if most is not None and m > most:
-        raise knobs.specs()[name].refusal(f"must be at most {most:,} on this server; given: {m:,}")
+        raise knobs.specs()[name].refusal(f"must be at most {most:,} on this server; got {m:,}")
     seconds = step_seconds(knobs, target)
     if allowed_ms is not None and seconds > allowed_ms / 1000:
         name, value = heaviest(knobs, target)
         reason = (
             f"must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
-            f"with {value:,} one would take about {duration(seconds)}"
+            f"with {value:,} one run would take about {duration(seconds)}"
         )
         raise InputError(f"{name} {reason}", name, f"{label_of(knobs, name)} {reason}")
 
@@ -192,7 +192,7 @@ def check_budget(budget: int | None) -> None:
     most = limit("max_budget")
     if most is not None and (budget is None or budget > most):
         given = "endless" if budget is None else f"{budget:,}"
-        raise InputError(f"budget must be at most {most:,} data on this server; given: {given}", "budget")
+        raise InputError(f"budget must be at most {most:,} data on this server; got {given}", "budget")
 
 
 def fitted(recipe: Recipe) -> Recipe:

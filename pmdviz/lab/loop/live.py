@@ -28,7 +28,8 @@ from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.task import Again, Task, log_failure, pool_for, running_loop
 
-# How fast a run is shown: which iteration belongs to which second of playing. It changes nothing that is computed.
+# How fast a run is shown: which iteration belongs to which second of playing. It has no influence on the results of the
+# run.
 
 FIRST_S = 0.5  # seconds from one iteration to the next at the very start of a slow one
 GENTLE = 6  # iterations after which it goes twice as fast as at first
@@ -42,7 +43,7 @@ class Pace(NamedTuple):
     name : str
         Its key in a menu.
     per_second : float
-        Iterations a second; infinite where the next frame comes as soon as the last one has been drawn.
+        Iterations per second; infinite where the next frame comes as soon as the last one has been drawn.
     a_frame : int
         Iterations of one frame: where there is a rate those that a slow browser may leave out at once, else all.
     slow_start : bool
@@ -80,7 +81,7 @@ def menu(count: Callable[[int], str]) -> dict[str, str]:
 
 
 class Beat:
-    """When the next iterations of a run that plays are due. The first is due at once.
+    """When the next iterations of a run that plays are due. The first frame is due at the start.
 
     Time that went by in a long step, or out of sight, is not made up for beyond one frame.
     """
@@ -94,7 +95,7 @@ class Beat:
         return max(0.0, self._due - now) if self._begun else 0.0
 
     def take(self, now: float, iteration: int) -> int:
-        """How many iterations are due of a run that stands at `iteration`; they count as made."""
+        """How many iterations are due of a run that is at `iteration`; they count as made."""
         due, taken, pause = (self._due if self._begun else now), 0, 0.0
         while taken < self.pace.a_frame and due <= now:
             taken += 1
@@ -107,7 +108,7 @@ class Beat:
 
 
 class Throttle:
-    """What is done with every change at rest, and at most once in so many seconds while a run plays."""
+    """The work done with every change at rest, and at most once in so many seconds while a run plays."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._last = seconds, -math.inf
@@ -158,7 +159,7 @@ class Job(NamedTuple):
 
 
 def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A message to a tab that has just been closed is no error; Panel leaves that exception in its task."""
+    """A message to a tab that has just been closed is not an error; Panel leaves that exception in its task."""
     if not isinstance(context.get("exception"), (WebSocketClosedError, StreamClosedError)):
         loop.default_exception_handler(context)
 
@@ -167,9 +168,9 @@ def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]
 
 IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
 WATCHDOG_S = 2.0
-AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
-BUSY_S = 0.5  # what lasts longer says so
-TURN_S = 2.0  # what has waited longer for its turn says so: half a second is usual in a class of thirty
+AWAY_AFTER = 2  # watchdog hits in a row after which no one is looking
+BUSY_S = 0.5  # longer work shows its progress
+TURN_S = 2.0  # longer waits for a turn are shown: half a second is usual in a class of thirty
 POLL_S = 0.25  # so often a page that waits for kernels looks whether they are compiled
 MAX_JOBS = 50  # that wait; of a key held down no more are kept
 
@@ -292,7 +293,7 @@ class Live:
         self._wake.set()
 
     def cancel(self) -> bool:
-        """Stop the job that lasts, and play with it; the last picture stays. Whether there was one."""
+        """Stop the job that lasts, and play with it; the last picture stays. Returns whether there was one."""
         if self._missing and self.runner is not None:
             self._missing = ()
             self.screen.cancelled(self._jobs.popleft().what)
@@ -311,7 +312,7 @@ class Live:
 
     @property
     def started(self) -> bool:
-        """Whether `start` was called and `stop` was not: before, nothing takes what is queued."""
+        """Whether `start` was called and `stop` was not: before, nothing takes the queue."""
         return self._begun
 
     @property
@@ -456,7 +457,7 @@ class Live:
         return None
 
     def _foretold(self) -> float:
-        """CPU seconds that the next job may take: what the last one took, or more where the knobs say so."""
+        """CPU seconds that the next job may take: what the last one took, or more after some changes of knobs."""
         return self._took if self.runner is None else max(self._took, self.runner.foretold)
 
     def _accept(self, result: Any) -> Snapshot:
@@ -468,7 +469,7 @@ class Live:
         return result
 
     async def _wait_for_page(self) -> None:
-        """Wait for the page, unless nobody has connected yet: then the first frame goes out with the document itself.
+        """Wait for the page, if a browser has connected; else: then the first frame goes out with the document itself.
 
         A change that arrives while the browser still builds the page meets widgets that are not there yet.
         """
@@ -481,7 +482,7 @@ class Live:
         return self._sent - (self.ack.drawn if self.ack.drawn <= self._sent else 0)
 
     async def _wait_for_ack(self) -> None:
-        """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""
+        """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that no one looks."""
         vain = 0
         while self._under_way() >= IN_FLIGHT and not self._stopped and not self._away:
             self._drawn.clear()

@@ -1,11 +1,11 @@
 """The way to a page's document: on the event loop, with the document's lock, its changes as one message.
 
 Up to Bokeh 3.9 every callback runs on the event loop. From 3.10 on most of them run in worker threads, which hold the
-document's lock, and a few of Panel's on the loop without it. So every callback hands over to the loop what it asks for
+document's lock, and a few of Panel's on the loop without it. So every callback hands over its changes to the loop
 (`handed`), and a task of the loop changes the document only with the lock (`locked`). Nothing of a page runs in two
 threads at once then, and all of it in the order in which it was asked for.
 
-A browser asks for the document, lays it out, and says that it is ready: only then does Panel call it connected. What
+A browser requests the document, lays it out, and says that it is ready: only then does Panel call it connected. What
 changes in between is for the browser too, but Panel up to 1.9 takes it for a part of the document that is still to be
 asked for, and sends nothing: a slow browser that opened a link stayed at a picture of the way. So our changes are made
 with the lock, and as if it were connected, as soon as there is a session.
@@ -47,7 +47,7 @@ def _is_waiting(doc: Document | None) -> bool:
 
 
 def _has_session(doc: Document | None) -> bool:
-    """Whether the page has been built: before, nobody else can change it."""
+    """Whether the page has been built: before, no other code can change it."""
     return is_served(doc) and doc.session_context.session is not None
 
 

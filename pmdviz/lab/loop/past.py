@@ -36,12 +36,12 @@ ROOM = 256  # rows at first
 
 
 class Points(NamedTuple):
-    """The history of a run and the frames drawn so far, as they are at one moment, for the pictures."""
+    """The history of a run and the frames drawn so far: a copy for the pictures."""
 
     names: tuple[str, ...]
     history: Mapping[str, np.ndarray]
     drawn: np.ndarray  # (n, names), by iteration
-    asked: np.ndarray  # (n, names), 1 for what was computed, else 0: not all is, for traces that nobody looks at
+    asked: np.ndarray  # (n, names), 1 for computed values, else 0: traces that are not shown are not computed
 
     def of(self, metrics: Iterable[str]) -> dict[str, np.ndarray]:
         """The clocks and these, at the history's rows and at the drawn frames between them that have these.
@@ -78,7 +78,7 @@ class PageTrace:
         return twin
 
     def put(self, frame: Any, recipe: Recipe, due: Collection[str]) -> None:
-        """A frame of the run of `recipe` was drawn; what was drawn after it, or of another run, is forgotten.
+        """A frame of the run of `recipe` was drawn; frames drawn after it, or of another run, are dropped.
 
         `due`: the columns that it has a value for, besides the clocks.
         """
@@ -99,13 +99,13 @@ class PageTrace:
         return self._room[0, : self._length]
 
     def _cut(self, iteration: float) -> None:
-        """Forget what was drawn at `iteration` and after it."""
+        """Drop frames drawn at `iteration` and after it."""
         left = int(np.searchsorted(self._rows[:, 0], iteration))
         if left < self._length:
-            self._room, self._length = self._room.copy(), left  # what was given out stays as it was
+            self._room, self._length = self._room.copy(), left  # arrays handed out do not change
 
     def _follow(self, recipe: Recipe) -> None:
-        """Forget what was drawn since the first change of knobs that is not in both recipes; all, of another start."""
+        """Drop frames drawn since the first change of knobs that is not in both recipes; all, of another start."""
         before, self._recipe = self._recipe, recipe
         if before is None or before is recipe:
             return
@@ -115,7 +115,7 @@ class PageTrace:
         self._cut(min((at for at, knobs in every if not _in_both((at, knobs), before, recipe)), default=np.inf))
 
     def points(self, history: Mapping[str, np.ndarray]) -> Points:
-        """All of them, beside the history; both are read only from here on."""
+        """All of them, and the history; both are read only from here on."""
         return Points(self._names, history, *self._room[:, : self._length])
 
 
@@ -133,7 +133,7 @@ class Timeline:
     """Two sessions of one recipe: `head` has gone furthest, `session` is looked at; often they are the same one.
 
     A place behind the head is a copy of the head that went back to a kept frame and made the steps from there again:
-    the same bits, whoever looked where before. Once it has come as far as the head, it is the head.
+    the same bits, independently of where they were viewed before. Once it has come as far as the head, it is the head.
     """
 
     def __init__(self, session: Session, events: Iterable[Mark] = (), trace: PageTrace | None = None) -> None:
@@ -148,7 +148,7 @@ class Timeline:
 
     @property
     def behind(self) -> bool:
-        """Whether one stands before the end of what was run."""
+        """Whether one stands before the end of the run so far."""
         return self.session is not self.head
 
     def copy(self) -> Timeline:
@@ -163,7 +163,7 @@ class Timeline:
         return Timeline(self.session.copy(), self._events_up_to(self.session.frame.iteration), self.trace.copy())
 
     def advance(self) -> Frame:
-        """One iteration, of which the run so far knows already or not."""
+        """One iteration, inside the run so far or beyond it."""
         if self.behind:
             self.session.advance(1)
             self._arrive()
@@ -178,7 +178,7 @@ class Timeline:
             self._note(self.head.advance(1))
 
     def visit(self, iteration: int, roughly: bool = False) -> None:
-        """Stand at `iteration`, or at the end of the run where that comes first.
+        """Go to `iteration`, or to the end of the run where that comes first.
 
         Roughly: at the kept frame before it where the steps from there would take long.
         """
@@ -208,18 +208,18 @@ class Timeline:
             self.session = self.head
 
     def begin(self, session: Session) -> None:
-        """A new start: the run so far is that of `session`, which has one frame."""
+        """A new start: the run so far belongs to `session`, which has one frame."""
         self.head = self.session = session
         self._events.clear()
 
     def limit(self, budget: int | None) -> None:
-        """Another budget, at least what has been spent."""
+        """Another budget, at least the spent part."""
         most = budget if budget is None else max(budget, self.head.frame.spent)
         for session in {id(one): one for one in (self.head, self.session)}.values():
             session.limit(most)
 
     def shrink(self, memory_cap: int) -> None:
-        """Let go of places to come back to, until those of each session take so many bytes."""
+        """Let go of places to come back to, until each session's take so many bytes."""
         self.head.shrink(memory_cap)
         self.session.shrink(memory_cap)
 
@@ -258,7 +258,7 @@ LONGEST_S = 1.0  # a pause between two steps that counts as playing time
 
 
 class GhostMoment(NamedTuple):
-    """What is drawn and said of the other run."""
+    """The picture and words of the other run."""
 
     iteration: int
     name: str  # in the legend
@@ -280,7 +280,7 @@ class Branch:
         self._allowance = 0.0  # seconds
 
     def copy(self, shown: Timeline) -> Branch:
-        """The same branch of timelines of its own, of which `shown` is already a copy of the one that is looked at."""
+        """The same branch of timelines of its own; `shown` is already a copy of the one that is looked at."""
         other, swapped = self.ghost.copy(), self.ghost is self.new
         twin = Branch(self.at, shown if swapped else other, other if swapped else shown)
         twin.ghost = other
@@ -299,7 +299,7 @@ class Branch:
         return ghost_name(self.ghost is self.new)
 
     def moment(self, shown: Timeline, scene: Scene, pair: Pair, playing: bool) -> GhostMoment:
-        """The ghost beside the frame that is looked at: of the same iteration, while it plays of one near it."""
+        """The ghost of the frame that is looked at: of the same iteration, while it plays of one near it."""
         began = time.perf_counter()
         iteration = shown.session.frame.iteration
         self._keep_up(iteration, playing)
@@ -347,7 +347,7 @@ ENDED = "The new run ended the branch."
 
 
 class Past:
-    """Going back and forth in time and between two runs. Nothing of it draws."""
+    """Going back and forth in time and between two runs, without drawing."""
 
     def __init__(self, session: Session) -> None:
         self.line = Timeline(session)
@@ -376,11 +376,11 @@ class Past:
         return twin
 
     def visit(self, iteration: int, roughly: bool = False) -> None:
-        """Stand at another iteration of the run so far; roughly: near it where the way there takes long."""
+        """Go to another iteration of the run so far; roughly: near it where the way there takes long."""
         self.line.visit(max(0, iteration), roughly)
 
     def branch_off(self, knobs: Knobs) -> None:
-        """Before the end of what was run: begin a branch where these are other knobs than those in force.
+        """Before the end of the run so far: begin a branch where these are other knobs than those in force.
 
         Raises InputError and changes nothing where they do not go with the target.
         """
@@ -419,18 +419,18 @@ class Past:
             self.branch, self.line = None, line
 
     def begin(self, act: Callable[[Session], Any], ends_branch: bool) -> None:
-        """Start anew, as `act` has the session do."""
+        """Restart, as `act` has the session do."""
         act(self.session)
         self.line.begin(self.session)
         if ends_branch and self.branch is not None:
             self._news, self.branch = ENDED, None
 
     def limit(self, budget: int | None) -> None:
-        """Another budget for all that is run, at least what has been spent."""
+        """Another budget for all that is run, at least the spent part."""
         for line in self._lines:
             line.limit(budget)
 
     def shrink(self, memory_cap: int) -> None:
-        """Let go of places to come back to, until those of each run take so many bytes."""
+        """Let go of places to come back to, until each run's take so many bytes."""
         for line in self._lines:
             line.shrink(memory_cap)

@@ -1,4 +1,4 @@
-"""A race as the live loop sees it: every entrant has a runner like that of a single run, and they go in lock step.
+"""A race as the live loop sees it: every entrant has a runner like a single run's, and they go in lock step.
 
 Each steps in a thread of its own, and no slow one holds up the picture.
 """
@@ -35,7 +35,7 @@ KEPT_BYTES = MEMORY_CAP // MOST_ENTRANTS  # of an entrant's places to come back 
 ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
-TABLE_S = 0.4  # what is for the table or for exports alone is not measured 20 times a second
+TABLE_S = 0.4  # metrics for the table or for exports alone are not measured 20 times per second
 
 
 class RaceRunner:
@@ -108,7 +108,7 @@ class RaceRunner:
         return [tile for tile, _ in self._shown]
 
     def advance(self, rounds: int = 1) -> RaceScene:
-        """Take every entrant so many rounds on, as far as the lock step allows. Do not wait for a slow step."""
+        """Take every entrant so many rounds on, as far as the lock step allows, without waiting for a slow step."""
         rows = rounds * ROWS
         if not self._turns:
             self.race.raise_level(rows)

@@ -1,4 +1,4 @@
-"""The usual run from a file, for a page that plays before its kernels are compiled. Nothing here calls a kernel.
+"""The usual run from a file, for a page that plays before its kernels are compiled. No kernel is called here at all.
 
 The file (`python -m pmdviz.lab.record` writes it) has for each iteration the particles in float32, the log-weights
 to 1/64 nat, the shape of the smoothing kernel, all traced metrics, and what the step said. The approximation on a grid
@@ -237,7 +237,7 @@ class RecordedSession(Session):
 
 
 def as_live(frame: Frame) -> Frame:
-    """A frame itself, or in place of a recorded one that of the live run, which is computed here."""
+    """A frame itself, or instead of a recorded one the live run's, which is computed here."""
     return Session(recording().recipe).seek(frame.iteration) if isinstance(frame, RecordedFrame) else frame
 
 

@@ -30,7 +30,7 @@ from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
 
-# What a run's last step is made of, told a few times a second while somebody looks.
+# What a run's last step is made of, sent a few times per second while someone looks.
 
 INSIDE_S = 0.5  # while it plays: the stage comes first, and numbers that change more often cannot be read
 INSIDE_REST = 10.0  # times as long as it took, where that is more
@@ -53,7 +53,7 @@ class InsideWatch:
     def told(
         self, session: Session, scene: Scene, pair: Pair, playing: bool, columns: StageColumns | None = None
     ) -> str:
-        """JSON of the step that led to the present frame; "" where nobody looks, or while it plays not yet again.
+        """JSON of the step that led to the present frame; "" where no one looks, or while it plays not yet again.
 
         `columns` are the scene's of that frame, where they are known.
         """
@@ -93,7 +93,7 @@ class Snapshot(NamedTuple):
     scene: Scene
     pair: Pair
     columns: StageColumns
-    measured: History  # rows of the run up to the frame, whoever looked
+    measured: History  # rows of the run up to the frame, viewed or not
     points: Points  # of the traces: rows of all that was run, and one for every frame that was drawn
     traces: str  # the group of traces whose metrics the drawn frames have
     marks: tuple[Mark, ...]
@@ -109,9 +109,9 @@ class Snapshot(NamedTuple):
     last_spent: int = 0  # of the budget, up to there
     ghost: GhostMoment | None = None  # the run that a branch has left, or the branch
     news: str = ""  # what became of a branch, in a sentence
-    inside: str = ""  # JSON of `scenes.inside`; "" where nobody looks, or while it plays not yet again
+    inside: str = ""  # JSON of `scenes.inside`; "" where no one looks, or while it plays not yet again
     watched: bool = False  # whether somebody looks inside its steps
-    diagnosis: str = ""  # of the run, in a sentence; "" where nobody looks, or while it plays
+    diagnosis: str = ""  # of the run, in a sentence; "" where no one looks, or while it plays
     diagnosed_by: str = ""  # name of the preset that somebody wants it to be diagnosed by
 
     @property
@@ -229,7 +229,7 @@ class Runner:
             watched=self.inside.on,
             diagnosed_by=self.diagnosed_by,
         )
-        if not self.diagnosed_by or (self.wanted.is_set() and not session.done):  # whoever looks while it plays
+        if not self.diagnosed_by or (self.wanted.is_set() and not session.done):  # while someone looks and it plays
             return snapshot
         return snapshot._replace(diagnosis=diagnosis_of(self.diagnosed_by, snapshot.run))
 
@@ -267,7 +267,7 @@ class Runner:
         self.past = other.past.copy()
 
     def caught_up(self) -> Past:
-        """The live run, come as far as the recorded one; while that goes on, so does this. For a thread of its own."""
+        """The live run, come as far as the recorded one; while that goes on, so does this, in its own thread."""
         live = Past(Session(self.session.recipe))
         while live.line.last < self.past.line.last and not live.session.done:
             live.line.grow(self.past.line.last, SHARE_S)
@@ -288,10 +288,10 @@ class Runner:
         return self.snapshot()._replace(news="" if same else STARTS_AGAIN)
 
     def set(self, values: Mapping[str, Any], kind: type[Knobs] | None = None) -> Snapshot:
-        """Set knobs to values that were checked as those of `kind`.
+        """Set knobs to values that were checked as knobs of `kind`.
 
-        Others are checked here, as are those of a form whose method has been left meanwhile. Behind the end of what was
-        run another value begins a branch. Raises InputError and changes nothing where a value cannot be used.
+        Others are checked here, as are the values of a form whose method has been left meanwhile. Before the end of
+        the run another value begins a branch. Raises InputError and changes nothing where a value cannot be used.
         """
         now = self.session.knobs
         wanted = now.changed(values) if type(now) is kind else now.replaced(**values)
@@ -352,7 +352,7 @@ class Runner:
         return self.travel(lambda past: past.visit(self.iteration - 1))
 
     def limit(self, budget: int | None) -> Snapshot:
-        """Another data budget, at least what has been visited."""
+        """Another data budget, at least the visited part."""
         limits.check_budget(budget)
         self.own_budget = True
         return self.travel(lambda past: past.limit(budget))
@@ -396,11 +396,11 @@ def glide_ms(pause_s: float) -> int:
 
 # The way to the iteration of a link: computed once for all who open the same link, in turns, and not without end.
 #
-# Whoever of them has a turn takes the replay a tenth of a second further, so that it goes on as long as one of them is
+# The one that has a turn takes the replay a tenth of a second further: it goes on as long as one of them is
 # there; then each gets a copy of the session, whose frames never change and are shared.
 
 MAX_KEPT = 8  # replays that later visitors may find
-SURE_S = 1.0  # of computing, after which the pace so far is that of the whole; its first steps are measured more often
+SURE_S = 1.0  # of computing, after which the pace so far holds for the whole; its first steps are measured more often
 DOUBT = 10  # how many times too long it must seem before that
 
 _replays_lock = threading.Lock()
@@ -408,9 +408,9 @@ _replays: dict[tuple[str, int], Replay] = {}  # the one that was asked for last 
 
 
 def replay_to(iteration: int, runner: Runner) -> Replay:
-    """The replay of the recipe of `runner`, which stands at iteration 0: one that others wait for, or a new one."""
+    """The replay of the recipe of `runner`, which is at iteration 0: one that others wait for, or a new one."""
     recipe = runner.session.recipe
-    if recipe.custom is not None:  # what its functions give is nobody else's
+    if recipe.custom is not None:  # the results of its functions are shared with no other code
         return Replay(iteration, runner)
     key = recipe.to_json(), iteration
     with _replays_lock:
@@ -481,7 +481,7 @@ class Replay:
         try:
             arrived = self._runner.go(self.iteration)
             if arrived:
-                self._runner.snapshot()  # what is drawn of the frame is computed once for all
+                self._runner.snapshot()  # the frame's columns are computed once for all
             self._arrived = arrived
         finally:
             self._used += time.thread_time() - began

@@ -1,4 +1,4 @@
-"""Tasks: whatever runs beside the live loop, with its progress, a cancel token, and the pools whose threads do it.
+"""Tasks: work outside the live loop, with its progress, a cancel token, and the pools whose threads do it.
 
 The threads are daemons: a long step does not delay the end of a server. Short work has a pool of its own. Long
 work runs at a lower priority, and each kind of it goes round the sessions in slices.
@@ -135,7 +135,7 @@ class Task:
             raise Cancelled from error
 
     def outcome(self, stopped: str = "It stopped: {error}") -> Outcome:
-        """The result, or why there is none; `stopped` words an error nobody foresaw, by its {kind} and the {error}."""
+        """The result, or why there is none; `stopped` words an unforeseen error, by its {kind} and the {error}."""
         try:
             return Outcome(self.result())
         except Cancelled as error:
@@ -151,7 +151,7 @@ class TaskSlot:
     """One task of a page at a time, followed on the event loop.
 
     While it runs `tell` is called every `every_s` seconds, and once more at its end, after `ended`; both with the
-    document's lock. A new task cancels the one that runs. With `queues` it waits for that one instead, in place of
+    document's lock. A new task cancels the one that runs. With `queues` it waits for that one instead, and replaces
     another one that waits. After Cancel the end waits up to `patience_s` seconds for the thread.
     """
 
@@ -210,7 +210,7 @@ class TaskSlot:
             self.task.cancel()
 
     def let_go(self) -> None:
-        """Stop the task and forget it, and the one that waits: nobody hears of them."""
+        """Stop the task and forget it, and the one that waits: their results are dropped."""
         self.cancel()
         self.task, self.running, self._next = None, False, None
 
@@ -271,10 +271,10 @@ class Again(NamedTuple):
 
 
 class DaemonPool(Executor):
-    """A bounded pool of daemon threads, started when they are first needed. Who comes first is served first.
+    """A bounded pool of daemon threads, started when they are first needed; tasks run in order of arrival.
 
     Work that comes `Again` has its further turns in the pool `later`, which is this one where none is given. A second
-    thread works beside the first only where that has been busy for `alone_s` seconds: two threads of Python that share
+    thread works only where the first that has been busy for `alone_s` seconds: two threads of Python that share
     the interpreter's lock give fewer frames than one (63 against 77 a second, 20 sessions on two cores).
     """
 
@@ -327,7 +327,7 @@ class DaemonPool(Executor):
             return
         try:
             made = fn(*args, **kwargs)
-        except BaseException as error:  # whoever waits for the future gets it
+        except BaseException as error:  # the waiter for the future gets it
             future.set_exception(error)
             return
         if not isinstance(made, Again):
@@ -355,7 +355,7 @@ class Slices(Executor):
         return self._pool.submit(self._whole, fn, args, kwargs)
 
     def rest(self) -> None:
-        """Give way to those who wait, where the slice is over; called by the work. Its helpers' calls do nothing."""
+        """Give way to those who wait, where the slice is over; called by the work, not by helpers."""
         if self._line and time.monotonic() - getattr(self._own, "began", math.inf) >= SLICE_S:
             self._give()
             self._take()

@@ -141,13 +141,13 @@ class FloorWork(TaskSlot):
 # A run's recipe with other seeds.
 
 LUCK_TELL_S = 0.3
-FINE = 10_000  # parts in which a share is told
-SURE = 10  # iterations after which the pace so far is that of the whole
+FINE = 10_000  # parts in which a share is shown
+SURE = 10  # iterations after which the pace so far holds for the whole
 _luck_pool = Slices("pmdviz-luck")
 
 
 class LuckWork(TaskSlot):
-    """One series of runs at a time for a lab; `tell` is called on the way and when it is over."""
+    """One series of runs at a time for a lab; `tell` is called during it and when it is over."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__(tell, LUCK_TELL_S)
@@ -157,7 +157,7 @@ class LuckWork(TaskSlot):
         self.words = ""  # why there are none
 
     def ask(self, recipe: Recipe, frame: Frame, number: int) -> None:
-        """Run `recipe`, of which `frame` is a moment, with so many other seeds, and cancel those under way.
+        """Run `recipe`, with `frame` as one of its moments, with so many other seeds, and cancel those under way.
 
         An endless run goes as far as it has come. Raises InputError for what would take too long, or has no end.
         """
@@ -230,7 +230,7 @@ class Measurement(Task):
 
     @property
     def short(self) -> str:
-        """How far it is, for the tab: what one sees from every page."""
+        """How far it is, for the tab, which every page shows."""
         return f"{count(self.done)} of {count(self.total)}" if self.total else "waiting"
 
     @property
@@ -241,7 +241,7 @@ class Measurement(Task):
     def outcome(self, stopped: str = "It stopped: {error}") -> Outcome:
         """The result, or a sentence that says why there is none."""
         found = super().outcome(stopped)
-        words = "Cancelled; what was measured stays." if found.cancelled else found.words
+        words = "Cancelled; finished measurements stay." if found.cancelled else found.words
         return found._replace(words=sentence(words) if words else "")
 
 
@@ -273,7 +273,7 @@ NOTHING_YET = Found()
 
 
 class ExperimentWork:
-    """Rows, and what was last made of them; `act` is called by one thread, all else from anywhere."""
+    """Rows, and their last picture; `act` is called by one thread, all else from anywhere."""
 
     def __init__(self, name: str, knobs: Mapping[str, Any], insist: bool = False) -> None:
         self.experiment, self.insist = find_experiment(name), insist
@@ -301,7 +301,7 @@ class ExperimentWork:
                 insist=self.insist,
             )
         except BaseException:
-            with contextlib.suppress(Exception):  # the reason to stop is the one that is said
+            with contextlib.suppress(Exception):  # the reason to stop is the one that is shown
                 self._draw(self.result)
             raise
         self._result = result
@@ -319,7 +319,7 @@ class ExperimentWork:
         return ExperimentResult(self.experiment.name, self.knobs.as_dict(), rows)
 
     def _draw_if_due(self) -> None:
-        """Pictures of the first rows too; one that fails then is no reason to stop."""
+        """Pictures of the first rows too; one that fails then does not stop the work."""
         began = time.monotonic()
         if began < self._next or not self.rows:
             return
@@ -348,7 +348,7 @@ def _summary(result: ExperimentResult) -> list[dict[str, Any]]:
 
 try:
     import fcntl
-except ImportError:  # Windows: nobody can tell whether another's folder is in use, so none is touched
+except ImportError:  # Windows: no process can tell whether another's folder is in use, so none is touched
     fcntl = None  # type: ignore[assignment]
 
 PREFIX, OWNER = "pmdviz-files-", "owner"
@@ -360,7 +360,7 @@ _owner: IO[bytes] | None = None  # open as long as the folder is this process's
 
 
 def new_folder() -> Path:
-    """A folder of one's own inside that of the process, which only its user can read."""
+    """A folder of one's own inside the process's, which only its user can read."""
     global _folder, _owner
     with _lock:
         if _folder is None or not _folder.is_dir():
@@ -410,7 +410,7 @@ def _delete(folder: Path) -> None:
 
 # A file being made for one visitor, into a folder that goes with it.
 
-EXPORT_SURE = 5  # frames after which the pace so far is that of all
+EXPORT_SURE = 5  # frames after which the pace so far holds for all
 _export_pool = Slices("pmdviz-export")
 
 

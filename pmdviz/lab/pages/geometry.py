@@ -28,7 +28,7 @@ FORMULA = '<p class="pmdviz-formula">{}</p>'
 MIRROR, GRADIENT = "q_{t+1} ∝ q_t^{1−γ} p^γ", "q_{t+1} = projection of q_t − η log(q_t / p)"
 MULTIPLY = (
     "p is the posterior, q₀ the start: the prior. A mirror step takes the share 1 − γ of log q and the share γ of "
-    "log p: the share γ of the old log q is lost. What was positive stays positive."
+    "log p: the share γ of the old log q is lost. Probabilities that were positive stay positive."
 )
 ADD = (
     "A gradient step adds. Where it would go below 0 it is cut off, and the result is projected onto the triangle. "
@@ -76,7 +76,7 @@ EVERY_S = 0.7  # between two steps while it plays
 
 
 class GeometryPage(Page):
-    """Three sliders, and what they do to both paths; a page of the app. All is computed when a value changes."""
+    """Three sliders, and what they do to both paths; a page of the app. It is computed again when a value changes."""
 
     keys: ClassVar[Mapping[str, str]] = {"space": "toggle", "right": "step", "left": "back", "R": "restart"}
 
@@ -129,7 +129,7 @@ class GeometryPage(Page):
 
     @property
     def geometry(self) -> Geometry:
-        """What is shown."""
+        """The present picture's values."""
         return Geometry(self.knobs, self._moved)
 
     # A page of the app
@@ -164,7 +164,7 @@ class GeometryPage(Page):
         self._change(**{name: value})
 
     def _drag(self, columns: Mapping[str, Any]) -> None:
-        """The start was dragged to a point of the triangle; what is no point is what a browser made up."""
+        """The start was dragged to a point of the triangle; other values are a forged message."""
         at = [real_number(next(iter(columns.get(axis, ())), None)) for axis in ("x", "y")]
         if None not in at:
             self._moved = start_at(*np.clip(at, -2.0, 2.0))

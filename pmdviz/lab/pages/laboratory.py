@@ -48,11 +48,11 @@ from pmdviz.scenes.words import row as glossary_row
 
 NO_LINK = Link()
 FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
-FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
+FLOOR_S = 2.0  # a floor does not block the page: only when it takes so long does it show a card with Cancel
 
 
 def _recipe_of(*given: Any, recipe: Recipe | None = None, link: Link = NO_LINK, **parts: Any) -> Recipe:
-    """The recipe that is given, that of a link, or one of the other parts."""
+    """The recipe that is given, a link's, or one of the other parts."""
     return recipe or link.recipe or Recipe(*given, **parts)
 
 
@@ -64,7 +64,7 @@ class Lab(LivePage):
     target : str or Target
     method : str
     recipe : Recipe, optional
-        Everything at once, in place of the other parameters.
+        Everything at once, instead of the other parameters.
     target_options : mapping, optional
         Options of a built-in target.
     seed : int
@@ -81,7 +81,7 @@ class Lab(LivePage):
         Knobs of the method. Raises InputError for anything that cannot be used.
     """
 
-    _opening = False  # whether a link takes the place of what is shown
+    _opening = False  # whether a link replaces the run on show
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
     keys |= {act: act for act in BRANCH_BUTTONS}
 
@@ -107,7 +107,7 @@ class Lab(LivePage):
         asked = _recipe_of(target, method, recipe=recipe, link=link, **parts)
         super().__init__()
         self.on_lesson: Callable[[Lesson], None] = lambda lesson: None  # another page hands it over
-        self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
+        self.leave_lesson: Callable[[], None] = lambda: None  # the next run on show is not the lesson's
         self._recipe, self._link = limits.check(asked), link
         self.playback = PlaybackBar(
             self._act, lambda pace: self.commands.set_pace(pace), more=MORE | ({} if link.embed else LOW), low=LOW
@@ -215,7 +215,7 @@ class Lab(LivePage):
         return self.session.run
 
     def _runner(self) -> Runner:
-        """The runner of the live run: what is read in Python waits for kernels rather than show recorded frames."""
+        """The runner of the live run: a read in Python waits for kernels rather than show recorded frames."""
         runner = self.live.runner
         if runner is None:
             runner = self.live.runner = Runner(self._recipe, preset=self._preset_of())
@@ -229,7 +229,7 @@ class Lab(LivePage):
         return self.setup.preset_of(self._recipe) or self._link.preset
 
     def set(self, **knobs: Any) -> None:
-        """Set knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
+        """Set knobs, like the controls; a playing run takes them into its next step. Raises InputError."""
         runner = self.live.runner or self._runner()
         wanted = runner.session.knobs.replaced(**knobs)
         kind, values = type(wanted), {name: getattr(wanted, name) for name in knobs}
@@ -252,7 +252,7 @@ class Lab(LivePage):
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
     def open(self, link: Link) -> None:
-        """Show what a link says, in a lab that nobody has touched yet: there is nothing to go back to.
+        """Show what a link says, in an untouched lab: there is nothing to go back to.
 
         It is dimmed meanwhile. The link's recipe must have passed `limits.check`, and it hides nothing.
         """
@@ -262,7 +262,7 @@ class Lab(LivePage):
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
             made = Runner(begun(self._recipe), preset=self._preset_of())
             self._opening = False
-            self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
+            self.sharing = sharing  # not before: the usual run still on show does not change the address bar
             return made, made.snapshot()
 
         self._opening = True
@@ -295,7 +295,7 @@ class Lab(LivePage):
         self.live.play(True)
 
     def stop(self) -> None:
-        """End the live loop and what is computed in the background."""
+        """End the live loop and its background work."""
         super().stop()
         self.exports.stop()
         self.own.stop()
@@ -303,7 +303,7 @@ class Lab(LivePage):
         self.luck.stop()
 
     def cancel(self) -> None:
-        """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
+        """Stop long work: a step, a new run, or the floor; the last picture stays."""
         if shown := [sheet for sheet in self.sheets if sheet.shown]:
             shown[0].hide()
         elif self.live.cancel():
@@ -382,7 +382,7 @@ class Lab(LivePage):
         self._stands()
         self.setup.forget()
         self.own.cancelled()
-        self.screen.say(self._last, "Cancelled. The last picture is still shown.", self.live.playing)
+        self.screen.say(self._last, "Cancelled. The page still shows the last picture.", self.live.playing)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
@@ -392,7 +392,7 @@ class Lab(LivePage):
         self.playback.playing(False)
 
     def refused(self, what: str, error: InputError) -> None:
-        """A value could not be used: the sentence stands beside its control, or in the status."""
+        """A value could not be used: the sentence is next to its control, or in the status."""
         self._stands()
         self.setup.forget()
         if self.own.refused(error):
@@ -425,7 +425,7 @@ class Lab(LivePage):
     def _layout(self) -> Any:
         return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
 
-    # What the controls ask for
+    # The commands of the controls
 
     def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
         """Controls and heading of a run that has no picture yet."""
@@ -464,7 +464,7 @@ class Lab(LivePage):
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
 
     def _begin_race(self, race: RaceRecipe) -> None:
-        """Race two settings on the page for that; where there is no such page, copy the Python that does it."""
+        """Race two settings on the page for that; without such a page, copy the Python that does it."""
         if self.on_open is not None:
             self.on_open("race", race)
         else:

@@ -1,4 +1,4 @@
-"""Pages that compute nothing: the lessons, and the methods; what is chosen there opens in the lab."""
+"""Pages that compute nothing: the lessons, and the methods; a choice there opens in the lab."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlainPage(Page):
 
     def __init__(self, heading: str, sentence: str, component: Any, name: str) -> None:
         words = SENTENCE.format(html.escape(heading), marked(html.escape(sentence)))
-        above = text(words, stylesheets=[css.TEXT, css.static("lessons.css", "above")])
+        above = text(words, stylesheets=[css.TEXT, css.static("pages.css", "above")])
         self.view = pn.Column(above, component, css_classes=[name], **WIDE)
         self.foot = pn.Row(margin=0)  # nothing plays here
 
@@ -43,7 +43,7 @@ class PlainPage(Page):
         """The page is to be seen, or no longer."""
 
     def set_theme(self, dark: bool) -> None:
-        """Its colours are those of the page around it."""
+        """Its colours come from the page around it."""
 
     def stop(self) -> None:
         """The page is closed."""
@@ -77,7 +77,7 @@ class LessonsList(Component):
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
     _esm = css.static("lists.js", "make", "lessons")
-    _stylesheets = [css.static("lessons.css", "lessons")]
+    _stylesheets = [css.static("pages.css", "lessons")]
 
 
 class LessonsPage(PlainPage):
@@ -131,7 +131,7 @@ class Opening(NamedTuple):
     """A method that is to be run on the target that it is usually shown on."""
 
     method: str
-    trace: str = ""  # key of the traces that show what is asked for; "" for the usual ones
+    trace: str = ""  # key of the traces that show the lesson's metric; "" for the usual ones
     inside: bool = False  # whether the card "Inside this step" shows it
 
     def recipe(self) -> Recipe:
@@ -176,7 +176,7 @@ class MethodsTable(Component):
     families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
 
     _esm = css.static("lists.js", "make", "methods")
-    _stylesheets = [css.static("lessons.css", "methods")]
+    _stylesheets = [css.static("pages.css", "methods")]
 
 
 class MethodsPage(PlainPage):

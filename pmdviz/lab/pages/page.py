@@ -20,7 +20,7 @@ class Page:
     on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)
     on_note: Callable[[str], None] = staticmethod(lambda words: None)
     on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
-    on_show: Callable[[Any], None] = staticmethod(lambda shown: None)  # hears of what was drawn
+    on_show: Callable[[Any], None] = staticmethod(lambda shown: None)  # hears of drawn frames
     gate: Callable[[str], bool] = staticmethod(lambda name: True)  # whether a button or a key may do this now
 
 
@@ -28,7 +28,7 @@ class LivePage(InNotebook, Page):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
     They have `show` and what else the live loop draws on, `_first` (the first picture), `_glance` (a look at the
-    present), `_act` (what a button or a key asks for) and `cancel`.
+    present), `_act` (the command of a button or a key) and `cancel`.
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
@@ -53,7 +53,7 @@ class LivePage(InNotebook, Page):
 
     @property
     def view(self) -> Any:
-        """What stands in the middle of a page."""
+        """The content in the middle of a page."""
         return self.screen.view
 
     @property
@@ -63,7 +63,7 @@ class LivePage(InNotebook, Page):
 
     @property
     def last(self) -> Any:
-        """What was drawn last; None before the first picture."""
+        """The last drawn frame; None before the first picture."""
         return self._last
 
     # Life
@@ -89,7 +89,7 @@ class LivePage(InNotebook, Page):
             self.floor.forget()
 
     def stop(self) -> None:
-        """End the live loop and what is computed in the background."""
+        """End the live loop and its background work."""
         self.live.stop()
         self.floor.cancel()
 
@@ -113,7 +113,7 @@ class LivePage(InNotebook, Page):
         self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
 
     def waiting(self, what: str, seconds: float) -> None:
-        """What was asked for waits for its kernels: say when it goes on."""
+        """The request waits for its kernels: say when it goes on."""
         self.playback.hold(True)
         if self._last is None:
             self.screen.wait(live_words(seconds))
@@ -128,7 +128,7 @@ class LivePage(InNotebook, Page):
             self.live.do("look", self._glance)
 
     def _stands(self) -> None:
-        """Nothing is waited for any more: what is drawn stays."""
+        """The wait is over: the picture stays."""
         self.playback.hold(False)
         self.busy_card.hide()
         self.screen.dim(False)

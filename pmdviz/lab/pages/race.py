@@ -48,7 +48,7 @@ SETTLE_S = 0.3  # so often a paused race looks who has come back
 
 TELL_S = 0.3
 POINTS = 60  # measured frames of each run
-FINE = 10_000  # parts in which a share is told
+FINE = 10_000  # parts in which a share is shown
 _pool = Slices("pmdviz-bands")
 
 
@@ -63,7 +63,7 @@ class Bands(TaskSlot):
         self.result: RaceResult | None = None
 
     def race(self, recipe: RaceRecipe, seeds: int) -> None:
-        """Race `seeds` times with the seeds 0, 1, ..., after letting go of what is under way."""
+        """Race `seeds` times with the seeds 0, 1, ..., after stopping the running work."""
         self.forget()
         self.words, self._seeds = "waiting for a thread", seeds
         task, many = Task(), replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
@@ -102,7 +102,7 @@ class Bands(TaskSlot):
 
 
 def usual_race() -> RaceRecipe:
-    """What is raced at first, made to fit this server."""
+    """The first race, made to fit this server."""
     most = limit("max_budget")
     return RaceRecipe.checked(DEFAULT_ENTRANTS, budget=DEFAULT_BUDGET if most is None else min(DEFAULT_BUDGET, most))
 
@@ -226,7 +226,7 @@ class RacePage(LivePage):
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
         self.setup.show(self.recipe)
-        self._say("Cancelled. The last picture is still shown.")
+        self._say("Cancelled. The page still shows the last picture.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
@@ -241,10 +241,10 @@ class RacePage(LivePage):
         self._stands()
         self.screen.say(self._last, words, self.live.playing)
 
-    # What the controls ask for
+    # The commands of the controls
 
     def cancel(self) -> None:
-        """Stop whatever lasts: a new race being made, or steps under way. The last picture stays."""
+        """Stop whatever lasts: a new race being made, or steps under way; the last picture stays."""
         if self.live.runner is not None:
             self.live.runner.cancel()
         self._freeze()
@@ -298,7 +298,7 @@ class RacePage(LivePage):
         self._say(WHAT_IF)
 
     def _branch(self, k: int, values: Mapping[str, Any]) -> bool:
-        """Another setting before the end of what was run, or after What if: one more entrant goes on with it."""
+        """Another setting before the end of the race so far, or after What if: one more entrant goes on with it."""
         last = self._last
         if last is None or not (self._what_if or last.at < last.last):
             return False
@@ -320,7 +320,7 @@ class RacePage(LivePage):
         return links.race_query(recipe, self._last.at if self._last else 0)
 
     def _open_in_lab(self, k: int) -> None:
-        """One entrant as a run of the Lab, at the moment that is shown; where there is no Lab, copy its Python."""
+        """One entrant as a run of the Lab, at the moment that is shown; without a Lab, copy its Python."""
         recipe, tile = self.live.runner.race.sessions[k].recipe, self._last.tiles[k]
         if self.on_open is not None:
             self.on_open("lab", links.Link(recipe, tile.iteration))
@@ -347,7 +347,7 @@ class RacePage(LivePage):
             self._forget_bands()
         self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
-    # What is computed in the background
+    # The work in the background
 
     def _tell_floor(self) -> None:
         if not self.floor.running and not self.live.playing:
@@ -425,9 +425,7 @@ class Race(RacePage):
     ) -> None:
         recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
         if (given := len(recipe.entrants)) > MOST_ENTRANTS:
-            raise InputError(
-                f"a live race has at most {MOST_ENTRANTS} methods; given: {given} (pmdviz.race takes more)"
-            )
+            raise InputError(f"a live race has at most {MOST_ENTRANTS} methods; got {given} (pmdviz.race takes more)")
         super().__init__(limits.check_race(recipe))
 
     @property

@@ -1,4 +1,4 @@
-"""The Theory page: what the theorems say of the error, beside the error that is measured."""
+"""The Theory page: the theorems' bounds on the error, next to the measured error."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SCALE_FREE = (
     "Slopes only: the constants of the bounds are not known. "
     f"β = {SMOOTHNESS:g} in the bounds and in the KDE's bandwidth."
 )
-NO_THEOREM = "No theorem of the paper covers this strategy: what is measured stands alone."
+NO_THEOREM = "No theorem of the paper covers this strategy: only the measurements are shown."
 
 RUNS = 4  # of Theorem 2's table
 SEEDS_WORDS = (
     "20 runs at each value take a minute or two on two cores, up to ten minutes with a KDE at every step; "
-    "Cancel keeps what was measured."
+    "Cancel keeps the finished measurements."
 )
 EMPTY_WORDS = "No run has finished: press Measure"
 ABOUT_SWEEP = "Each point is one run. The dashed line is fitted to all runs; the triangle has the slope of the bound."
@@ -68,7 +68,7 @@ TERMS = {  # of Theorem 2, in the picture
     "proved": "allowed, as proved", "bound": "allowed, as printed", "noise": "γ²/2 ‖g‖²", "kept": "(1−γ) KL",
     "proved_inexactness": "εₜ, as proved", "measured": "measured",
 }  # fmt: skip
-SMALLEST = 1e-5  # nats; what is smaller has no place on the log axis
+SMALLEST = 1e-5  # nats; smaller values have no place on the log axis
 
 
 def titles(table: Any) -> dict[str, str]:
@@ -87,7 +87,7 @@ def covered_words(strategy: str) -> str:
 
 
 def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
-    """The measured slope beside those of the bounds: whole ones, and terms of bounds, which are not drawn."""
+    """The measured slope next to the bounds' slopes: whole ones, and terms of bounds, which are not drawn."""
     if fit is None:
         return status("A slope needs runs at two different values.")
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
@@ -102,7 +102,7 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     whole = [bound_words(bound, dim) for bound in holding]
     terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
     said = [f"{'; '.join(whole)}."] if whole else []
-    said += [f"Not drawn, as the whole bound does not fall so here: {'; '.join(terms)}."] if terms else []
+    said += [f"Not shown: the full bound does not fall at this rate here: {'; '.join(terms)}."] if terms else []
     return headline + DETAILS.format(status(" ".join([*said, SCALE_FREE])))
 
 
@@ -118,7 +118,7 @@ def sweep_chart(rows: Sequence[dict[str, Any]], knobs: Any, fit: Fit | None) -> 
 
 
 def recurrence_chart(rows: Sequence[Terms]) -> Chart:
-    """Theorem 2 step by step: its terms and what was measured, on a log axis."""
+    """Theorem 2 step by step: its terms and the measurements, on a log axis."""
     t, series = np.array([row.t for row in rows], float), []
     for name, words in TERMS.items():
         values = np.array([getattr(row, name) for row in rows], float)
@@ -127,7 +127,7 @@ def recurrence_chart(rows: Sequence[Terms]) -> Chart:
     return Chart(series, "step t", "nats", x_log=False)
 
 
-# The Theory page's two tables: Theorem 2 step by step, and Table 1 of the paper with what was measured.
+# The Theory page's two tables: Theorem 2 step by step, and Table 1 of the paper with measurements.
 
 NOT_MEASURED, NOT_IN_TABLE = "not measured yet", "not in Table 1"
 RECURRENCE_HEAD = (
@@ -170,7 +170,7 @@ def cost_table(costs: Sequence[Cost]) -> str:
         printed = (line.time or NOT_IN_TABLE, line.memory or NOT_IN_TABLE)
         black_box = "yes" if line.black_box else "no"
         body.append([line.name, proved, rate, printed[0], time, printed[1], memory, black_box])
-    return table("Table 1 of the paper beside what is measured here", COST_HEAD, body)
+    return table("Table 1 of the paper next to measurements", COST_HEAD, body)
 
 
 def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
@@ -224,7 +224,7 @@ class TheoryPage(Page):
         varied = {each.title: name for name, each in VARIED.items()}
         self.target = select("Posterior", target_titles(), value="gaussian")
         self.strategy = select("Particles", titles(STRATEGIES), value="particles")
-        self.varied = select("What is varied", varied, value="mT")
+        self.varied = select("Varied setting", varied, value="mT")
         self.error = select("Error", titles(ERRORS), lambda error: self._redraw(), value="bounded")
         self.seeds = select("Runs at each value", [*SEEDS], value=20)
         acts = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
@@ -279,7 +279,7 @@ class TheoryPage(Page):
         self.ack.keyboard = True
 
     def take(self, asked: Asked) -> None:
-        """Show an experiment that another page or a lesson asks for."""
+        """Show an experiment that another page or a lesson names."""
         self._cancel()
         choice = read(asked)
         if choice is not None:
@@ -287,7 +287,7 @@ class TheoryPage(Page):
             self.sections["experiments"].opened = True
 
     def look(self, on: bool) -> None:
-        """A measurement goes on while another page is seen: its progress stands in the tab; the address is theirs."""
+        """A measurement goes on while another page is seen: its progress is in the tab; the address is theirs."""
         self.ack.keyboard = on
 
     def set_theme(self, dark: bool) -> None:
@@ -306,7 +306,7 @@ class TheoryPage(Page):
     ) -> None:
         """Follow `work` and say in `line` how far it is: `look` draws what there is, `end` the result.
 
-        `end` says what came out; `stopped` is told why nothing did.
+        `end` says what came out; `stopped` gets the reason if nothing did.
         """
         self.work, self._line, self._draw = work, line, look
         for button in self.buttons.values():

@@ -48,7 +48,7 @@ class SheetHead(Component):
     opened = param.Integer(default=0, doc="Raised by the server.")
 
     _esm = css.MAKE + css.static("page.js", "sheet")
-    _stylesheets = [css.static("widgets.css", "sheet_head")]
+    _stylesheets = [css.static("lab.css", "sheet_head")]
 
 
 class Sheet(Card):
@@ -120,7 +120,7 @@ class Busy(Card):
         self.reveal()
 
     def wait(self, words: str) -> None:
-        """Say in `words` what is waited for."""
+        """Give in `words` the reason for the wait."""
         self.text.object = f'<div role="status">{html.escape(words)}</div>'
         self.button.label, self.button.disabled = "Cancel", False
         self.reveal()
@@ -146,7 +146,7 @@ class Notice(Card):
         self.reveal()
 
 
-# What a person sees when a step failed: the sentence beside the stage, with three ways out.
+# What a person sees when a step failed: the sentence next to the stage, with three ways out.
 
 
 class Trouble(Card):
@@ -178,7 +178,7 @@ class Section(JSComponent):
     places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
 
     _esm = css.MAKE + css.static("page.js", "sections")
-    _stylesheets = [css.static("widgets.css", "text"), css.static("lab.css", "sections")]
+    _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "sections")]
 
 
 def contents(sections: list[Section]) -> Section:

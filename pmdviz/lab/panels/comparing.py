@@ -1,4 +1,4 @@
-"""A run beside others: two settings as a race, and the same recipe with other seeds."""
+"""A run compared with others: two settings as a race, and the same recipe with other seeds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ComparePanel:
         self._begin, self._presets, self._go = begin, presets, go
         self.more: list[Any] = []
         self._last: Snapshot | None = None
-        self._busy = False  # while it shows what there is, nobody has chosen anything
+        self._busy = False  # while it is being filled, a change is not a choice
         self._value: Any = None  # the other value of a knob
         self.button = small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
         self.card = Sheet(TITLE, about=about)
@@ -190,7 +190,7 @@ MIDDLE = f"{SHARE:.0%}".replace("%", "\u00a0%")
 
 
 class Verdict(NamedTuple):
-    """A value of the run among those of the other seeds, with the trace's name in words."""
+    """A value of the run among the other seeds' values, with the trace's name in words."""
 
     found: Judged
     title: str
@@ -231,7 +231,7 @@ def _as_far(runs: SeedRuns, snapshot: Snapshot) -> bool:
 
 
 def stopped_words(runs: SeedRuns) -> str:
-    """Which seeds stopped on the way, and why the first one did; "" for none."""
+    """Which seeds stopped early, and why the first one did; "" for none."""
     if not runs.stopped:
         return ""
     seeds = ", ".join(str(run.seed) for run in runs.stopped)
@@ -251,9 +251,9 @@ def progress(seeds: int, share: float) -> tuple[str, str]:
 ASK, CANCEL = "Repeat with other seeds", "Cancel"
 SEEDS = {"8": 8, "16": 16, "32": 32}
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
-LET_GO = "The settings have changed, so the band is gone. Ask again."
+LET_GO = "The settings have changed, so the band is gone. Run the comparison again."
 NOTHING = "These traces have no value to compare."
-ALL_STOPPED = "None of the other seeds came to its end."
+ALL_STOPPED = "None of the other seeds finished."
 
 
 class LuckPanel:
@@ -262,7 +262,7 @@ class LuckPanel:
     def __init__(self, traces: TracesView) -> None:
         self.work, self._traces = LuckWork(self._tell), traces
         self._last: Snapshot | None = None
-        self._notice = ""  # why there is no band
+        self._notice = ""  # why the band is missing
         self.button = small_button(ASK, self._press)
         self.seeds = select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
         self.said = text(margin=(2, 0))
@@ -280,7 +280,7 @@ class LuckPanel:
             self.say()
 
     def stop(self) -> None:
-        """Let go of what is under way: nobody looks any more."""
+        """Stop the running work: the result is no longer wanted."""
         self.work.forget()
 
     def cancel(self) -> None:

@@ -50,7 +50,7 @@ class ExperimentResults:
         self.about.object = f"<p>{EMPTY}</p>"
 
     def begin(self, work: ExperimentWork) -> None:
-        """Show this one as soon as it has rows; until then what was there stays."""
+        """Show this one as soon as it has rows; until then the old picture stays."""
         self._next = work
         self.look()
 
@@ -107,11 +107,11 @@ def _cell(value: Any) -> str:
 
 
 DEFAULTS = "defaults"
-BAD_LINK = "This link could not be read: {}. Showing the default settings instead."
+BAD_LINK = "This link could not be read: {}. The page shows the default settings instead."
 
 
 class ExperimentsPanel:
-    """What is chosen, and what the last run found. `begin(work)` starts one, `cancel()` ends it; a link `asked`."""
+    """The chosen settings and the last run's rows. `begin(work)` starts one, `cancel()` ends it; a link `asked`."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class ExperimentsPanel:
         self.choose(self.choice._replace(knobs=knobs))
 
     def _show(self) -> None:
-        """The controls say what is chosen."""
+        """Set the controls to the chosen settings."""
         made, preset = self._experiment, self.choice.preset
         self._busy = True
         try:
@@ -208,12 +208,12 @@ class ExperimentsPanel:
     # A run
 
     def run(self, insist: bool = False) -> None:
-        """Run what is chosen, as its button does; where it is too much only if a person insists."""
+        """Run the chosen experiment, like its button; where it is too much only if a person insists."""
         self.insist.visible = False
         self._begin(ExperimentWork(self.choice.experiment, self.knobs.as_dict(), insist))
 
     def begun(self, work: ExperimentWork) -> None:
-        """It has begun: what is there belongs to the past."""
+        """It has begun: mark the old picture as old."""
         self.results.begin(work)
 
     def look(self) -> None:
@@ -221,7 +221,7 @@ class ExperimentsPanel:
         self.results.look()
 
     def ended(self, result: ExperimentResult) -> str:
-        """What is said in the end."""
+        """The closing sentence."""
         self.look()
         failed = f" {len(result.failed)} could not be computed: {result.failed[0]}" if result.failed else ""
         return f"{len(result.rows):,} rows measured.{failed}"

@@ -1,6 +1,6 @@
-"""What opens beside a lab: "See inside this step", the goodness-of-fit test and the export of files.
+"""Cards that open in a lab: "See inside this step", the goodness-of-fit test and the export of files.
 
-What is in a card is made when it is first opened, and follows the run by `show`.
+A card's content is made when it is first opened, and follows the run by `show`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ INSIDE, INSIDE_OPEN = "pmdviz-inside", "pmdviz-inside-open"  # open it is there 
 
 
 class InsideView(JSComponent):
-    """What is in the card; drawn by the script that an exported player has too."""
+    """The content of the card; drawn by the script that an exported player has too."""
 
     told = param.String(default="", doc="JSON of `scenes.inside`.")
     dark = param.Boolean(default=False)
@@ -63,7 +63,7 @@ class InsideView(JSComponent):
 
 
 class InsidePanel:
-    """A folded card; what is in it is made when it is first opened, and follows the run by `show`.
+    """A folded card; its content is made when it is first opened, and follows the run by `show`.
 
     `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage`, where there is one,
     chooses one particle.
@@ -84,7 +84,7 @@ class InsidePanel:
         return not self.view.collapsed
 
     def toggle(self) -> None:
-        """Open or close it, as its key does; opened so it comes into sight."""
+        """Open or close it, like its key; opened so it comes into sight."""
         self._wished = self.view.collapsed
         self.view.collapsed = not self.view.collapsed
 
@@ -137,7 +137,7 @@ CANCELLED = "Cancelled: nothing was tested."
 
 
 class FitPanel:
-    """A folded card; what is in it is made when it is first opened, and follows the run by `show`."""
+    """A folded card; its content is made when it is first opened, and follows the run by `show`."""
 
     def __init__(self) -> None:
         self.work = FitWork(self._tell)
@@ -149,13 +149,13 @@ class FitPanel:
         self.test = select("Test", {}, margin=(4, 8))
         self.button = small_button("Test this sample", self._begin)
         self.stop_it = small_button("Cancel", self.work.cancel, visible=False)
-        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("widgets.css", "fit")])
+        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
         self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
         if self._last is not None:
             self._offer(self._last.frame.target)
 
     def show(self, snapshot: Snapshot) -> None:
-        """Follow the run: another one has other tests and no result; of an earlier moment the result says so."""
+        """Follow the run: another one has other tests and no result; the result of an earlier moment is marked."""
         before, self._last = self._last, snapshot
         if not len(self.view):
             return
@@ -167,12 +167,12 @@ class FitPanel:
             set_words(self.said, words_of(self.work.outcome, self._moved_on))
 
     def stop(self) -> None:
-        """Let go of what is under way: nobody looks any more."""
+        """Stop the running work: the result is no longer wanted."""
         self.work.forget()
 
     @property
     def _moved_on(self) -> bool:
-        """Whether what is shown is no longer what was tested."""
+        """Whether the frame on show differs from the tested one."""
         return self._last is None or self.work.frame is None or not _alike(self.work.frame, self._last.frame)
 
     def _offer(self, target: Target) -> None:
@@ -209,7 +209,7 @@ def words_of(outcome: FitOutcome, moved_on: bool) -> str:
     result, at = outcome.result, f"Iteration {outcome.frame.iteration:,}"
     verdict = f"rejected at {100 * ALPHA:g}\u00a0%" if result.rejected else "no evidence against it"
     first = f"{at}: statistic {result.statistic:.3g}, p = {result.p_value:.2g}: {verdict}."
-    then = f"{at[0].lower() + at[1:]} is no longer what is shown" if moved_on else ""
+    then = f"{at[0].lower() + at[1:]} is no longer on show" if moved_on else ""
     note = "; ".join(filter(None, [result.note, then]))
     beside = f"{note[0].upper()}{note[1:]}." if note else ""
     return _line(first, moved_on) + (f'<div class="pmdviz-fit-note">{html.escape(beside)}</div>' if note else "")
@@ -267,18 +267,18 @@ class ExportCards(Component):
     chosen = param.String(default="")
 
     _esm = css.MAKE + css.static("page.js", "export_cards")
-    _stylesheets = [css.static("widgets.css", "export_cards")]
+    _stylesheets = [css.static("lab.css", "export_cards")]
 
 
 class ExportPanel:
-    """A folded card; what is in it is made when it is first opened.
+    """A folded card; its content is made when it is first opened.
 
     Parameters
     ----------
     ask : function
         Takes an act on the runner and has it done between two steps.
     subject : Subject
-        What is exported.
+        The exported run.
     """
 
     def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
@@ -317,7 +317,7 @@ class ExportPanel:
     # Options
 
     def _choose(self, message: Mapping[str, Any]) -> None:
-        """A card was pressed: the usual kind of file that it stands for."""
+        """A card was pressed: its usual kind of file."""
         name = message.get("card")
         if isinstance(name, str) and self._able.get(name):
             self.kind.value = self._able[name][0]
@@ -397,7 +397,7 @@ class ExportPanel:
             self._say(found.words)
 
     def _offer(self, work: ExportTask) -> None:
-        """The new file in place of the one before."""
+        """The new file instead of the one before."""
         if self._ready is not None:
             self._ready.clear()
         self._ready = work
@@ -405,7 +405,7 @@ class ExportPanel:
         self.download.param.update(data="", filename=work.name, label=words, visible=True)
 
     def _withdraw(self) -> None:
-        """Offer no file beside an error: it would be taken for the one that was asked for."""
+        """Offer no file with an error: it would be taken for the one that was asked for."""
         self.download.visible = False
 
     def _cancel(self) -> None:

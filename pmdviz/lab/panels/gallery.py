@@ -88,7 +88,7 @@ class Gallery(Component):
     sections = param.List(default=[])
 
     _esm = css.DIALOG + css.static("page.js", "gallery")
-    _stylesheets = [css.static("widgets.css", "chips")]
+    _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
         self._setup, self._shown = setup, {}

@@ -25,7 +25,7 @@ from pmdviz.lessons.reading import find_lesson, following
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
 
-TRY_FIRST = "Try once more, or open a hint. Ask again to see a solution."
+TRY_FIRST = "Try once more, or open a hint. Press the button again to see a solution."
 SOLVED = "This is one solution; it plays now."
 COPIED = "The link to this attempt is on the clipboard."
 Message = Mapping[str, Any]
@@ -105,7 +105,7 @@ ACTS: dict[str, Callable[[Any], Any]] = {
 
 
 def do(guide: Any, message: Message) -> None:
-    """Do what a message says; what is none of ACTS, or comes without a lesson, is what a browser made up."""
+    """Do what a message says; an act that is not in ACTS, or comes without a lesson, is what a browser made up."""
     act = message.get("act")
     if act == "resume":
         resume(guide, message)
@@ -126,9 +126,9 @@ FAILED = "this run could not be judged; the server's log says why"
 STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
 FIXED = ("reseed", "undo")  # acts that take another run than the step's
 FIXED_WORDS = "This step keeps its seed and its run."
-FIRST_ANSWER = "Store your answer first: then Play is open."
+FIRST_ANSWER = "Store your answer first, then press Play."
 LOOK_EVERY_S = 0.4  # at a goal, while the run plays
-BESIDE = ("lab", "race", "theory")  # pages beside which a lesson is seen
+BESIDE = ("lab", "race", "theory")  # pages with which a lesson is seen
 
 
 class Watch:
@@ -137,7 +137,7 @@ class Watch:
     def __init__(self, guide: Any) -> None:
         self._guide, self._pace = guide, Throttle(LOOK_EVERY_S)
         self._work = TaskSlot(queues=True)
-        self._asked: Hashable = None  # what was judged last
+        self._asked: Hashable = None  # the last judged frame
 
     def forget(self) -> None:
         """Nothing that was asked is of interest any more."""
@@ -169,7 +169,7 @@ class Watch:
         return self._may_replay(act)
 
     def _may_replay(self, act: str) -> bool:
-        """A replay has all that was turned on the way come again; a step with settings begins with these instead."""
+        """A replay repeats all changes of settings; a step with settings begins with these instead."""
         if not self._guide.step.controls or act not in ("toggle", "replay"):
             return True
         return not self._guide.place.play_again(only_if_over=act == "toggle")
@@ -184,7 +184,7 @@ class Watch:
             self.look()
 
     def look(self) -> None:
-        """Have what is shown judged, where there is something to judge."""
+        """Have the run on show judged, where there is something to judge."""
         moment = self._guide.place.moment()
         if moment is None or self._guide.progress.done:
             return
@@ -209,13 +209,13 @@ class Watch:
                 )
 
     def _foreign(self) -> tuple[str, ...]:
-        """What the run changes that a challenge keeps fixed."""
+        """The changed settings that a challenge fixes."""
         if self._guide.step.score is None or self._guide.lab.last is None:
             return ()
         return tuple(differences(self._guide.progress.lesson, self._guide.step, self._guide.lab.last.recipe))
 
     def _accept(self, found: Judgement, of: Progress | None = None) -> None:
-        """Store what was found of the present step."""
+        """Store the verdicts on the present step."""
         if not self._guide.is_open:
             return
         if of is not None and of != self._guide.progress:  # another answer meanwhile
@@ -230,7 +230,7 @@ class Watch:
             progress = progress.score(found.score)
         self._guide.progress, self._guide.standing = progress, replace(self._guide.standing, found=found)
         self._guide.publish()
-        if found.verdicts:  # what was hidden until then may be told now
+        if found.verdicts:  # the parts hidden until then may be shown now
             self.look()
 
 
@@ -288,7 +288,7 @@ class Script:
 
 # The lesson of one browser session.
 
-BROKEN = "What this browser kept of the lesson cannot be used: {}. The lesson begins anew."
+BROKEN = "What this browser kept of the lesson cannot be used: {}. The lesson starts from the beginning."
 
 
 class Guide:
@@ -352,7 +352,7 @@ class Guide:
         self.enter(shown=link.has_run, begins=not link.has_run, said=said, replayed=link.attempt)
 
     def _keep(self, before: str) -> None:
-        """What is there before the lesson; of a page that was reloaded since, the browser knows it."""
+        """The page's state before the lesson; of a page that was reloaded since, the browser knows it."""
         for place in self.places.values():
             place.keep()
         self.places["lab"].before = _read(before)

@@ -35,16 +35,16 @@ from pmdviz.lessons.words import (
 
 
 class LessonCard(Component):
-    """It hears of what a person does: a mapping with `act`, as the browser sends it."""
+    """It hears of what a person does: a mapping with `act` from the browser."""
 
-    told = param.Dict(default={}, doc="What is shown, in plain values.")
+    told = param.Dict(default={}, doc="The present content, in plain values.")
     form = Child(doc="The settings of the step.")
     asked = param.Dict(default={}, doc="The lesson whose progress the browser is asked for, and how often it was.")
     kept = param.Dict(default={}, doc="Lesson and progress: for the browser to keep.")
     before = param.String(default="", doc="Query of the run that the lesson took the place of.")
 
     _esm = css.MAKE + css.static("lesson.js")
-    _stylesheets = [css.static("lessons.css", "lesson") + css.TERM]
+    _stylesheets = [css.static("pages.css", "lesson") + css.TERM]
 
     def ask(self, lesson: str) -> None:
         """Ask the browser for what it keeps of a lesson."""
@@ -54,13 +54,13 @@ class LessonCard(Component):
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.
 
 ANSWER_FIRST = "Answer first, then press Play."
-NEXT_CLOSED = "Store your answer first: then Next is open."
-WAITS = "Play the run to its end: then you see how your answer compares."
+NEXT_CLOSED = "Store your answer first, then press Next."
+WAITS = "Play the run to its end to see how your answer compares."
 COMPUTING = "Waiting for a number that is still being computed."
 GOAL = "Goal: {}."
-NOT_YET, NOT_REACHED, REACHED = "Not yet: {}.", "Not reached: {}. Turn a setting and play again.", "Reached."
-NO_ATTEMPT = "No score: this run changes what the challenge keeps fixed ({})."
-PARTS = ("text", "question", "reveal", "found", "after")  # of a step, as a presenter shows them one by one
+NOT_YET, NOT_REACHED, REACHED = "Not yet: {}.", "Not reached: {}. Change a setting and play the run again.", "Reached."
+NO_ATTEMPT = "No score: this run changes a setting that the challenge fixes ({})."
+PARTS = ("text", "question", "reveal", "found", "after")  # of a step: a presenter shows them one by one
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Standing:
     replayed : bool
         Whether the run came by a link.
     foreign : tuple of str
-        What the run changes that a challenge keeps fixed.
+        The changed settings that a challenge fixes.
     following : tuple of str
         Name and title of the lesson after this one; () for none.
     said : str
@@ -240,7 +240,7 @@ BUDGET = replace(
 
 
 class StepControls:
-    """One form. What is turned goes by `knob(name, value)`, `option(name, value)` or `part(name, value)`."""
+    """One form. A change goes by `knob(name, value)`, `option(name, value)` or `part(name, value)`."""
 
     def __init__(
         self,
@@ -283,11 +283,11 @@ class StepControls:
         self.form.build(specs, {name: usual.get(name, spec.default) for name, spec in specs.items()})
 
     def refuse(self, error: InputError) -> bool:
-        """Put a refusal beside its control; False where there is none."""
+        """Put a refusal next to its control; False where there is none."""
         return refused(self.form.controls.get(error.field), error)
 
 
 def _values(recipe: Recipe, frame: Any = None) -> dict[str, Any]:
-    """All that a step may offer, by name, as a recipe starts or as it is in a frame."""
+    """All that a step may offer, by name, from a recipe's start or from a frame."""
     knobs = recipe.knobs if frame is None else frame.knobs.as_dict()
     return {**recipe.target_options, **knobs, "seed": recipe.seed, "budget": recipe.budget or 0}

@@ -1,6 +1,6 @@
 """What the steps of a lesson drive: the run of the Lab, the race of the Race page, an experiment of the Theory page.
 
-A place may `keep` what is there before the lesson and `give_back` that; `begin` with what a step shows, or `go_on`;
+A place may `keep` its state before the lesson and `give_back` that; `begin` with what a step shows, or `go_on`;
 `play` it to its end, or `play_again` with the settings as they are; and say what there is to judge, a `moment`.
 """
 
@@ -220,7 +220,7 @@ class PagePlace:
         return self._pages.built.get(self.tab)
 
     def go_on(self, step: Step, begins: bool = True) -> None:
-        """What is shown stays as it is."""
+        """The page stays as it is."""
 
     def play_again(self, only_if_over: bool) -> bool:
         """It does not."""
@@ -283,7 +283,7 @@ class ExperimentPlace(PagePlace):
     _result: Any = None
 
     def keep(self) -> None:
-        """What is chosen."""
+        """The present choice."""
         self._kept = self.page.experiments.choice if self.page is not None else None
 
     def begin(self, showing: Step) -> None:
@@ -308,7 +308,7 @@ class ExperimentPlace(PagePlace):
         return None if result is None else Moment(id(result), True, False, NoScope)
 
     def give_back(self) -> None:
-        """What was chosen."""
+        """The earlier choice."""
         if self._kept is not None and self._step is not None:
             self.page.experiments.choose(self._kept)
         self._step = None

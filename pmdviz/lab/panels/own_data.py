@@ -36,9 +36,9 @@ from pmdviz.targets.options import (
 
 USING = "your own data"  # what the live loop calls it
 SEEN_ROWS = 8
-READ_S = 1.0  # CPU seconds that a large table may take: it is read where it is in nobody's way
+READ_S = 1.0  # CPU seconds that a large table may take: it is read in the background
 PASTED = "pasted"
-SCALING = "Each column less its mean, divided by its sd: what priors of sd 1 around 0 expect."
+SCALING = "Subtract each column's mean and divide by its sd, to fit priors of sd 1 around 0."
 HELD_OUT = 5  # one row of so many, where a target holds some out
 NOTHING: dict[str, Any] = {
     "columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False, "proposal": "", "offer": "",
@@ -62,11 +62,11 @@ class Brought(NamedTuple):
 
 
 class OwnDataView(Component):
-    """Button and dialog; what is chosen there comes as messages."""
+    """Button and dialog; choices there come as messages."""
 
     form = param.Dict(default={}, doc="What the target takes: words, and the roles that a column may have.")
     told = param.Dict(default=NOTHING, doc="The table, and what does not fit.")
-    busy = param.Boolean(default=False, doc="Whether the server is at work on what was last sent.")
+    busy = param.Boolean(default=False, doc="Whether the server is at work on the last message.")
     closes = param.Integer(default=0, doc="Raised by the server: a run with the data is being made.")
     opens = param.Integer(default=0, doc="Raised by the server: the run was refused, and the dialog says why.")
     upload = param.String(
@@ -79,7 +79,7 @@ class OwnDataView(Component):
 
 
 class OwnDataDialog:
-    """The button beside a target's options; `begin(USING, options=...)` starts the run that takes the table."""
+    """The button next to a target's options; `begin(USING, options=...)` starts the run that takes the table."""
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
@@ -135,7 +135,7 @@ class OwnDataDialog:
 
     def cancelled(self) -> None:
         """The run that was to take the table was cancelled."""
-        self.refuse("Cancelled. The data before are still in use.")
+        self.refuse("Cancelled. Your previous data are still in use.")
 
     # What the browser says
 
@@ -194,7 +194,7 @@ class OwnDataDialog:
             self._try(self._brought._replace(scale=value is True and not self._form.as_given))
 
     def _try(self, brought: Brought) -> None:
-        self._brought, form = brought, self._form  # what is chosen next adds to it
+        self._brought, form = brought, self._form  # the next choice adds to it
         self._ask(lambda: (brought, _tried(brought, form)))
 
     def _ask(self, act: Callable[[], Any]) -> None:
@@ -213,7 +213,7 @@ class OwnDataDialog:
         self.view.param.update(told=_plain(self._brought, said, misfit) | offer, busy=False)
 
     def _misfit(self, sentence: str) -> None:
-        """The sentence beside what is shown; of a table that cannot be read nothing is shown."""
+        """The sentence next to the preview; of a table that cannot be read nothing is shown."""
         self._chosen = None
         shown = self.view.told if self._brought is not None else NOTHING
         self.view.param.update(told={**shown, "said": [], "misfit": _sentence(sentence)}, busy=False)
@@ -225,7 +225,7 @@ class OwnDataDialog:
         self.view.busy = True
         self._work.compute(
             pool_for(READ_S),
-            lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form)),
+            lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form), found.units),
             lambda table: self._start_run(table, form),
             self._misfit,
         )
@@ -240,7 +240,7 @@ class OwnDataDialog:
             self._begin(USING, options=lambda target: _options(target, table, form, held_out), keep=True)
 
     def _clear(self) -> None:
-        """Let go of a table that nobody looks at."""
+        """Drop a table that is not on show."""
         self._work.let_go()
         self._brought = self._chosen = None
         self._target = ""
@@ -293,7 +293,7 @@ def _origin(brought: Brought, form: TableForm) -> str:
 
 
 def _tried(brought: Brought, form: TableForm) -> Chosen | str:
-    """What is taken of the table, or why it does not fit."""
+    """The parts used of the table, or why it does not fit."""
     try:
         return chosen(brought.cells, brought.roles, form, brought.scale)
     except InputError as error:

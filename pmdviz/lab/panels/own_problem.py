@@ -1,6 +1,6 @@
 """A person's own problem in the pictures: data that are edited by clicks, handles on the stage, and the dialog.
 
-A click on the picture of the data adds a datum or removes one, and fields do the same by the keyboard.
+A click on the picture of the data adds an observation or removes one, and fields do the same by the keyboard.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RUG_SHARE = 0.06  # of the height of a histogram: a click below it is on the dat
 
 
 class Edit(NamedTuple):
-    """A datum to be added, the last one to be removed, or a click on the picture."""
+    """An observation to be added, the last one to be removed, or a click on the picture."""
 
     kind: str
     values: tuple[float, ...] = ()  # of a row, its outcome last
@@ -101,7 +101,7 @@ def _after(target: Target, rows: np.ndarray, edit: Edit) -> np.ndarray:
     if edit.kind == LAST:
         return _without(rows, len(rows) - 1 - _extra(target))
     if len(edit.values) != rows.shape[1]:
-        raise InputError(f"a datum has {rows.shape[1]} numbers here; given: {len(edit.values)}")
+        raise InputError(f"an observation has {rows.shape[1]} numbers here; got {len(edit.values)}")
     if edit.kind == POINT and (at := _nearest(target, rows, edit)) is not None:
         return _without(rows, at)
     if len(rows) >= MOST_ROWS:
@@ -116,12 +116,12 @@ def _extra(target: Target) -> int:
 
 def _without(rows: np.ndarray, at: int) -> np.ndarray:
     if len(rows) < 2:
-        raise InputError("the last datum stays: a run needs one")
+        raise InputError("the last observation stays: a run needs one")
     return np.delete(rows, at, axis=0)
 
 
 def _nearest(target: Target, rows: np.ndarray, edit: Edit) -> int | None:
-    """The row of the datum that a click is on."""
+    """The row of the observation that a click is on."""
     if not edit.reach:
         return None
     seen = rows[: len(rows) - _extra(target), : len(edit.reach)]
@@ -152,16 +152,16 @@ def rug(target: Target, top: float) -> dict[str, np.ndarray]:
 
 
 EDITING = "edited data"  # what the live loop calls it
-REACH_PX = 9.0  # of a click around a datum
+REACH_PX = 9.0  # of a click around an observation
 MOST_WAITING = 50  # edits; more are not taken before the run has followed
 USUAL_PX = 400.0  # of a figure that has not said how large it is
 
 
 class EditDataView(Component):
-    """A switch, and while it is on fields for a datum with two buttons."""
+    """A switch, and while it is on fields for an observation with two buttons."""
 
     editing = param.Boolean(default=False, doc="Whether clicks edit the data.")
-    names = param.List(default=[], doc="What the numbers of a datum are called.")
+    names = param.List(default=[], doc="The names of an observation's numbers.")
     classed = param.Boolean(default=False, doc="Whether the last of them is a class, 0 or 1.")
     said = param.String(default="", doc="How many data there are, or what cannot be done.")
 
@@ -176,7 +176,7 @@ class DataEditing:
         self._begin = begin
         self._target: Target | None = None
         self._edits: deque[Edit] = deque(maxlen=MOST_WAITING)
-        self._asked = False  # whether a run that takes what waits has been asked for
+        self._asked = False  # whether a run with the waiting changes was requested
         self._table: Table | None = None  # keeps it held until the run does
         self._data_shown, self._class = False, 0.0
         self._picture: DataView | None = None
@@ -200,19 +200,19 @@ class DataEditing:
             self._offer()
 
     def forget(self) -> None:
-        """What was asked for last did not come: the data are as they were."""
+        """The last request failed: the data are as they were."""
         self._edits.clear()
         self._asked = False
 
     def _offer(self) -> None:
-        """The switch where there is something to edit, with the fields of a datum."""
+        """The switch where there is something to edit, with the fields of an observation."""
         target = self._target
         can = self._data_shown and target is not None and can_be_edited(target)
         if not can or target is None:
             self.view.param.update(visible=False, editing=False)
         else:
             names, n = row_names(target), target.num_data
-            said = f"{n:,} data" if n != 1 else "1 datum"
+            said = f"{n:,} data" if n != 1 else "1 observation"
             self.view.param.update(visible=True, names=[*names], classed=target.predicts == "class", said=said)
         self._draw_rug()
 
@@ -292,13 +292,13 @@ PLANE = (0, 1)  # the pair of coordinates that handles lie in
 
 
 class HandlesView(Component):
-    """The handles over the stage; what is done to them comes as messages."""
+    """The handles over the stage; their moves come as messages."""
 
     stage = param.String(default="", doc="Id of the figure.")
     handles = param.List(default=[], doc="Name and place of each.")
     axes = param.List(default=["", ""], doc="What the coordinates are called; the second is empty in one dimension.")
     answer = param.Dict(default={}, doc="Where the handles of the moved target are, and which move this answers.")
-    again = param.Integer(default=0, doc="Raised by the server: what was dragged goes back to its place.")
+    again = param.Integer(default=0, doc="Raised by the server: the dragged handle goes back to its place.")
 
     _esm = css.MAKE + css.static("own_data.js", "handles")
     _stylesheets = [css.static("pages.css", "handles")]
@@ -342,7 +342,7 @@ class Handles:
         )
 
     def forget(self) -> None:
-        """What was dragged goes back: nothing comes of it."""
+        """The dragged handle goes back: the request was dropped."""
         self._work.let_go()
         self._draw_moved()
         self.view.again += 1
@@ -378,7 +378,7 @@ def _plain(handles: tuple[Handle, ...]) -> list[dict[str, Any]]:
     return [{"name": handle.name, "x": float(handle.at[0]), "y": float(handle.at[1])} for handle in handles]
 
 
-IN_THE_PICTURE = (EDITING, MOVING)  # what has no control beside which a refusal could stand
+IN_THE_PICTURE = (EDITING, MOVING)  # settings without a control next to which a refusal could appear
 
 
 class OwnProblem:
@@ -409,7 +409,7 @@ class OwnProblem:
         self.editing.show(snapshot)
 
     def cancelled(self) -> None:
-        """What was asked for was cancelled."""
+        """The request was cancelled."""
         self._take_back()
         self.dialog.cancelled()
 
@@ -424,6 +424,6 @@ class OwnProblem:
         return self.dialog.refuse(error.on_page)
 
     def _take_back(self) -> None:
-        """What was dragged or clicked came to nothing."""
+        """The drag or click had no effect."""
         self.handles.forget()
         self.editing.forget()

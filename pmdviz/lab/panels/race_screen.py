@@ -1,4 +1,4 @@
-"""Everything one sees of a race: tiles, traces, its state in words and its table."""
+"""The whole screen of a race: tiles, traces, its state in words and its table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pmdviz.views.race_traces import SLOTS, RaceDifference, RaceTraces
 # A race in words: the status panel, and the rows of the table.
 
 SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
-BELOW = "Values below those of independent draws are possible: weights and particles that repel one another vary less."
+BELOW = "Values below the independent draws' are possible: weights and particles that repel one another vary less."
 WHY_BELOW = (
     "A method can score lower: weights that make errors cancel and particles that repel one another vary less, and a "
     "fitted density needs no kernels."
@@ -114,7 +114,7 @@ def _step(scene: RaceScene) -> str:
 
 
 def _below(scene: RaceScene) -> str:
-    """Why the lowest TV may be below that of independent draws, where it is."""
+    """Why the lowest TV may be below the independent draws', where it is."""
     metric = scene.recipe.shown[0]
     known = [tile.row[metric.name] for tile in scene.tiles if tile.row.get(metric.name) is not None]
     reference = scene.floors.get(metric.name)
@@ -158,14 +158,14 @@ def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
 
 
 def legend_html(scene: Scene, dark: bool) -> str:
-    """The legend of the tiles: what is neutral, and what has the colour of its method."""
+    """The legend of the tiles: neutral entries, and entries in the colour of a method."""
     colours = style.tile_layers(dark, 0, scene.shows_theta)
     parts = [
         f'<i class="{name}" style="--ink: {colours[name]}"></i>{html.escape(words)}'
         for name, words in tile_words(scene).items()
         if name in SAMPLED
     ]
-    parts.append("Colours mean methods; the exact posterior is grey.")
+    parts.append("Colours show the method; the exact posterior is grey.")
     return f"<p>{' '.join(f'<span>{part}</span>' for part in parts)}</p>" if len(parts) > 1 else ""
 
 
@@ -219,7 +219,7 @@ class RaceTable(JSComponent):
     """Bars by the first metric, and a folded table, which the browser sorts.
 
     `rows` hold a value to sort by, a text, and perhaps a longer text for the pointer. `notes` are pairs of a term and
-    its words that stand below the columns' own.
+    its words that come after the columns' own.
     """
 
     columns = param.List(default=[])
@@ -258,7 +258,7 @@ class RaceInside(InsidePanel):
 
 
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
-DIFFERENCE = "difference"  # in the menu of what is drawn below
+DIFFERENCE = "difference"  # in the menu of the traces below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
@@ -321,7 +321,7 @@ class RaceScreen(LiveScreen):
         return pn.Column(self.heading, *panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
 
     def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
-        """Buttons beside the question that open two sheets, and a card with the inside of a step."""
+        """Buttons next to the question that open two sheets, and a card with the inside of a step."""
         buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
         self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), inside.view, settings.view, share.view, said])
@@ -345,7 +345,7 @@ class RaceScreen(LiveScreen):
         return self.traces.panels[slot].figure if slot in self.traces.panels else None
 
     def _offer_difference(self, scene: RaceScene) -> None:
-        """Of two methods their difference is drawn, in the place of the second metric or, if wished, not."""
+        """Of two methods their difference is drawn, instead of the second metric or, if wished, not."""
         shown, two = scene.recipe.shown, len(scene.tiles) == 2
         names = {f"difference of {shown[0].short or shown[0].title}": DIFFERENCE}
         names |= {metric.title: metric.name for metric in shown[1:]}
@@ -398,7 +398,7 @@ class RaceScreen(LiveScreen):
             self.marks.data = {"iteration": rounds, "marker": [KINDS["knob"].marker] * len(rounds), "text": titles}
 
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
-        """Draw a scene; words and traces while playing only a few times a second."""
+        """Draw a scene; words and traces while playing only a few times per second."""
         with self.sender.together():
             due = self._pace.is_due(time.monotonic(), playing)
             self.tiles.draw(scene, due)

@@ -1,4 +1,4 @@
-"""Everything one sees of a lab, and how a snapshot gets onto it. No session is touched here."""
+"""The whole screen of a lab, and how a snapshot gets onto it, without touching a session."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Heading(JSComponent):
         )
 
 
-# The distance to the posterior, as a number that moves with each frame.
+# The distance to the posterior: a number that moves with each frame.
 
 
 def number_html(fields: Mapping[str, Any]) -> str:
@@ -108,7 +108,7 @@ def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
 
 # The legend of the stage, which switches its layers.
 
-GHOST = "ghost"  # of another run, which no scene knows of
+GHOST = "ghost"  # of another run, which no scene draws
 SAMPLES = {"exact": "line", "approximate": "dashes", "prior": "points", "paths": "line", "ghost": "ghost"}  # else a dot
 COLOURS = {"paths": style.PATH_COLOURS[0], "others": "ink"}  # else the layer's own
 
@@ -116,10 +116,10 @@ COLOURS = {"paths": style.PATH_COLOURS[0], "others": "ink"}  # else the layer's 
 class LayerSwitches:
     """A check box for each layer that the scene draws, which looks like the layer: for pointer, finger and keyboard.
 
-    Each is a group of one, since Bokeh's lone check box has no label that a screen reader would know of.
+    Each is a group of one, since Bokeh's lone check box has no label that a screen reader could read.
     `show` hears which layers are to be seen. A layer that another scene does not draw stays as it was. Options are a
-    list, the words themselves: Panel takes the labels that a browser tells back for options, and those of a mapping
-    would then be lost.
+    list, the words themselves: Panel takes the labels that a browser tells back for options, and the labels of a
+    mapping would then be lost.
     """
 
     def __init__(self, show: Callable[[list[str]], None]) -> None:
@@ -145,7 +145,7 @@ class LayerSwitches:
         return [name for name in (*LAYERS, GHOST) if self.boxes[name].value]
 
     def name(self, words: Mapping[str, str]) -> None:
-        """Take the words of a legend; what has none is not drawn."""
+        """Take the words of a legend; a mark without one is not drawn."""
         for name, box in self.boxes.items():
             options = [words[name]] if name in words else box.options
             if (box.options, box.visible) != (options, name in words):
@@ -175,9 +175,9 @@ class LayerSwitches:
 
 SECOND = "kl"  # the traces below the first ones
 NUMBER_JS = css.static("page.js", "number")
-NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
+NOTE_S = 0.8  # a rejuvenation is shown on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
-DATA = {"Data and predictions": "data"}  # title -> key, beside those of the traces
+DATA = {"Data and predictions": "data"}  # title -> key, in addition to the traces'
 IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 
 
@@ -201,7 +201,7 @@ class LiveScreen:
         raise NotImplementedError
 
     def wait(self, words: str, share: float | None = None) -> None:
-        """Say what is happening before there is a first picture."""
+        """Describe the work before the first picture."""
         self.sender.say(waiting_fields(words, share) | NO_PAST)
 
     def say(self, shown: Any, words: str, playing: bool) -> None:
@@ -292,7 +292,7 @@ class Screen(LiveScreen):
         return fields_html(fields)
 
     def show_inside(self, on: bool) -> None:
-        """Show the inside of a step in place of the traces, or the traces again."""
+        """Show the inside of a step instead of the traces, or the traces again."""
         self._inside = on
         self._dress()
 
@@ -346,7 +346,7 @@ class Screen(LiveScreen):
         self.dim(False)
 
     def _moving(self, snapshot: Snapshot, pause_s: float) -> StageColumns:
-        """The columns, with where the dots come from if one can see them move."""
+        """The columns, with where the dots come from if their move is visible."""
         columns, rows, ms = snapshot.columns, snapshot.origins, glide_ms(pause_s)
         seen = ms > 0 and rows is not None and len(rows) == columns.drawn
         if not seen:
@@ -378,14 +378,14 @@ class Screen(LiveScreen):
         self._wished = method, trace
 
     def _granted(self, method: str) -> str | None:
-        """The traces wished for of this method, once; None where there is no wish."""
+        """The traces wished for of this method, once; None without a wish."""
         if self._wished is None or self._wished[0] != method:
             return None
         trace, self._wished = self._wished[1], None
         return trace
 
     def _offer(self, snapshot: Snapshot) -> None:
-        """Offer the traces available for the target and the method; what is unavailable is not in the menu."""
+        """Offer the traces available for the target and the method; unavailable traces are not in the menu."""
         frame, preset = snapshot.frame, snapshot.preset
         pair = frame.target.key, frame.method.name, frame.budget_unit, preset
         wished = self._granted(frame.method.name)
@@ -436,7 +436,7 @@ class Screen(LiveScreen):
 
     @property
     def _with_data(self) -> bool:
-        """Whether the data are shown in place of the traces."""
+        """Whether the data are shown instead of the traces."""
         return self.data is not None and css.HIDDEN not in self.data.figure.css_classes
 
     def _show_data(self, snapshot: Snapshot) -> None:
@@ -463,7 +463,7 @@ class Screen(LiveScreen):
         return self._note or self.veil.note(snapshot.frame.caveat.partition(":")[0])
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
-        """Every frame drawn so far; while playing a few times a second."""
+        """Every frame drawn so far; while playing a few times per second."""
         self._due = columns_due(GROUPS[snapshot.traces])
         self._ask()
         if self.veil.hides_traces or not self._traces_pace.is_due(time.monotonic(), playing):
@@ -518,7 +518,7 @@ class Screen(LiveScreen):
 
 
 def _standing(snapshot: Snapshot) -> Standing:
-    """Where one stands in the run so far, and the run beside it."""
+    """The position in the run so far, and the run compared with it."""
     at, ghost = snapshot.frame.iteration, snapshot.ghost
     return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
 

@@ -24,7 +24,7 @@ from pmdviz.scenes.words import (
 # The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
 
 BRANCH_BUTTONS = {  # act -> label, what it does
-    "what_if": (WHAT_IF, "Go on with other settings from here, beside the run as it was"),
+    "what_if": (WHAT_IF, "Go on with other settings from here; the run as it was stays as a ghost"),
     "keep": ("Keep", "The branch is the run from now on; the other run goes"),
     "swap": ("Swap A/B", "The branch and the other run change places"),
     "drop": ("Drop", "Back to the run that the branch left; the branch goes"),
@@ -86,7 +86,7 @@ def passes_words(snapshot: Snapshot) -> str:
     """How often the data have been gone through: "12.0 passes over 1,000 observations"."""
     frame = snapshot.frame
     if frame.target.data is None:
-        return f"{count(frame.iteration)} iterations; there are no data"
+        return f"{count(frame.iteration)} iterations; the target has no data"
     return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} observations"
 
 
@@ -104,7 +104,7 @@ def slow_words(snapshot: Snapshot) -> str:
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
     """What the status panel says: budget bar, state, what the step did, and one line for all else.
 
-    `unknown` is said of a floor that is not known.
+    `unknown` is shown for a floor that is not known.
     """
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]

@@ -83,7 +83,7 @@ def _still(change: Change, tv: float, since: int, now: Snapshot) -> bool:
 
 
 def changed_words(change: Change, now: Snapshot) -> str:
-    """What was changed: "Particles m 1,500 → 300: a random subset stays."; "" once it is long ago."""
+    """The last change: "Particles m 1,500 → 300: a random subset stays."; "" once it is long ago."""
     if now.frame.iteration - change.iteration > WITHIN:
         return ""
     knob = now.frame.knobs.specs()[change.name]
@@ -99,7 +99,7 @@ def _numeric(change: Change) -> bool:
 
 
 def _value(knob: Any, change: Change, value: Any) -> str:
-    """A setting with a value, as a person reads them."""
+    """A setting with a value, in words."""
     return f"{knob.label} {short(value) if _numeric(change) else knob.said(str(value))}"
 
 
@@ -140,7 +140,7 @@ class Verdict:
         self.view = pn.Column(row, diagnosis.view, **WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool, words: str, can_undo: bool, start: str) -> None:
-        """Follow the run; `words` are those of the status, `start` is shown before the first step."""
+        """Follow the run; `words` come from the status, `start` is shown before the first step."""
         before, self._last = self._last, snapshot
         change = changed_setting(before, snapshot) if before is not None and self._turned else None
         if change is not None and change.name == self._turned:

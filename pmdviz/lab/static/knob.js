@@ -90,7 +90,7 @@ function brief(s, give) {
     if (!held) part.slider.value = steps.of(Number(next.value))
     if (!held) write(next.value)
     part.message.textContent = next.message
-    part.note.textContent = next.message ? "" : next.note
+    part.note.textContent = next.message ? "" : next.note || s.waits
     part.root.hidden = !next.visible
     part.root.classList.toggle("changed", next.changed)
   }

@@ -1,4 +1,4 @@
-"""Markov chains: their draws, and what is judged of them (Dai et al. 2016, Appendix H.1)."""
+"""Markov chains: their draws, and how they are judged (Dai et al. 2016, Appendix H.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
 from pmdviz.methods.step import ComputedTerms, Cost, Event, MethodKnobs, StepInfo
 from pmdviz.targets import Target
 
-BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
+BLOCK = 256  # new draws kept apart: a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
 REACH = 1e6  # prior sds; a chain beyond that has diverged
@@ -133,7 +133,7 @@ def scored_draws(state: ChainState, knobs: ChainKnobs, every: int) -> tuple[int,
     """The judged draws of one chain whose number is a multiple of `every` thinned ones, (n, d), and the first one's.
 
     Numbers count these draws: as the chain grows the same ones come again. Where the burn-in ends, up to a 64th
-    of them is left out besides, so that sums over blocks of them come again too.
+    of them is left out too: then sums over blocks of them come again too.
     """
     step, last = every * knobs.thinning, state.iteration
     left = num_left_out(last, knobs)
@@ -148,7 +148,7 @@ def scored_draws(state: ChainState, knobs: ChainKnobs, every: int) -> tuple[int,
 
 
 class Chain(Method[OneChain | Pool, OwnKnobs]):
-    """A method whose state is the draws of a Markov chain; the judgement is that of Dai et al. 2016, Appendix H.1.
+    """A method whose state is the draws of a Markov chain; the judgement follows Dai et al. 2016, Appendix H.1.
 
     Subclasses give `start` and `move`, the `init` and `step` of one chain.
     """

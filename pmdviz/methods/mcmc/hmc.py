@@ -241,7 +241,7 @@ def _risen(values: Array) -> Array:
     return values[1:] - values[:1] if values[1] > -np.inf else values[1:]
 
 
-LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
+LEAP_PAIRS = 2**22  # gradients of one observation that one compiled call computes at most: a few ms
 
 
 class LeapfrogKnobs(TunedKnobs):
@@ -249,7 +249,7 @@ class LeapfrogKnobs(TunedKnobs):
 
     time_step: Length of one leapfrog step; larger steps are rejected more often.
     one_pass: Changes how the cost is counted, not the draws. On: value and gradient at one point count as one pass over
-        the data. Off: each counts separately, as they are computed here.
+        the data. Off: each counts separately, because each is computed here.
     """
 
     tune = tune_knob("time step")
@@ -273,7 +273,7 @@ class LeapfrogKnobs(TunedKnobs):
 
 
 class LeapfrogState(NamedTuple):
-    """The draws so far, and what is known at the last of them."""
+    """The draws so far, and the values at the last of them."""
 
     older: Array  # (n, d)
     newer: Array  # (k, d)

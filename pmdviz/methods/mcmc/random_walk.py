@@ -33,14 +33,14 @@ WANTED, WANTED_ALONE = 0.234, 0.44  # acceptance for large d, and for d = 1: the
 PATIENT = 200  # draws that the scale is tuned over where the burn-in is a share of them
 LONGER = 5  # than other chains' is a default budget at most: the draws that are measured cost more than those made
 SCALE_UNIT = "× 2.38/√d prior sd"
-PAIRS = 2**22  # likelihoods of a datum that one compiled call computes at most: a few ms
+PAIRS = 2**22  # likelihoods of one observation that one compiled call computes at most: a few ms
 
 
 class RandomWalkKnobs(TunedKnobs):
     """The knobs of `random_walk`.
 
-    scale: Length of the proposed steps; longer ones are rejected more often. On discrete states a step changes one
-        coordinate, and its length is not used.
+    scale: Length of the proposed steps; longer ones are rejected more often. On discrete targets each step changes
+        one coordinate, and its length is not used.
     """
 
     tune = tune_knob("proposal scale")
@@ -63,7 +63,7 @@ class RandomWalkKnobs(TunedKnobs):
 
 
 class RandomWalkState(NamedTuple):
-    """The draws so far, and what is known at the last of them."""
+    """The draws so far, and the values at the last of them."""
 
     older: Array  # (n, d)
     newer: Array  # (k, d)
@@ -77,10 +77,10 @@ class RandomWalk(Chain):
     """Random-walk Metropolis.
 
     short_title: Random walk
-    about: Random-walk Metropolis proposes a step in any direction, and accepts or rejects it by how much more or less
+    about: Random-walk Metropolis proposes steps in any direction, and accepts or rejects it by how much more or less
         probable it leads to.
     formula: θ' = θ + c S ξ,  ξ ~ N(0, I);  accept with probability min(1, p(θ' | X) / p(θ | X))
-    what_moves: One point tries a step in any direction, and takes it or stays; the dots are its draws.
+    what_moves: One point tries a move in any direction, and takes it or stays; the dots are its draws.
     source: Metropolis et al. 1953; acceptance 0.234 to 0.44: Gelman, Roberts, Gilks 1996; tuning: Hoffman, Gelman 2014
     propagate: prior (where the chain starts)
     move: Metropolis
@@ -170,7 +170,8 @@ class RandomWalk(Chain):
         state = appended(state._replace(log_joint=found.log_joint, accepted=accepted), found.draws)
         words = _words(bool(found.accepted[-1]), state, discrete, scale, tuning)
         last, rest = (values + asked, 0) if count == 1 else (1, values - 1)
-        info = _info(state, len(data) * last, words, None if discrete else scale)
+        scalars = ({} if discrete else {"step_size": scale}) | {"acceptance": state.accepted / max(1, state.iteration)}
+        info = StepInfo(Cost(len(data) * last, len(data) * last), words, scalars=scalars)
         before = found.draws[-2] if count > 1 else here
         info = info._replace(terms=ComputedTerms(partial(density_terms, target, before, before + jumps[-1], data)))
         if count == 1:  # a step within a block is never drawn
@@ -214,12 +215,6 @@ def _tried(target: Target, data: Array, here: Array, before: float, jumps: Array
     return Walk(end[None].copy(), value, np.array([chance]), np.array([accepted])), asked
 
 
-def _info(state: RandomWalkState, rows: int, words: str, scale: float | None) -> StepInfo:
-    """The result of the last step."""
-    scalars = {"acceptance": state.accepted / max(1, state.iteration)}
-    return StepInfo(Cost(rows, rows), words, (), scalars if scale is None else {"step_size": scale, **scalars})
-
-
 def _paths(accepted: bool, here: Array, there: Array) -> dict[str, Array]:
     """The step that was tried."""
     return {"accepted" if accepted else "rejected": np.stack([here, there])[None]}
@@ -239,7 +234,7 @@ class GibbsKnobs(ChainKnobs):
     """The knobs of `gibbs`."""
 
     def work(self, num_data: int) -> Work:
-        """A label of every datum, which costs what a likelihood does."""
+        """A label of every observation, which costs what a likelihood does."""
         return Work(likelihoods=self.num_chains * num_data)
 
 
@@ -261,7 +256,7 @@ class Gibbs(Chain):
     propagate: prior (where the chain starts)
     move: Gibbs
 
-    For a mixture the conditional goes by way of the component label of each datum.
+    For a mixture the conditional goes by way of the component label of each observation.
     """
 
     name = "gibbs"

@@ -44,7 +44,7 @@ LANGEVIN = Update(
     "θ′ − θ",
     "move",
     "units of θ",
-    (Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior, as this batch sees it."), NOISE),
+    (Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch."), NOISE),
 )
 
 
@@ -83,7 +83,7 @@ class SGLD(BatchMethod, Chain):
     propagate: prior (where the chain starts)
     move: Langevin (on a batch)
 
-    There is no accept step.
+    No proposal is rejected.
     """
 
     name = "sgld"
@@ -107,11 +107,14 @@ class SGLD(BatchMethod, Chain):
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
         if target.model is None:
             gradient = checked_gradient(target, position(state)[None], batch)[0]
-            moved = position(state) + 0.5 * step_size * gradient + np.sqrt(step_size) * noise
         else:
             (moved,), gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
+        drift, push = 0.5 * step_size * gradient, np.sqrt(step_size) * noise
+        if target.model is None:
+            moved = position(state) + drift + push
         check_reach(moved, target, step_size, batch)
-        return appended(state, moved[None]), _info(step_size, len(batch), gradient, noise)
+        info = info_of(step_size, len(batch), drift, push)
+        return appended(state, moved[None]), info
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
         """As many steps as the rows are enough for; one of a pool, and where steps or gradients are not compiled."""
@@ -134,7 +137,8 @@ class SGLD(BatchMethod, Chain):
             return None
         if made < count:  # the last gradient is of the step that failed
             _, gradient, _ = _compiled(state, target, batches[:made], noise[:made], knobs)
-        info = _info(langevin_step(state.iteration + made, knobs), size, gradient, noise[made - 1])
+        step_size = langevin_step(state.iteration + made, knobs)
+        info = info_of(step_size, size, 0.5 * step_size * gradient, np.sqrt(step_size) * noise[made - 1])
         return StepBlock(appended(state, draws[:made]), info, made, Cost(made * size, 0, made * size))
 
 
@@ -151,34 +155,26 @@ def langevin_step(t: int, knobs: SGLDKnobs) -> float:
     return float(knobs.a * (knobs.b + t) ** -knobs.g)
 
 
-def _info(step_size: float, batch: int, gradient: Array, noise: Array) -> StepInfo:
-    return info_of(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise)
-
-
 def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
     """The result of a Langevin step that moved by `drift` and `noise` (d,)."""
+    lengths = f"drift {np.linalg.norm(drift):.3g}, noise {np.linalg.norm(noise):.3g}"
     return StepInfo(
         Cost(batch, 0, batch),
-        _words(step_size, batch, drift, noise),
+        f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step",
         scalars={"step_size": step_size},
         terms={"drift": drift[None], "noise": noise[None]},
         numbers={"ε": step_size},
     )
 
 
-def _words(step_size: float, batch: int, drift: Array, noise: Array) -> str:
-    lengths = np.linalg.norm(drift), np.linalg.norm(noise)
-    return f"ε = {step_size:.3g} · batch of {batch:,} · drift {lengths[0]:.3g}, noise {lengths[1]:.3g} · no accept step"
-
-
 # SGLD with an RMSprop preconditioner (Li, Chen, Carlson, Carin 2016): each coordinate has a step size of its own.
 
 
 class PSGLDKnobs(SGLDKnobs):
-    """The knobs of `psgld`: those of `sgld`, and the preconditioner's two.
+    """The knobs of `psgld`: the knobs of `sgld`, and the preconditioner's two.
 
     memory: Fraction of the running mean of squared gradients that a step keeps. With 1 it stays 0, and the steps are
-        those of SGLD with ε/λ.
+        SGLD's with ε/λ.
     damping: Added to the root mean square gradient of a data point; limits the steps along flat coordinates.
     """
 
@@ -200,13 +196,13 @@ class PSGLD(SGLD):
     move: Langevin (on a batch)
     adapt: pace (of drift and noise)
 
-    drift: Uphill on the log posterior, as this batch sees it; G is small where slopes have been steep.
+    drift: Uphill on the log posterior of this batch; G is small where slopes have been steep.
 
     G = 1 / (λ + √V),  V <- α V + (1 - α) (∇/N)²  (Algorithm 1).
 
     ∇ is the batch's estimate of ∇ log p(θ, X). ∇/N stands where the paper has the batch's mean gradient: the prior's
-    share, a datum's worth, is in it. V starts at 0, so the first steps are up to 1/√(1 - α) times as long. The term
-    Γ_k = ∂G_k/∂θ_k is left out, as in the paper's experiments (its section 3.4 bounds the bias): it needs second
+    share, one observation's worth, is in it. V starts at 0, so the first steps are up to 1/√(1 - α) times as long. The
+    term Γ_k = ∂G_k/∂θ_k is left out, as in the paper's experiments (its section 3.4 bounds the bias): it needs second
     derivatives, and is small for α near 1.
     """
 
@@ -238,13 +234,13 @@ class PSGLD(SGLD):
 
 
 class AdamSGLDKnobs(SGLDKnobs):
-    """The knobs of `adam_sgld`: those of `sgld`, and the drift's four.
+    """The knobs of `adam_sgld`: the knobs of `sgld`, and the drift's four.
 
     drift: Strength of the push m/√(v + λ), which has a length of about 1 in every coordinate. With 0 the method is
         SGLD; the more of it, the sooner a far start is left, and the narrower the draws.
     gradient_memory: Fraction of the running mean of gradients, m, that a step keeps.
     square_memory: Fraction of the running mean of squared gradients, v, that a step keeps.
-    damping: Added to the mean square of the gradient, so that nothing is divided by 0.
+    damping: Added to the mean square of the gradient: nothing is then divided by 0.
     """
 
     drift = Real(1.0, (0, 1_000_000), (0, 100), "Adaptive drift", "1/θ", basic=True)
@@ -275,10 +271,10 @@ class AdamSGLD(SGLD):
 
     It is biased: as ε goes to 0 with β₁ and β₂ as they are, what it settles to is the posterior only for a = 0. m
     is then close to the gradient itself, and the drift adds to the force. On a Gaussian posterior of sd s, with all
-    data in a batch, √v = (sd of the draws)/s², so that (ours) their sd is r s with r² + a s r = 1: r = 0.95 at a s
+    data in a batch, √v = (sd of the draws)/s², and so (ours) their sd is r s with r² + a s r = 1: r = 0.95 at a s
     = 0.1, 0.78 at 0.5 and 0.62 at 1. Batches make v larger and the push smaller. A push so strong that the chain
     moves on within the ten steps that m remembers makes it swing past the mode instead, and the draws wider; tests
-    hold the variance against that of the linear chain of (θ, m).
+    compare the variance with the variance of the linear chain of (θ, m).
     """
 
     name = "adam_sgld"
@@ -344,7 +340,7 @@ class SGRLD(BatchMethod, Chain):
     short_title: SGRLD
     about: Langevin dynamics on the topics takes noisy steps whose size grows with each word's probability.
     formula: θ ← |θ + ε/2 [β - θ + (N/B) Σ E(n_{kw} - φ_{kw} n_k)] + N(0, ε θ)|
-    what_moves: One set of topics wanders, with noise; what is shown is a mean over the draws that it leaves.
+    what_moves: One set of topics wanders, with noise; the picture shows a mean over its draws.
     source: Patterson, Teh 2013, Eq. 11, expanded mean
     propagate: random start
     move: Langevin (on a batch, in longer steps where a word is probable)
@@ -355,7 +351,7 @@ class SGRLD(BatchMethod, Chain):
 
     φ_k = θ_k / sum θ_k.
 
-    θ_kw ~ Gamma(β, 1) in the prior, which makes φ_k Dirichlet; the metric is diag(θ)^-1, so that a step is as large as
+    θ_kw ~ Gamma(β, 1) in the prior, which makes φ_k Dirichlet; the metric is diag(θ)^-1: a step is as large as
     the probability allows. E n, given φ, is a mean over Gibbs sweeps.
     """
 

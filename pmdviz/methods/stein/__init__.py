@@ -49,7 +49,7 @@ def forces(
 ) -> dict[str, Array]:
     """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
 
-    Each starts at the particle's place before the step: (n, 2, d), from and to. `weights` (m,) are those of the mean.
+    Each starts at the particle's place before the step: (n, 2, d), from and to. `weights` (m,) belong to the mean.
     """
     (rows, r), m = _some(particles, h), len(particles)
     start, (w, total) = particles[rows], (1.0, m) if weights is None else (weights, 1)
@@ -70,14 +70,14 @@ def parts_of_force(
 
 
 def kept_variance(particles: Array, h: float) -> float:
-    """Their variance over that of the Gaussian posterior on which they rest under the RBF, from them alone (ours).
+    """Their variance over the Gaussian posterior's under the RBF, from them alone (ours).
 
     Where they rest the force on each of them is 0, and so is its product with x_i (from their mean). For the score
     -x / v that makes s^2 / v = (2/h) sum_ij k_ij (x_i - x_j) . x_i / sum_ij k_ij z_i . z_j, with s^2 their variance and
     z = x / s (whitened where m >= d + 2): exact at rest, however few of them there are for d. Far modes make it too
     small, since x then reaches over the gap between them. So the larger of this and of a / (1 + a) is taken, with
     a = mean_i sum_j k_ij r_ij / d and r_ij = |x_i - x_j|^2 / h, which counts every mode by itself and is too small
-    where many see one another (0.27 for 0.58). By some of the rows.
+    where many see one another (0.27 for 0.58); from some of the rows.
     """
     (rows, r), (m, d) = _some(particles, h), particles.shape
     k, x = np.exp(-r), particles - particles.mean(axis=0)
@@ -130,10 +130,12 @@ DIVISORS: dict[str, Callable[[int], float]] = {
 RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in
 Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from d = 5
 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance within a mode.
-Fixed: the square of the given number."""
-GIVEN = {"only_if": ("length_scale_rule", "given"), "doc": "Range of the repulsion between particles."}
+Fixed: h is the square of the given number."""
+GIVEN, GIVEN_DOC = ("length_scale_rule", "given"), "Range of the repulsion between particles."
 WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
-GIVEN_WIDTH = Real(0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, **GIVEN)
+GIVEN_WIDTH = Real(
+    0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=GIVEN_DOC
+)
 
 
 class WidthKnobs(Protocol):
@@ -148,7 +150,7 @@ def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
     """h of a kernel of |x - y|^2 / h, in squared units of theta, by `knobs.length_scale_rule`.
 
     `liu_wang`: med^2 / log(m + 1), the kernel at the median distance is then 1 / (m + 1) (Liu, Wang 2016, section 5).
-    `thesis`: med^2 / (2 log(m + 1)), there 1 / (m + 1)^2: in many dimensions the particles hardly see one another.
+    `thesis`: med^2 / (2 log(m + 1)), there 1 / (m + 1)^2: in many dimensions the particles barely repel one another.
     `median`: med^2, there 1 / e. `local`: as the first, by `distance_in_modes` (ours). A lone particle has no distance
     and takes the prior's sd.
     """
@@ -174,7 +176,7 @@ def distance_in_modes(particles: Array, scale: Array) -> float:
     return float(np.sqrt(2 * chi_squared) * np.exp(log_sds.mean()))
 
 
-# Steps along the force of a set of leaders, as a map of space: how wide, how long, and how much it stretches.
+# Steps along the force of a set of leaders: a map of space: how wide, how long, and how much it stretches.
 #
 # All of it in units of the prior's sds, in which no coordinate is special: x = scale y has the gradient scale s(x) in
 # y. Step sizes and squared widths are then in units of the prior's variances.
@@ -241,5 +243,5 @@ def log_mean(log_w: Array) -> float:
 
 FACTOR_UNIT = "× med²/(2 log(m+1))"
 FACTOR_DOC = """The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of
-the m points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's."""
+the m points. 1 is the thesis' rule, under which they barely repel one another; 2 is Liu and Wang's."""
 WIDTH_FACTOR = Real(1.0, (1e-3, 1000), (0.5, 20), "RBF width factor", FACTOR_UNIT, log=True, basic=True, doc=FACTOR_DOC)

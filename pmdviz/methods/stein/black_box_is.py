@@ -42,7 +42,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     proposal: What the points are drawn from: the prior (q₀ without data), or a Gaussian of the given mean and sd.
     proposal_mean: Mean of the Gaussian that points are drawn from, in every coordinate.
     proposal_sd: Sd of the Gaussian that points are drawn from, in every coordinate.
-    ridge: How much is added to the diagonal of K, as a share of each entry, or without scaling of their mean. It keeps
+    ridge: How much is added to the diagonal of K: a share of each entry, or without scaling of their mean. It keeps
         weights from following rounding errors.
     scaling: In which units ridge and steps are. By the diagonal of K: a step takes each weight as far as its own
         curvature allows. None: the largest ρ/p decides for all points, and where it outweighs the others by far the
@@ -66,7 +66,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     iterations = Whole(10, (1, 1000), (1, 100), "Iterations per step", log=True)
 
     def work(self, num_data: int) -> Work:
-        """All pairs of points, and in the first step what is asked of the target."""
+        """All pairs of points, and in the first step the target's values."""
         m = self.num_particles
         pairs = m * num_data
         return Work(
@@ -112,7 +112,7 @@ def gaussian_log_density(points: Array, mean: Array | float, sd: Array | float) 
 
 
 NEGLIGIBLE = 1e-8  # of the largest p/rho: points below have weight 0, and rho/p of the others fits into a matrix
-CLOSE = 1e-6  # duality gap, as a share of u'Ku, at which the weights are final
+CLOSE = 1e-6  # duality gap: a share of u'Ku at which the weights are final
 UNSOLVED = 0.1  # gap at which a stopped descent is not said to have arrived
 FEWEST = 5.0  # effective points
 
@@ -147,15 +147,15 @@ class BlackBoxIS(SmoothedMethod):
     adapt: kernel width (by the points)
 
     importance: Target over proposal, with w adding up to 1.
-    correction: What the descent has made of it so far, so that the errors of the points cancel.
+    correction: Adjusted so far by the descent: the errors of the points then cancel.
 
-    Both kernels have mean 0 under p in either argument, so that u'Ku is the squared (gradient-free) kernel Stein
-    discrepancy of the weighted points: errors of means of smooth functions fall faster than 1/sqrt(m), where those of
-    importance weights do not. w is divided by its mean. The thesis' Lemma 8 has the mean SQUARED error O(1/m), not
-    O(1/sqrt(m)) as printed. Gram matrices of smooth kernels are singular but for rounding; hence the ridge. That it is
-    in units of each K_ii, as the steps are, is ours: one of all, 1e-6 tr K / m, lies above all else of K wherever one
-    rho/p outweighs the others, and then 3,000 iterations do not arrive either. So is that points with p/rho below 1e-8
-    of the largest have no weight.
+    Both kernels have mean 0 under p in either argument: u'Ku is the squared (gradient-free) kernel Stein
+    discrepancy of the weighted points: errors of means of smooth functions fall faster than 1/sqrt(m), where the
+    errors of importance weights do not. w is divided by its mean. The thesis' Lemma 8 has the mean SQUARED error
+    O(1/m), not O(1/sqrt(m)) as printed. Gram matrices of smooth kernels are singular but for rounding; hence the ridge.
+    That it is in units of each K_ii, like the steps, is ours: one of all, 1e-6 tr K / m, lies above all else of K
+    wherever one rho/p outweighs the others, and then 3,000 iterations do not arrive either. So is that points with
+    p/rho below 1e-8 of the largest have no weight.
     """
 
     name = "black_box_is"

@@ -91,7 +91,7 @@ class Base:
 
 
 class QuantileBins:
-    """Gamma: bin b of the base, of Q that hold 1/Q of it each, stands for value b mod K (Han 2019, Definition 11).
+    """Gamma: bin b of the base, of Q that hold 1/Q of it each, means value b mod K (Han 2019, Definition 11).
 
     With Q = K, the usual case, values ascend with x; with a multiple of K every value has several bins. Then p0 gives
     all values the same probability, and p_c(x) proportional to p0(x) p(Gamma(x)) has Gamma(x) ~ p.
@@ -109,8 +109,8 @@ class QuantileBins:
         self.base, self.values, self.num_bins = base, np.sort(np.array(values, float)), num_bins or len(values)
         if self.num_bins < len(values) or self.num_bins % len(values):
             raise InputError(
-                f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each, so that "
-                f"all values have the same mass; given: {num_bins}"
+                f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each: all "
+                f"values must have the same mass; got {num_bins}"
             )
         edges = base.quantiles(np.arange(1, self.num_bins) / self.num_bins)
         edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
@@ -125,7 +125,7 @@ class QuantileBins:
 
 @lru_cache(maxsize=64)
 def bins_of(values: tuple[float, ...], spread: float, clip: float, each: int) -> QuantileBins:
-    """`each` bins of a base a value; kept, as every step asks for them."""
+    """`each` bins of a base per value; kept, because every step needs them."""
     return QuantileBins(values, Base(spread, clip), each * len(values))
 
 
@@ -139,7 +139,7 @@ DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall
 FACTORS = {"automatic": 3.0, "tanh": 3.0, "base": 1.0}  # of automatic: where there is a smooth one
 COUNTED = {"ratios": "ratios ρ/p", "ranks": "ranks of the ratios", "none": "equal (plain SVGD)"}
 SURROGATES = {"automatic": "smooth where the target is", "tanh": "smooth, by tanh", "base": "the base density alone"}
-LEAST_CLIP = 0.01  # between narrower ones the base has hardly a mass to be cut into bins
+LEAST_CLIP = 0.01  # between narrower ones the base has almost no mass to be cut into bins
 
 
 class DiscreteGFSVGDKnobs(BatchKnobs):
@@ -151,8 +151,8 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
         surrogate's. Ranks: one over the share of particles whose ratio is at least as large; no single one takes all.
         Equal: plain SVGD on the surrogate, which never hears of the target but through it.
     surrogate: The density whose gradient drives the particles. Smooth: the base times the target's density at a tanh of
-        x, for targets that have one between their states. Base: that of x before it hears of the target. Automatic:
-        smooth where the target offers that, else the base.
+        x, for targets that have one between their states. Base: the gradient of the base density, without the target.
+        Automatic: smooth where the target offers that, else the base.
     steepness: The smooth map is tanh(τx/2), stretched to the lowest and highest value; a steeper one is closer to a
         step, and its gradient is 0 except near it.
     optimiser: How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the
@@ -162,8 +162,8 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
     start_sd: Standard deviation of the latent points at the start.
     base_spread: 0: the base is N(0, 1). Otherwise five normals of sd 1 with equal weights, their means evenly between
         minus and plus this.
-    bins_per_value: How many bins of equal mass under the base stand for each value. The values take turns, from the
-        lowest on, so that with more bins the way from any value to any other is shorter.
+    bins_per_value: How many bins of equal mass under the base belong to each value. The values take turns, from the
+        lowest on: with more bins the way from any value to any other is shorter.
     clip: Keeps x between minus and plus this in every coordinate, with the base cut off there; 0: nowhere.
     """
 
@@ -185,7 +185,7 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
     def check(self) -> None:
         """A clip leaves the base some mass."""
         if 0 < self.clip < LEAST_CLIP:
-            raise self.specs()["clip"].refusal(f"must be 0, for none, or at least {LEAST_CLIP:g}; given: {self.clip:g}")
+            raise self.specs()["clip"].refusal(f"must be 0, for none, or at least {LEAST_CLIP:g}; got {self.clip:g}")
 
     def work(self, num_data: int) -> Work:
         """m^2 kernels, and m likelihoods and gradients of the batch."""
@@ -262,7 +262,7 @@ FEW = 0.05  # of the particles: an ESS of the weights below it
 
 
 class DiscreteGFSVGDState(NamedTuple):
-    """Latent points, the states that they stand for, and the optimiser's memory."""
+    """Latent points, their states, and the optimiser's memory."""
 
     particles: Array  # (m, d) z = Gamma(x), in the target's values
     log_weights: Array  # (m,) equal, logsumexp 0
@@ -277,7 +277,7 @@ class DiscreteGFSVGD(BatchMethod):
     """Gradient-free SVGD on discrete states.
 
     short_title: Discrete GF-SVGD
-    about: Gradient-free SVGD on discrete states moves real numbers whose quantile bins stand for the states, by the
+    about: Gradient-free SVGD on discrete states moves real numbers whose quantile bins are the states, by the
         force of a smooth surrogate with weights that correct for it.
     formula: x_i ← x_i + ε · Σ_j w_j [k(x_j, x_i) ∇ log ρ(x_j) + ∇_j k(x_j, x_i)],  w ∝ ρ/p_c,  z = Γ(x)
     what_moves: Particles move on a hidden real axis; a state changes where one crosses into another quantile bin.
@@ -288,8 +288,8 @@ class DiscreteGFSVGD(BatchMethod):
 
     clip: Back to where the base has its mass.
 
-    Gamma gives every value a bin of the base p0 with the same mass, so that p_c(x) proportional to p0(x) p(Gamma(x))
-    has Gamma(x) ~ p. p_c is flat in steps but for p0: its gradient says nothing of p. So the force is that of a
+    Gamma gives every value a bin of the base p0 with the same mass: then p_c(x) proportional to p0(x) p(Gamma(x))
+    has Gamma(x) ~ p. p_c is flat in steps but for p0: its gradient does not depend on p. So the force comes from a
     smooth surrogate rho, with weights w_j proportional to rho(x_j) / p_c(x_j), which make p_c what it leaves at rest:
 
     base:  rho = p0, log w = -log p(Gamma(x)), grad log rho = -x
@@ -332,7 +332,7 @@ class DiscreteGFSVGD(BatchMethod):
         return knobs.changed({"length_scale_factor": FACTORS["base"]})
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
-        """The smooth surrogate asks for a relaxation. Raises InputError."""
+        """The smooth surrogate needs a relaxation. Raises InputError."""
         if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
             raise InputError(
                 f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
@@ -342,7 +342,7 @@ class DiscreteGFSVGD(BatchMethod):
         super().check_pair(target, knobs)
 
     def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
-        """For 500 steps, in data or without any in evaluations a particle."""
+        """For 500 steps, in data or without any in evaluations per particle."""
         rows = self.batch_size(None, knobs, target.num_data)
         return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 

@@ -108,7 +108,7 @@ class KernelSurrogate(Surrogate):
     h: float
 
     def log_density(self, points: Array) -> Array:
-        """By the largest term, so that none underflows."""
+        """By the largest term: then none underflows."""
         return self.both(points)[0]
 
     def score(self, points: Array) -> Array:
@@ -205,7 +205,7 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
         should be about three times the posterior's.
     surrogate_width: h of the surrogate's kernels. 1 is the thesis' rule, under which the surrogate is narrower than the
         target; about 11 for 200 particles is the squared median distance.
-    weighting: The force of a particle counts ρ/p: most where the target is small, so that particles leave. Target over
+    weighting: The force of a particle counts ρ/p: most where the target is small: particles leave. Target over
         surrogate looks like importance sampling, and is wrong.
     """
 
@@ -253,8 +253,8 @@ class GFSVGD(SmoothedMethod):
     """Gradient-free SVGD.
 
     short_title: GF-SVGD
-    about: Gradient-free SVGD moves particles by the gradient of a surrogate density, weighted by surrogate over target,
-        so that the target is only evaluated.
+    about: Gradient-free SVGD moves particles by the gradient of a surrogate density, weighted by surrogate over
+        target: the target is only evaluated.
     formula: θ_i ← θ_i + ε · Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
     what_moves: Particles move: those where the surrogate exceeds the posterior push the others most.
     source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
@@ -262,9 +262,9 @@ class GFSVGD(SmoothedMethod):
     move: Stein force (of a surrogate, each point weighted by surrogate over target)
     adapt: pace + kernel width + surrogate (Adam; width and surrogate by the points)
 
-    w_j is rho(x_j) / p(x_j), summing to 1: E_p of w times Stein's operator of rho is that of p, so that the fixed
-    points are those of SVGD on p, without p's gradient. The direction w(x_i) phi_i would be steepest; the thesis drops
-    the factor. With the surrogate rho = p it is SVGD; best is one with about three times the variance of p.
+    w_j is rho(x_j) / p(x_j), summing to 1: E_p of w times Stein's operator of rho is the operator of p: the fixed
+    points are the same as of SVGD on p, without p's gradient. The direction w(x_i) phi_i would be steepest; the thesis
+    drops the factor. With the surrogate rho = p it is SVGD; best is one with about three times the variance of p.
 
     Annealed (Algorithm 7) the target of a step is p0^(1 - beta) (p0 L)^beta = p0 L^beta, as in `svgd`.
     """

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, ShapedDensity, effective_sample_size
-from pmdviz.densities.product import DiagonalDensity
+from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.product import Smoothed
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_weights import transport_diagonal
 from pmdviz.knobs import Choice, Whole
@@ -62,8 +62,8 @@ class SteinISKnobs(SmoothingKnobs):
     eta: The step size is η/t^κ at step t, times the prior's variance in each coordinate.
     determinant: How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a
         follower. First order: the product of its diagonal, off by ε² a step, at d operations.
-    stop: From which step the followers are kept: too many steps sweep them into knots beside the leaders. Best ESS of a
-        pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they
+    stop: From which step the followers are kept: too many steps sweep them into knots next to the leaders. Best ESS of
+        a pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they
         decide themselves, at a small bias. Last step: unbiased too, however far they were swept.
     num_pilots: Followers that decide when to stop and count for nothing else.
     """
@@ -118,7 +118,7 @@ class SteinISState(NamedTuple):
     folded: Array  # (m,) 1.0 where a step was not one-to-one, else 0.0
     log_z: float | None  # log mean of p / q over the followers kept, nats
     kept: int  # the step that they are of
-    best: float  # highest ESS so far of those that decide, as a share of them
+    best: float  # highest ESS so far of those that decide: a share of them
     best_at: int
     share: float  # their last
     step: float  # that was made last, in prior variances; 0.0 before the first
@@ -134,8 +134,8 @@ class SteinIS(SmoothedMethod):
     """Stein variational importance sampling.
 
     short_title: SteinIS
-    about: Stein variational importance sampling moves followers along the force of leaders, keeps account of their
-        density on the way, and weights them by it.
+    about: Stein variational importance sampling moves followers along the force of leaders, tracks their density,
+        and weights them by it.
     formula: y ← y + ε φ(y),  log q(y) ← log q(y) - log |det(I + ε ∇φ(y))|,  w = p(y) / q(y)
     what_moves: Leaders move as in SVGD; followers move with them, and change weight as space is stretched.
     source: Han 2019 (thesis), Algorithm 3; Han and Liu 2017; the pilot group and shortened steps: ours
@@ -154,10 +154,10 @@ class SteinIS(SmoothedMethod):
     the best of several estimates is chosen by its own weights, and that is biased. Ratios such as the posterior mean
     are consistent and no more in any case.
 
-    The thesis has KL(q, p) fall for ever. That holds of infinitely many leaders. A hundred of them come to rest where
+    The thesis has KL(q, p) fall forever. That holds of infinitely many leaders. A hundred of them come to rest where
     they feel no force, and the followers do not: they are swept on into knots between the leaders and strings around
-    them, KL has a minimum, and the ESS falls (measured on `gmm`; not onto the leaders, which repel them). One step
-    must be kept, the best.
+    them, KL has a minimum, and the ESS falls (measured on `gmm`; not onto the leaders, which repel them): the best
+    step must be kept.
     """
 
     name = "steinis"
@@ -242,7 +242,7 @@ class SteinIS(SmoothedMethod):
         m, folded = len(state.particles), int(state.folded.sum())
         if knobs.stop == "last" and state.share < SWEPT * state.best:
             return (
-                f"the followers are swept into knots beside the leaders: their ESS was {state.best:.0%} at step "
+                f"the followers are swept into knots next to the leaders: their ESS was {state.best:.0%} at step "
                 f"{state.best_at:,} and is {state.share:.0%}, too many steps for {len(state.leaders):,} leaders"
             )
         known = super().caveat(state, knobs)
@@ -254,9 +254,7 @@ class SteinIS(SmoothedMethod):
         return known
 
 
-def redrawn(
-    rng: np.random.Generator, state: SteinISState, density: KernelDensity | ShapedDensity | DiagonalDensity, m: int
-) -> SteinISState:
+def redrawn(rng: np.random.Generator, state: SteinISState, density: Smoothed, m: int) -> SteinISState:
     """m new followers, drawn from q; their log q is its, so the mean of p / q over them is as unbiased as before."""
     old, (drawn, _) = len(state.particles), children(rng, density, m, "independent", "systematic")
     return state._replace(
@@ -305,7 +303,7 @@ def displaced(
     )
     smallest = float((signs[:m] * np.exp(logs[:m])).min())
     scalars = {"step_size": eps, "length_scale": float(np.sqrt(h)), "smallest_stretch": smallest}
-    limited = f"step {planned:.3g} → {eps:.3g}: a longer one would fold space at a leader" if eps < planned else ""
+    limited = f"step {planned:.3g} → {eps:.3g}: a longer step would fold space at a leader" if eps < planned else ""
     return state, Displacement(unit * force[:m], scalars, limited)
 
 
@@ -401,11 +399,11 @@ class PathIntegration(SmoothedMethod):
     move: Stein force
     adapt: step size + kernel width (a step is halved where it would fold space)
 
-    Along the flow of infinitely many particles dKL/dt = -KSD^2, so that the area K under KSD^2 would be KL(q0, p) in
+    Along the flow of infinitely many particles dKL/dt = -KSD^2: the area K under KSD^2 would be KL(q0, p) in
     the end. It is a failure, shown as one, and the estimate is declared biased. As printed, KSD^2 is a V-statistic: it
-    holds the pairs of each particle with itself, eps tr(kappa) / m at every step, and the area grows linearly
-    for ever. Without them it is a U-statistic of particles that are not independent: they repel one another, it
-    becomes negative, and the area dives. There is no right K; a wider kernel (factor 8) only makes the excess smaller.
+    holds the pairs of each particle with itself, eps tr(kappa) / m at every step, and the area grows linearly forever.
+    Without them it is a U-statistic of particles that are not independent: they repel one another, it
+    becomes negative, and the area dives. No K is right; a wider kernel (factor 8) only makes the excess smaller.
     The thesis prints the step without its eps. Steps are halved until they are one-to-one at the particles (ours);
     without that they diverge wherever the posterior is much narrower than the prior.
     """
@@ -425,7 +423,7 @@ class PathIntegration(SmoothedMethod):
     update = flow_update("mean_j k(θ_j, θ) ∇ log p(θ_j | X)", "mean_j ∇_j k(θ_j, θ)", "the log posterior")
 
     def default_budget(self, target: Target, knobs: PathIntegrationKnobs) -> int:
-        """For 200 steps: passes over the data, or without any so many evaluations a particle."""
+        """For 200 steps: passes over the data, or without any so many evaluations per particle."""
         if target.data is not None:
             return (1 + PATH_STEPS) * target.num_data
         return PATH_STEPS + knobs.start_draws // knobs.num_particles
@@ -454,7 +452,7 @@ class PathIntegration(SmoothedMethod):
         check_reach(particles, target, planned, batch)
         parts = partial(parts_of_force, places, scores, h)
         state = PathIntegrationState(*read_only(particles, state.log_weights, areas), state.start_gap, t)
-        shorter = f" (of {planned:.3g}: a longer one would fold space)" if eps < planned else ""
+        shorter = f" (of {planned:.3g}: a longer step would fold space)" if eps < planned else ""
         scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
         return state, StepInfo(
             Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles)),
@@ -477,7 +475,7 @@ class PathIntegration(SmoothedMethod):
 
     def caveat(self, state: PathIntegrationState, knobs: PathIntegrationKnobs) -> str:
         """That log Z is biased, and which way."""
-        way = "grows for ever" if knobs.statistic == "v" else "dives"
+        way = "grows forever" if knobs.statistic == "v" else "dives"
         return f"log Z is biased: the area under KSD² {way} with finitely many particles, whatever the target"
 
 

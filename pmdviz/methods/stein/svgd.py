@@ -63,7 +63,7 @@ class AnnealedFlowKnobs(MethodKnobs):
     """Steps along a force, its kernel, and the way of the target from the prior to the posterior.
 
     optimiser: How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the
-        force itself, so that all particles move by one map: a coordinate moves by ε s² φ, s its prior sd and φ the
+        force itself: all particles move by one map: a coordinate moves by ε s² φ, s its prior sd and φ the
         force in units of θ. The kernel's width is the same for every coordinate of θ, whatever its prior sd.
     kernel: How much particles at distance |x-y| share: exp(-|x-y|²/h), or (1 + |x-y|²/h)^(-1/2), whose tails reach
         particles that are far away.
@@ -106,7 +106,7 @@ COLLAPSED = 0.5  # of the posterior's variance, an sd ratio of 0.7: less is too 
 def update_towards(density: str) -> Update:
     """Of steps towards a density, given as a formula of θ_j."""
     drive = f"mean_j k(θ_j, θ) ∇ log {density}"
-    return flow_update(drive, "mean_j ∇_j k(θ_j, θ)", "the log posterior, as this batch sees it", momentum())
+    return flow_update(drive, "mean_j ∇_j k(θ_j, θ)", "the log posterior of this batch", momentum())
 
 
 ANNEALED = update_towards("[p(θ_j) p(batch | θ_j)^{β}]")

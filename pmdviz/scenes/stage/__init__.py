@@ -18,6 +18,7 @@ from pmdviz.methods import METHODS, Method
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import words as texts
 from pmdviz.scenes.columns import (
+    AS_GIVEN,
     EMPTY_AREAS,
     EMPTY_DOTS,
     EMPTY_LINE,
@@ -26,6 +27,7 @@ from pmdviz.scenes.columns import (
     NO_WORDS,
     Image,
     StageColumns,
+    Units,
 )
 from pmdviz.targets import Target
 
@@ -42,8 +44,8 @@ Ranges = tuple[tuple[float, float], tuple[float, float]]
 class Scene:
     """One kind of picture of a frame. A subclass with a `name` enters SCENES by being defined.
 
-    A picture has up to eight layers, of which each scene draws those that it needs: an image behind everything, lines
-    in the colour of the exact posterior, dashed lines in that of the approximation, quiet ones of the prior, dots in
+    A picture has up to eight layers; each scene draws the ones it needs: an image behind everything, lines
+    in the colour of the exact posterior, dashed lines in the approximation's, quiet ones of the prior, dots in
     the colour of the particles, the paths of a method, other dots in ink, and words, for which a small picture has no
     room (`StageColumns`).
 
@@ -58,13 +60,13 @@ class Scene:
         The layer that the image is shown and hidden with, "" where it is always there. Such an image goes without
         saying in a small picture, which leaves it out.
     shows_theta : bool
-        Whether its particles stand at their coordinates, which are read out under the pointer.
+        Whether its particles are drawn at their coordinates, which are read out under the pointer.
     numbered : bool
         Whether the numbers along its axes mean something.
     computes : bool
         Whether it makes runs of its own, which need compiled kernels.
-    order : int
-        Where it stands in menus; the first one that applies is shown at first.
+    order : int Its place in menus;
+        the first one that applies is shown at first.
     """
 
     name: ClassVar[str] = ""
@@ -95,7 +97,7 @@ class Scene:
         return False
 
     def choices(self, target: Target) -> dict[str, Sequence[str]]:
-        """Menus, at most two: what each is called, and the names of what the pair's numbers stand for."""
+        """Menus, at most two: what each is called, and the names of the pair's numbers."""
         return dict.fromkeys(("Horizontal", "Vertical"), target.parameter_names) if self.paired(target) else {}
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
@@ -106,8 +108,12 @@ class Scene:
         """The words along the axes, with units."""
         raise NotImplementedError
 
+    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+        """Of the numbers along both axes, where a person's table was standardised."""
+        return AS_GIVEN, AS_GIVEN
+
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
-        """All arrays that are drawn of `frame`; of more than `limit` dots a part. Nothing in the frame changes."""
+        """All arrays that are drawn of `frame`; of more than `limit` dots a part. The frame never changes."""
         raise NotImplementedError
 
 
@@ -125,7 +131,7 @@ class SceneChoice:
         if self.name and self.name not in SCENES:
             raise unknown("scene", self.name, SCENES)
         if len(self.pair) != 2 or min(self.pair) < 0 or self.pair[0] == self.pair[1]:
-            raise InputError(f"a pair is two different coordinates, numbered from 0; given: {self.pair}")
+            raise InputError(f"a pair is two different coordinates, numbered from 0; got {self.pair}")
 
     def check(self, target: Target, *methods: Method) -> None:
         """Raise InputError where the wish is unavailable."""
@@ -187,13 +193,16 @@ MARKS = {  # from the lowest up, with nothing in them
 
 def stage_axes(scene: Scene, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
     """The axes of a scene; `top` is the highest value of a curve, or NaN."""
-    spans = zip(scene.axis_labels(target, pair), scene.ranges(target, pair, top), strict=True)
-    x, y = (Axis(label, *span, numbered=scene.numbered) for label, span in spans)
+    parts = scene.axis_labels(target, pair), scene.ranges(target, pair, top), scene.units(target, pair)
+    x, y = (
+        Axis(label, *span, numbered=scene.numbered, origin=origin, unit=unit)
+        for label, span, (origin, unit) in zip(*parts, strict=True)
+    )
     return x, y
 
 
 def stage_tips(scene: Scene, target: Target, pair: Pair) -> dict[str, str]:
-    """What the pointer is told of a particle: its coordinates, its weight, log q."""
+    """The text at the pointer for a particle: its coordinates, its weight, log q."""
     if not scene.shows_theta:
         return {}
     names = [target.parameter_names[k] for k in pair[: target.dim]]
@@ -210,7 +219,7 @@ def stage_picture(
     layers: Sequence[str] = LAYERS,
     axes: tuple[Axis, Axis] | None = None,
 ) -> Picture:
-    """What a scene draws of a frame, as a picture of those of its `layers` that are to be seen."""
+    """The picture that a scene draws of a frame, with those `layers` that are shown."""
     words = scene.words(method)
     if "particles" in words:
         words["particles"] = particles_label(columns, words["particles"])

@@ -44,7 +44,7 @@ SDS = (1.0, 2.0)
 class ComponentsScene(OverPosterior):
     """Each of a mixture's Gaussians as two ellipses, the heavier the stronger, with the shares of the heaviest.
 
-    Above two dimensions of a pair of coordinates: a Gaussian's marginal is one. A part of the proposal that is no
+    Above two dimensions of a pair of coordinates: a Gaussian's marginal is one. A part of the proposal that is not
     Gaussian, such as a share of the prior, has no ellipse; the prior's outline is there.
     """
 
@@ -129,7 +129,7 @@ SHADES = 127  # of a colour
 
 
 class FollowersScene(OverPosterior):
-    """The diameter of a follower falls with its log weight, by 10 px over 6 nats, so that those of no weight are seen.
+    """The diameter of a follower falls with its log weight, by 10 px over 6 nats: all are visible.
 
     In two dimensions the cells behind them say by how much the map of the last step changes volumes: where space is
     squeezed (orange) the followers' density rises, and their weight falls.
@@ -194,7 +194,7 @@ def _stretches(frame: Any) -> Image | None:
     return Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
 
 
-# Points that stay where they are and are weighed anew: a dot is the weight now, a ring the weight they came with.
+# Points that stay where they are and are weighed again: a dot is the weight now, a ring the weight they came with.
 
 INK, LARGEST_RING = 8_000.0, 36.0  # px^2 of all squared diameters together; px, of one dot or ring
 FRAME = 420.0  # px a side: of a picture as large as that a ring is as wide as the dot of the same weight
@@ -202,7 +202,7 @@ RING_CORNERS, RING_OPACITY = 20, 0.7  # of a ring
 
 
 class ReweightingScene(OverPosterior):
-    """The area of a dot is the weight that the method gives a point, that of the ring around it its importance weight.
+    """The area of a dot is a point's weight by the method, the area of the ring its importance weight.
 
     A dot that fills its ring has kept its weight. Rings grow with the picture, dots do not: they fit one
     another where it is about 420 px wide.
@@ -214,7 +214,7 @@ class ReweightingScene(OverPosterior):
     legend = {"exact": "exact posterior", "particles": "new weights", "paths": "importance weights"}
 
     def applies(self, target: Target, method: Method) -> bool:
-        """To methods that weigh given points anew."""
+        """To methods that weigh given points again."""
         return "reals" in target.offers and isinstance(method, BlackBoxIS)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
@@ -294,7 +294,7 @@ def line_opacity(ancestors: np.ndarray, weights: np.ndarray, number: int) -> np.
     return DESCENT_FAINTEST + (1 - DESCENT_FAINTEST) * np.sqrt(shares / max(shares.max(), 1e-300))
 
 
-# A product of blocks over the joint posterior: what each block says alone, and what is lost between them.
+# A product of blocks over the joint posterior: what each block says alone, and the dependence lost between them.
 
 TICK, TICK_OPACITY = 0.03, 0.35  # of a particle on its block's axis: its length in sides of the picture
 MOST_TICKS = 1000  # ticks along an axis
@@ -303,8 +303,8 @@ MOST_TICKS = 1000  # ticks along an axis
 class BlocksScene(OverPosterior):
     """Regions (50, 80, 95 %) of the joint posterior and of the product, in two of the coordinates.
 
-    Those of different blocks are independent under q: their particles have no partners, and each stands as a tick on
-    its own axis; the dots pair them at random, as a draw of q does. Two coordinates of one block have neither; their
+    Those of different blocks are independent under q: their particles have no partners, and each is a tick on its own
+    axis; the dots pair them at random, like a draw of q. Two coordinates of one block have neither; their
     dots are its particles. The strips along the edges have the marginals of both densities, the words their
     correlations.
     """
@@ -321,7 +321,7 @@ class BlocksScene(OverPosterior):
     }
 
     def applies(self, target: Target, method: Method) -> bool:
-        """To methods that ask for blocks, from two coordinates on."""
+        """To methods that need blocks, from two coordinates on."""
         return "blocks" in method.requires and "reals" in target.offers and target.dim > 1
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:

@@ -80,7 +80,7 @@ def cells(target: Target, state: np.ndarray) -> np.ndarray:
 
 
 def framed(left: float, right: float, top: float) -> dict[str, np.ndarray]:
-    """The outline of a lattice that stands at 0."""
+    """The outline of a lattice whose corner is at 0."""
     return curve_columns(np.array([left, right, right, left, left]), np.array([0.0, 0.0, top, top, 0.0]))
 
 
@@ -91,7 +91,7 @@ def _panels(target: Target) -> int:
 # What some particles of a method say of discrete states, one lattice each, over the mean of all and the exact mean.
 
 ACROSS, DOWN = 4, 2  # lattices of particles
-LARGER = 2  # times as large as one of theirs is that of a mean
+LARGER = 2  # times as large as one of theirs belongs to a mean
 
 
 class LatticeStripScene(Scene):
@@ -154,9 +154,9 @@ def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:
     drawn[row : row + lattice.shape[0], column : column + lattice.shape[1]] = lattice
 
 
-# One coordinate of a few values: a bar for each, of the particles' share beside the exact probability.
+# One coordinate of a few values: a bar for each, of the particles' share next to the exact probability.
 
-HALF, SIDE = 0.4, 0.7  # of a bar, and of the room beside the outer ones, in the least distance of two values
+HALF, SIDE = 0.4, 0.7  # of a bar, and of the room outside the outer ones, in the least distance of two values
 HEADROOM = 1.35  # times the highest exact probability
 
 Line = dict[str, np.ndarray]
@@ -214,7 +214,7 @@ def _states(target: Target) -> np.ndarray:
 
 
 def bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray, foot: float = 0.0) -> Line:
-    """The outlines of bars (K,) that stand on `foot`, with gaps of NaN."""
+    """The outlines of bars (K,) that start at `foot`, with gaps of NaN."""
     nan, low = np.full(len(left), np.nan), np.full(len(left), foot)
     x = np.stack([left, left, right, right, left, nan], axis=1)
     y = np.stack([low, foot + heights, foot + heights, low, low, nan], axis=1)
@@ -234,7 +234,7 @@ LARGEST = 9.0  # px, of a dot
 class QuantileBinsScene(Scene):
     """p_c(x) = K p0(x) p(Gamma(x)) and p0 on the latent axis, the particles under it, and above each bin two bars.
 
-    The bins are shaded by the value that they stand for; bars are the exact probability and the particles' share.
+    The bins are shaded by their value; bars are the exact probability and the particles' share.
     """
 
     name = "quantile_bins"
@@ -296,7 +296,7 @@ class QuantileBinsScene(Scene):
 
 
 def _sides(bins: QuantileBins, reach: float) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Left and right ends of the bins in the picture, and the row of the value that each stands for."""
+    """Left and right ends of the bins in the picture, and the row of the value of each."""
     ends = np.concatenate([[-reach], np.clip(bins.edges, -reach, reach), [reach]]) / reach
     return (ends[:-1], ends[1:]), np.arange(bins.num_bins) % len(bins.values)
 
@@ -361,7 +361,7 @@ class WeightSignsScene(Scene):
         return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """What is where, and what the colours say."""
+        """The places of the maps, and the meaning of the colours."""
         return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
@@ -388,7 +388,7 @@ def _cells(target: Target) -> tuple[int, int]:
 
 
 def _table(target: Target, theta: np.ndarray) -> np.ndarray:
-    """The images of the units of one net (d,), or of means of nets; of colours their mean. Row 0 is at the bottom."""
+    """The images of the units of one net (d,), or of means of nets; of colours their mean; row 0 is at the bottom."""
     units, across, rows, columns = _shape(target)
     images = target.first_layer(theta[None])[0, :units].reshape(units, *target.image_shape).mean(axis=1)
     down = -(-units // across)

@@ -1,4 +1,4 @@
-"""The ladder from prior to posterior, an area that is added up, and a surrogate beside its target."""
+"""The ladder from prior to posterior, an area that is added up, and a surrogate with its target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from pmdviz.scenes.stage.posterior import (
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
-ROWS, POWER = 8, 3.0  # row k is that of β = (k / 8)^3
+ROWS, POWER = 8, 3.0  # row k is for β = (k / 8)^3
 HIGH = 0.85  # of a row, that a curve's peak takes
 SIDE = {1: 512, 2: 160}  # cells, a side, of the grid that densities are summed on
 WIDTH, SMOOTH = 0.75, 1.2  # factor c of the particles' kernel, and for many draws of the prior
@@ -72,8 +72,8 @@ class Plane(NamedTuple):
 class LadderScene(Scene):
     """One coordinate under prior x likelihood^β, from the prior (row 0) to the posterior (row 8), each as high as 1.
 
-    The particles' density stands on the row of their own β, and rises with it. Above two dimensions only the first and
-    the last row are known. At the right is the histogram of the log-weights, 0 being the mean weight.
+    The particles' density is drawn on the row of their own β, and rises with it. Above two dimensions only the first
+    and the last row are known. At the right is the histogram of the log-weights, 0 being the mean weight.
     """
 
     name = "ladder"
@@ -96,7 +96,7 @@ class LadderScene(Scene):
         return {"Coordinate": target.parameter_names} if target.dim > 1 else {}
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The coordinate's box with the histogram beside it, and a row for each temperature."""
+        """The coordinate's box with the histogram next to it, and a row for each temperature."""
         low, high = target.view_box[_coordinate(target, pair)]
         width = high - low
         return (low - 0.16 * width, high + (GAP + SHARE + 0.04) * width), (-1.7, ROWS + 1.1)
@@ -107,7 +107,7 @@ class LadderScene(Scene):
         return f"{name} · log-weight of a particle (nats, mean weight at 0)", "temperature β"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
-        """Curves, particles, the histogram and the words beside them."""
+        """Curves, particles, the histogram and the words next to them."""
         target, k = frame.target, _coordinate(frame.target, pair)
         beta = temperature_of(frame)
         points, log_weights = _walkers(frame)
@@ -228,10 +228,10 @@ def _words(target: Target, k: int) -> Words:
     return Words(np.array(x, np.float32), np.array(y, np.float32), text)
 
 
-# An area that is added up step by step, beside the number that it should come to.
+# An area that is added up step by step, with the number that it should come to.
 
 POINTS = 500  # of a curve
-DRAWS, FEWEST, MAX_PAIRS = 20_000, 200, 20_000_000  # of q0; pairs of draw and datum
+DRAWS, FEWEST, MAX_PAIRS = 20_000, 200, 20_000_000  # of q0; pairs of draw and observation
 
 
 class AreaScene(Scene):
@@ -285,18 +285,18 @@ def _start_divergence(target: Target) -> float | None:
     return float(reference.log_z - target.log_likelihood(draws, target.data_rows).mean())
 
 
-# A surrogate beside the target: dashes against solid lines, particles by surrogate over target, targets on the way.
+# A surrogate with the target: dashes against solid lines, particles by surrogate over target, targets in between.
 
 SURROGATE_SIDE = {1: 512, 2: 96}  # cells of the surrogate's picture, a side
-SMALLEST, SURROGATE_LARGEST = 2.0, 20.0  # px, of a dot: those of no weight are seen too
+SMALLEST, SURROGATE_LARGEST = 2.0, 20.0  # px, of a dot: dots without weight are visible too
 
 
 class SurrogateScene(OverPosterior):
-    """Regions (50, 80, 95 %) of target and surrogate; the area of a dot is its weight ρ/p, those of none have 2 px.
+    """Regions (50, 80, 95 %) of target and surrogate; the area of a dot is its weight ρ/p, at least 2 px.
 
     Of an annealed run the target at the present temperature is an outline; in one dimension the whole way from the
     prior to the posterior is there. Above two dimensions the densities are marginals of a pair of coordinates, and
-    targets on the way are not known.
+    targets in between are not known.
     """
 
     name = "surrogate"
@@ -319,7 +319,7 @@ class SurrogateScene(OverPosterior):
         return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
-        """The posterior's picture, with the surrogate in place of the approximation."""
+        """The posterior's picture, with the surrogate instead of the approximation."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         ratios = frame.method.ratios(frame.state)
         rows = drawn_rows(frame.weights, limit)

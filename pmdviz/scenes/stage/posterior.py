@@ -75,7 +75,7 @@ def approximate_marginal(density: Any, coordinates: Sequence[int], view: Box | N
 
 
 def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal | None:
-    """The same of the target's reference; the SAME arrays at every call. None without a reference."""
+    """The same of the target's reference; the SAME arrays at every call, or None."""
     reference = target.reference()
     if reference is None:
         return None
@@ -132,7 +132,7 @@ def _grid_about(mean: np.ndarray, variance: np.ndarray, coordinates: Sequence[in
 
 
 def _seen(edge: tuple[float, float], view: tuple[float, float]) -> tuple[float, float]:
-    """The view in place of an edge that is far longer, with its middle there: few of its cells would hold the body."""
+    """The view instead of an edge that is far longer, with its middle there: few of its cells would hold the body."""
     (low, high), middle = view, 0.5 * (edge[0] + edge[1])
     heavy = edge[1] - edge[0] > HEAVY * (high - low) and low < middle < high
     return view if heavy else edge
@@ -199,7 +199,7 @@ def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[Lines]) -> Callable[
     return placed
 
 
-# Regions of a plane density with its marginal curves beside them; those of the exact posterior are kept.
+# Regions of a plane density with its marginal curves next to them; the exact posterior's are kept.
 
 Tops = tuple[float, float]  # the highest marginal densities of the exact posterior
 Drawn = tuple[Lines, Tops | None]
@@ -208,7 +208,7 @@ NOTHING: Drawn = (EMPTY_LINE, None)
 
 
 def lines_on_grid(picture: Any, target: Target) -> Drawn:
-    """What is drawn of the exact posterior on a grid of its own coordinates, and how high its marginals are."""
+    """The columns of the exact posterior on a grid of its own coordinates, and how high its marginals are."""
     if picture.p is None:
         return NOTHING
     make = partial(lines_with_strips, picture.grid.axes, picture.p, target, (0, 1))
@@ -262,13 +262,13 @@ def lines_with_strips(
 
 
 LARGEST = {"particles": LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "structured": 7.0}  # px, of a dot, by family
-DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # what dots are that are no particles
+DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # the name of dots that are not particles
 
 
 class PosteriorScene(Scene):
     """Regions of 50, 80 and 95 % of the exact posterior as areas; q as the outline of its 95 % region, and particles.
 
-    Above two dimensions of a pair of coordinates, each density's regions being those of its marginal. Where no
+    Above two dimensions of a pair of coordinates, each density's regions being its marginal's. Where no
     particles show it, q is a soft heat map besides. The prior is an outline. Both coordinates have their marginals on
     strips at the edges.
     """
@@ -425,7 +425,7 @@ class OverPosterior(Scene):
 
 
 class DifferenceScene(Scene):
-    """Where p is above q in the colour of the exact posterior, where q is above p in that of the approximation.
+    """Where p is above q in the colour of the exact posterior, where q is above p in the colour of the approximation.
 
     In one dimension the areas between the curves, in the plane the strength of the colour: the mass of each is the
     total variation, but for what lies outside the picture.

@@ -13,6 +13,7 @@ from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes.columns import (
+    AS_GIVEN,
     EMPTY_DOTS,
     EMPTY_LINE,
     MAX_DRAWN,
@@ -20,11 +21,14 @@ from pmdviz.scenes.columns import (
     Segments,
     StageColumns,
     Tiling,
+    Units,
     Words,
     contour_line,
     curve_columns,
     drawn_rows,
     joined,
+    original_units,
+    outcome_name,
     placed,
     plain_dots,
     segment_columns,
@@ -72,8 +76,12 @@ class BandScene(Scene):
         return _widened(x), _widened(y)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The input's name."""
-        return target.input_names[0], "y"
+        """The names of input and outcome."""
+        return target.input_names[0], outcome_name(target)
+
+    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+        """Of the input and the outcome."""
+        return original_units(target, target.input_names[0]), original_units(target, outcome_name(target))
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two bands, the true function, data and rug."""
@@ -104,7 +112,7 @@ def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarr
 
 
 def moments_under_q(frame: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and sd of E(y | x, theta) over the points that stand for q, at inputs x (n,)."""
+    """Mean and sd of E(y | x, theta) over the points that represent q, at inputs x (n,)."""
     target, (points, average) = frame.target, points_of(frame)
     values = target.row_mean(points, target.rows_at(x[:, None]))
     mean = average(values)
@@ -140,14 +148,14 @@ def _rug(frame: Any) -> dict[str, np.ndarray]:
     return plain_dots(x, np.full(len(x), low), DOT)
 
 
-# What a net predicts from one input, noise included, and beside it the function of the mean particle.
+# What a net predicts from one input, noise included, and the function of the mean particle.
 
 
 class PredictiveBandScene(BandScene):
     """Mean ± 2 sd of y over q, with the noise; E(y | x, mean of θ) as a curve of its own; the data.
 
-    The curve of the mean of θ is what a method sees that puts the mean particle in place of the others. Where
-    particles are nets whose hidden units stand in different orders it is far from the mean of their curves.
+    The curve of the mean of θ is what a method sees that puts the mean particle instead of the others. Where
+    particles are nets whose hidden units are in different orders it is far from the mean of their curves.
     """
 
     name = "predictive_band"
@@ -215,7 +223,13 @@ class DecisionLinesScene(Scene):
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The inputs' names."""
         first, second, *others = target.input_names
-        return first, f"{second} ({len(others)} other inputs at 0)" if others else second
+        where = "their means" if original_units(target, second) != AS_GIVEN else "0"
+        return first, f"{second} ({len(others)} other inputs at {where})" if others else second
+
+    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+        """Of the first two inputs."""
+        first, second = (original_units(target, name) for name in target.input_names[:2])
+        return first, second
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Lines, data, and the predictive probability."""
@@ -285,7 +299,7 @@ def _plane(span: tuple[float, float], side: int, dim: int) -> tuple[np.ndarray, 
 
 
 def _some(rows: np.ndarray, number: int) -> np.ndarray:
-    """So many of the rows, evenly spread: draws stand in the order of their parents, neighbours beside each other."""
+    """So many of the rows, evenly spread: draws are in the order of their parents, neighbours next to each other."""
     return rows[np.linspace(0, len(rows) - 1, number).astype(np.int64)]
 
 
@@ -399,7 +413,7 @@ def _exact_band(target: Target) -> PathLine:
     return once(target, "path", lambda: _band(target, draws, np.full(len(draws), 1 / len(draws))))
 
 
-# What a target is asked for in its own units, such as a variance and not its log: marginals beside the exact ones.
+# What a target is asked for in its own units, such as a variance and not its log: marginals next to the exact ones.
 
 CELLS, REACH = 160, 4.5  # of a curve; exact sds to either side
 HIGH, TOP = 0.55, 0.97  # heights of the exact peak, and at most

@@ -17,10 +17,10 @@ DOCUMENTS = 20  # held-out ones that can be chosen
 
 
 class TopicsScene(Scene):
-    """The topics of the heaviest particle, of a chain those of its newest draw, each brightest where it is largest.
+    """The topics of the heaviest particle, of a chain the ones of its newest draw, each brightest where it is largest.
 
     Below each topic lies a line as long as the topic's share in one held-out document, of the tile's width; the
-    document itself is the last tile. Words that are no pixels are laid out row by row in a square.
+    document itself is the last tile. Words that are not pixels are laid out row by row in a square.
     """
 
     name = "topics"
@@ -124,7 +124,7 @@ LINE, BELOW = 0.15, 0.06  # between two words, and from the tile's lower edge to
 
 
 class TopWordsScene(TopicsScene):
-    """The five most probable words of each topic of the heaviest particle, of a chain those of its newest draw.
+    """The five most probable words of each topic of the heaviest particle, of a chain the ones of its newest draw.
 
     Below them lies a line as long as the topic's share in one held-out document, whose own most frequent words are the
     last tile. Of more than 24 topics the first are shown.

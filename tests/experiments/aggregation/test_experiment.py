@@ -1,15 +1,19 @@
+import sys
+
 import numpy as np
 import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.aggregation import VARIED, Aggregation, principal_scores, read_points
+from pmdviz.experiments.aggregation import VARIED, Aggregation, Block, principal_scores, read_points
 from pmdviz.experiments.base import TooMuch
 from pmdviz.experiments.mixtures import MODELS
+from pmdviz.targets import rows as data_rows
 from tests.support.tables import looped
 
 MADE = Aggregation()
 SMALL = {"num_data": 2000, "num_shards": 4, "lowest": 50, "highest": 200, "num_levels": 2, "repetitions": 2}
+MIXTURE = {**SMALL, "model": "gmm", "dim": 2, "components": 2}
 
 
 def rows_of(knobs):
@@ -61,6 +65,16 @@ def test_the_slopes_stand_beside_theory():
     assert not gaps.y_log and gaps.series[0].y[-1] == -0.1
 
 
+@pytest.mark.ci
+def test_components_counted_on_each_machine():
+    chosen, rows = rows_of({**MIXTURE, "count": "bic", "num_data": 1200, "repetitions": 1})
+    case = MADE.cases(chosen)[0]
+    counts = [len(each.shares) for each in Block(case).machines.params]
+    assert counts.count(2) >= 3
+    assert {row["components"] for row in rows if row["combiner"] == "weighted"} == {2}
+    assert all(row["error"] < 1 for row in rows if row["combiner"] == "weighted" and row["num_draws"] == 200)
+
+
 @pytest.mark.parametrize(
     "source, most, columns",
     [("breast_cancer", 455, 30), pytest.param("digits", 1437, 61, marks=pytest.mark.ci),
@@ -102,11 +116,11 @@ def test_a_file_of_ones_own(tmp_path, suffix):
 
 def test_what_cannot_be_used_is_said():
     for knobs, words in [
-        ({"lowest": 2000}, "lowest must be at most highest, 1,000; given: 2,000"),
-        ({"model": "ppca", "latent": 3}, "latent must be below the dimension, 3; given: 3"),
-        ({"model": "ppca", "varied": "dim"}, "latent must be below the dimension, 2; given: 2"),
+        ({"lowest": 2000}, "lowest must be at most highest, 1,000; got 2,000"),
+        ({"model": "ppca", "latent": 3}, "latent must be below the dimension, 3; got 3"),
+        ({"model": "ppca", "varied": "dim"}, "latent must be below the dimension, 2; got 2"),
         ({"num_data": 50}, "num_data must be at least 100, so that each of 10 machines has more data than its model"),
-        ({"data": "breast_cancer", "model": "gmm"}, "num_data must be at least 1,980, .* given: 455"),
+        ({"data": "breast_cancer", "model": "gmm"}, "num_data must be at least 1,980, .* got 455"),
         ({"data": "digits", "against": "truth"}, "a table has no true parameters; set against to exact or mle"),
         ({"data": "nowhere.csv"}, "cannot be read"),
         ({"data": "covtype"}, "data must be simulated, digits"),
@@ -115,11 +129,26 @@ def test_what_cannot_be_used_is_said():
             pmdviz.experiment("aggregation", **knobs)
 
 
+@pytest.mark.parametrize("source, hidden, pip", [("digits", "sklearn.datasets", r"pmdviz\[data\]"),
+                                                 ("randhie", "statsmodels", r"pmdviz\[tables\]")])  # fmt: skip
+def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
+    def clear():
+        for cached in (principal_scores, data_rows._digits, data_rows._of_statsmodels):
+            cached.cache_clear()
+
+    clear()
+    monkeypatch.setitem(sys.modules, hidden, None)
+    monkeypatch.setattr(data_rows, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=pip):
+        pmdviz.experiment("aggregation", data=source)
+    clear()
+
+
 def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatch):
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
     monkeypatch.setattr("pmdviz.experiments.base.free_megabytes", lambda: 16_000.0)
     for knobs in ({"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"}, {"varied": "N", "highest": 10**10}):
-        with pytest.raises(TooMuch, match="of memory, of which 16 GB are free; make it smaller$"):
+        with pytest.raises(TooMuch, match="of memory, and 16 GB are free; make it smaller$"):
             pmdviz.experiment("aggregation", **knobs, workers=1, insist=True)
     for knobs in ({}, {"model": "gmm"}, {"model": "gmm", "num_data": 1_000_000}, {"model": "ppca"}):
         cases = MADE.cases(MADE.Knobs.checked(knobs))
@@ -128,3 +157,10 @@ def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatc
     case = MADE.cases(MADE.Knobs.checked({"model": "gmm"}))[0]
     known, chosen = (MADE.size(case | {"count": count, "components": 1}) for count in ("known", "bic"))
     assert known.seconds < chosen.seconds and known.megabytes < chosen.megabytes
+
+
+def test_what_is_no_density_has_a_note_and_no_likelihood():
+    _, rows = rows_of({**MIXTURE, "components": 3, "num_data": 3000, "num_shards": 2, "lowest": 12, "highest": 12,
+                       "num_levels": 1, "repetitions": 3})  # fmt: skip
+    odd = [row for row in rows if np.isnan(row["gap"])]
+    assert odd and all(row["note"] and row["combiner"].startswith("control") for row in odd)

@@ -7,15 +7,22 @@ from scipy.stats import norm
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.dimension import (
+    ALGORITHM_1,
+    ENTRANTS,
     EXACT,
     EXACT_TITLE,
+    FAMILIES,
+    SETTINGS,
     TEAMS,
     TwoRegressions,
     entrants_of,
     grad_log_likelihood,
     log_likelihood,
+    of_exact_draws,
 )
 from pmdviz.experiments.running import EXPERIMENTS
+from pmdviz.methods import METHODS
+from pmdviz.presets import find_preset
 
 DIMENSION = EXPERIMENTS["dimension"]
 CASE = {"family": "linear", "num_particles": 300, "num_data": 200, "visited": None, "seed": 0}
@@ -23,6 +30,24 @@ CASE = {"family": "linear", "num_particles": 300, "num_data": 200, "visited": No
 
 def row_of(**parts):
     return DIMENSION.run({**CASE, **parts})[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_entrant_that_fits_can_be_made_into_a_run(family):
+    target, names = FAMILIES[family].make(2, 50, 0), entrants_of("all", family)
+    assert len(names) > 20 and set(SETTINGS) <= set(names)
+    for name in names:
+        recipe = ENTRANTS[name].recipe(target, 100_000, None, 0)
+        assert recipe.method == ENTRANTS[name].method and recipe.budget > 0
+    left_out = {name for name in ENTRANTS if name not in names}
+    assert all(METHODS[ENTRANTS[name].method].requires - FAMILIES[family].offers for name in left_out)
+
+
+def test_a_family_offers_what_its_targets_do_and_algorithm_1_is_that_of_the_preset():
+    for family in FAMILIES.values():
+        assert family.offers <= family.make(2, 20, 0).offers
+    preset = find_preset("algorithm_1").recipe.knobs
+    assert preset == {**preset, **ALGORITHM_1}
 
 
 def test_quick_cases_come_first_and_what_comes_out_is_drawn():
@@ -43,6 +68,17 @@ def test_quick_cases_come_first_and_what_comes_out_is_drawn():
     (chart,) = DIMENSION.pictures(rows, knobs)
     assert chart.series[0].y == 2.0 and chart.series[1].y == 100.0 and "100" in chart.title
     assert chart.series[1].look == "dashes" and chart.y_log
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exact_draws_are_as_far_off_as_chance_has_it(family):
+    target, m = FAMILIES[family].make(3, 100, 0), 500
+    found = [of_exact_draws(target, m, seed) for seed in range(8)]
+    scaled = np.array([one["mean_error"] for one in found]) * np.sqrt(m)
+    assert abs(scaled.mean() - 1.33) < 4 * 0.6 / np.sqrt(8)  # E max of three |z|, and its sd
+    assert all(0.9 < one["sd_ratio_min"] <= one["sd_ratio_max"] < 1.1 for one in found)
+    assert np.mean([one["kl_moments"] for one in found]) == pytest.approx(9 / (2 * m), rel=0.6)  # (d + d(d+1)/2) / 2m
+    assert max(one["mmd"] for one in found) < 0.1
 
 
 def test_without_new_particles_the_error_grows_and_what_does_not_fit_is_said(monkeypatch):

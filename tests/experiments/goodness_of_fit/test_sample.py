@@ -5,7 +5,7 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import HeatMap, Histogram
 from pmdviz.experiments.fit_testing import longest_correlation_time, points_of
-from pmdviz.experiments.goodness_of_fit import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs
+from pmdviz.experiments.goodness_of_fit import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of
 
 PLANE = {"dim": 2}
 
@@ -116,9 +116,9 @@ def test_what_cannot_be_used_is_said():
         with pytest.raises(InputError, match=words):
             pmdviz.test_fit("correlated_gaussian", sample)
     for knobs, words in [
-        ({"alpha": 0}, "alpha must be a number above 0 and below 1; given: 0"),
+        ({"alpha": 0}, "alpha must be a number above 0 and below 1; got 0"),
         ({"alpha": 0.001}, "draws must be at least 999"),
-        ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; given: 'wide'"),
+        ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; got 'wide'"),
         ({"test": "ksdd"}, "did you mean 'ksd'"),
     ]:
         with pytest.raises(InputError, match=words):
@@ -151,6 +151,30 @@ def test_a_scenario_draws_points_of_its_target(name):
         points, exact = scenario.draws(10.0, 0.0)(np.random.default_rng(0), n), target.reference()
         error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
         assert np.abs(error).max() < 4.5
+
+
+def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
+    mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
+    assert len({case["test"] for case in mine}) == len(mine) >= 5
+    samples = [np.array(samples_of(case)) for case in mine]
+    assert all(np.array_equal(samples[0], each) for each in samples)
+    assert not np.array_equal(samples[0][0], samples[0][1])
+    off = next(case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] > 0)
+    assert not np.array_equal(samples[0], np.array(samples_of(off)))
+    cases = MADE.cases(knobs(test="dksd"))
+    assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
+    rows = [row for case in cases[:2] for row in MADE.run(case)]
+    assert [row["seed"] for row in rows] == list(range(25)) and {row["test"] for row in rows} == {"dksd"}
+    for bandwidth, width in (("aggregated", 1.0), ("own", 0.7)):
+        case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
+        assert len(MADE.run({**case, "count": 2})) == 2
+
+    def along(**values):
+        return list(dict.fromkeys((case["perturbation"], case["num_points"]) for case in MADE.cases(knobs(**values))))
+
+    assert along(strength=2.0) == [(0.0, 40), (0.1, 40), (0.2, 40), (0.3, 40)]
+    assert along(strength=0.0) == [(0.0, 40)]
+    assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
 
 
 def test_rates_come_with_their_intervals_and_examples_show_kernels_and_null_distributions():

@@ -104,5 +104,5 @@ def test_the_unit_is_written_where_it_is_not_data_and_the_budget_fits_it():
     assert counted.budget == 60 * DEFAULT_BUDGET, "of pmd's 60 particles"
     with pytest.raises(InputError, match="already says all of the race"):
         race(plain, clock="evaluations")
-    with pytest.raises(InputError, match="clock must be one of data, evaluations; given: 'time'"):
+    with pytest.raises(InputError, match="clock must be one of data, evaluations; got 'time'"):
         RaceRecipe.checked(FOUR, clock="time")

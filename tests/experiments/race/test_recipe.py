@@ -7,6 +7,7 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe, entrants, race
 from pmdviz.experiments.race.entrants import split
+from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import make_target
 from tests.support.own import own_target, plain
 
@@ -89,6 +90,23 @@ def test_texts_and_pairs_say_the_same_and_labels_tell_what_differs():
     assert [one.label for one in entrants([found[3], "smc", found[0]])] == ["pmd", "smc", "pmd #2"]  # named anew
 
 
+def test_titles_are_words_of_the_method_and_of_what_was_given_and_never_identifiers():
+    texts = ["pmd", "pmd:warm_start=true,bandwidth=0.5", "svgd:num_particles=2000", "gibbs", "gibbs"]
+    assert [one.title for one in entrants([*texts, "pmd:warm_start=false,draws=independent"])] == [
+        "PMD",
+        f"PMD, warm start, {label('pmd', 'bandwidth')} = 0.5",
+        f"SVGD, {label('svgd', 'num_particles')} = 2,000",
+        "Gibbs sampling",
+        "Gibbs sampling #2",
+        "PMD, no warm start, new particles: independent",
+    ]
+    assert entrants(["sgld"])[0].full_title == "Stochastic gradient Langevin dynamics"
+    for method, made in METHODS.items():
+        for name, spec in made.Knobs.specs().items():
+            title = entrants([(method, {name: spec.default})])[0].title
+            assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
+
+
 def test_knobs_changed_on_the_way_are_part_of_an_entrant():
     text = "pmd:num_particles=60@3:bandwidth=0.5,eta=1@5:bandwidth=2"
     triple = ("pmd", {"num_particles": 60}, [(5, {"bandwidth": 2}), (3, {"bandwidth": 0.5, "eta": 1})])
@@ -106,9 +124,14 @@ def test_knobs_changed_on_the_way_are_part_of_an_entrant():
             RaceRecipe.checked([given])
 
 
+def label(method, knob):
+    words = find_method(method).Knobs.specs()[knob].label
+    return words[0].lower() + words[1:]
+
+
 def test_what_cannot_race_is_one_sentence_that_names_the_entrant():
     for given, words in [
-        ([], "at least 1 and at most 100 methods; given: 0"),
+        ([], "at least 1 and at most 100 methods; got 0"),
         (["pdm"], "unknown method 'pdm'; did you mean 'pmd'"),
         (["pmd:bandwidt=1"], "unknown knob of method 'pmd': 'bandwidt'; did you mean 'bandwidth'"),
         (["pmd:bandwidth"], "after a colon"),

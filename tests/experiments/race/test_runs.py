@@ -7,6 +7,7 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.race import RaceRecipe, race
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
+from pmdviz.kernels.pool import set_threads
 from tests.support.own import own_target, plain
 
 KEYS = [
@@ -38,6 +39,16 @@ def test_rows_and_summary():
     run = pmdviz.run(method="pmd", seed=1, num_particles=60, floor=False, **FEW)
     assert result.rows[1]["tv"] == run.final.metrics["tv"]
     assert result.rows[1]["density_evaluations"] == run.final.density_evaluations
+
+
+def test_neither_threads_nor_other_entrants_change_a_row():
+    alone = plain(race(["pmd:num_particles=600"], seeds=2, **FEW))
+    try:
+        set_threads(3)
+        together = plain(race(["sgld", "pmd:num_particles=600"], seeds=2, **FEW))
+    finally:
+        set_threads(None)
+    assert together[2:] == alone
 
 
 @pytest.mark.ci

@@ -55,6 +55,19 @@ def test_the_product_and_the_weighted_averages_are_those_of_the_formulas():
     np.testing.assert_allclose(found.particles, naive, rtol=1e-9)
 
 
+@pytest.mark.ci
+def test_a_product_of_two_mixtures_is_found():
+    rng, n = np.random.default_rng(3), 3000
+    sides = np.where(rng.random((2, n)) < 0.5, -3.0, 3.0)  # two modes, each of variance 1, in both parts
+    parts = [np.stack([side + rng.standard_normal(n), rng.standard_normal(n)], axis=1) for side in sides]
+    found = kl_weighted(parts, np.ones(2), rng)
+    one = found.density.particles[:, 0] > 0
+    assert found.density.weights[one].sum() == pytest.approx(0.5, abs=0.06) and not found.note
+    assert found.density.mean[1] == pytest.approx(0, abs=0.08)
+    assert found.density.cov[0, 0] == pytest.approx(9.5, rel=0.06)  # 3 squared, and half a part's variance
+    assert found.density.cov[1, 1] == pytest.approx(0.5, rel=0.12)
+
+
 def test_one_machine_is_k_equal_to_1_and_parts_that_hardly_overlap_are_said():
     rows = {row["combiner"]: row for row in SHARDED.run({**CASE, "K": 1, "num_data": 100, "combiners": "consensus"})}
     assert rows[COMBINERS["consensus"].title]["tv"] == pytest.approx(rows[ONE_TITLE]["tv"], abs=0.03)
@@ -66,7 +79,7 @@ def test_one_machine_is_k_equal_to_1_and_parts_that_hardly_overlap_are_said():
     rng = np.random.default_rng(4)
     parts = [rng.standard_normal((200, 6)) + 14.0 * k for k in range(4)]
     assert "effective points" in kl_weighted(parts, np.ones(6), rng).note
-    with pytest.raises(InputError, match="at most 6; given: 10"):
+    with pytest.raises(InputError, match="at most 6; got 10"):
         pmdviz.experiment("sharded_posterior", num_data=60)
 
 

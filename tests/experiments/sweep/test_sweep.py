@@ -197,3 +197,48 @@ def test_the_same_call_runs_on_a_dask_cluster(tmp_path):
                 there = pmdviz.sweep(RECIPE, OVER, seeds=2, error=worker, path=tmp_path / "t.csv")
     assert set(there.rows["worker"].astype(int)) <= pids
     assert all(np.array_equal(there.rows[name], here.rows[name]) for name in ("tv", "bounded", "recipe", "visited"))
+
+
+def test_a_backend_that_gives_no_results_as_they_come_works_too():
+    import joblib
+
+    class Plain(joblib._parallel_backends.ThreadingBackend):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("plain", Plain)
+    said = []
+    with joblib.parallel_config(backend="plain", n_jobs=2):
+        found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
+    assert said[-1] == (12, 12)
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
+
+
+ENDING = """
+import os, psutil, threading, time
+import pmdviz
+from pmdviz.experiments import workers
+
+def go():
+    pmdviz.sweep(pmdviz.Recipe("gaussian", budget=2000), {"num_particles": [200, 300]}, seeds=200, workers=2,
+                 progress=lambda done, total: done > 2 and begun.set())
+
+begun = threading.Event()
+threading.Thread(target=go, daemon=True).start()
+begun.wait(60)
+workers.shut_down()
+print("dismissed", flush=True)
+end = time.monotonic() + 60
+while len(children := psutil.Process().children()) > 2 and time.monotonic() < end:
+    time.sleep(0.1)
+print(len(children), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.nightly
+def test_the_end_of_a_server_leaves_no_worker_behind():
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    said, children = done.stdout.split()
+    assert said == "dismissed" and int(children) <= 2  # the trackers of shared resources end with this process

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pmdviz import InputError
-from pmdviz.experiments.workers import Table
+from pmdviz.experiments.workers import Table, table_path
 
 KINDS = {"m": int, "policy": str, "warm": bool, "tv": float}
 ROWS = [
@@ -51,6 +51,25 @@ def test_rows_stay_when_the_work_fails_and_sorted_ones_keep_those_of_other_sweep
             table.add({**ROWS[0], "m": m})
         table.sort([1, 3, 4], lambda row: row["m"])
         assert [row["m"] for row in table.rows] == [9, 8, 1, 3, 4]
+
+
+def test_writing_slows_down_with_what_it_costs_and_no_suffix_means_parquet(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("pmdviz.experiments.workers.time.monotonic", lambda: now[0])
+    with Table(tmp_path / "t.csv", KINDS) as table:
+        written = []
+        monkeypatch.setattr(table, "write", lambda: written.append(len(table.rows)))
+        table._next = 5.0
+        table.add(ROWS[0])
+        now[0] = 5.0
+        table.add(ROWS[0])
+    assert written == [2, 2]  # not after the first row, after the second, and at the end
+    monkeypatch.setattr("pmdviz.experiments.workers._has_pyarrow", lambda: True)
+    assert table_path(tmp_path / "t").name == "t.parquet"
+    monkeypatch.setattr("pmdviz.experiments.workers._has_pyarrow", lambda: False)
+    assert table_path(tmp_path / "t").name == "t.csv"
+    with pytest.raises(InputError, match="needs pyarrow"):
+        table_path("t.parquet")
 
 
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path):

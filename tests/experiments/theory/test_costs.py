@@ -46,6 +46,23 @@ def test_memory_grows_with_m_as_measured_in_bytes(line):
         assert exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
 
 
+@pytest.mark.nightly
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("method", WITH_A_CONSTANT_PART)
+def test_memory_beside_a_constant_part_is_a_straight_line_in_m(method):
+    line = next(line for line in LINES if line.method == method)
+    few, more, most = (measure(line, Size(m), 1).memory_kb for m in (800, 1600, 3200))
+    assert (most - more) / (more - few) == pytest.approx(2, abs=0.3)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_memory_grows_with_the_dimension_and_not_with_the_data():
+    line = PAPERS[-2]
+    costs = [measure(line, size, 1) for size in (Size(500), Size(500, 16_000), Size(500, dim=20), Size(500, dim=40))]
+    assert costs[1].memory_kb == pytest.approx(costs[0].memory_kb, rel=0.05)
+    assert costs[3].memory_kb / costs[2].memory_kb == pytest.approx(2, abs=0.3)
+
+
 def test_exponents_are_slopes_of_the_right_measurements():
     costs = [Cost("a", m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
     costs += [Cost("a", 10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]

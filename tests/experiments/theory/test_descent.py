@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.theory_descent import Descent, DescentKnobs, Theory, excess, fall
 
@@ -85,3 +86,22 @@ def test_what_is_measured_of_particles_is_the_kl_of_their_moments():
         best[np.ix_(block, block)] = np.linalg.inv(A[np.ix_(block, block)])
     expected = kl_to(A, np.array([0.5, -1.0, 0.2]), cov) - kl_to(A, np.zeros(3), best)
     assert known.measured(particles) == pytest.approx(expected, rel=0.02)
+
+
+SHORT = {"runs": 2, "num_particles": 1500, "num_steps": 3, "looks": 30}
+
+
+@pytest.mark.ci
+def test_runs_fall_as_the_theory_says_and_stop_at_its_floor():
+    found = pmdviz.experiment("descent", **SHORT, workers=1)
+    off = np.array([(row["measured"] - row["exact"]) / row["sd"] for row in found.rows if row["t"]])
+    assert len(off) == 2 * 3 * 30 and np.abs(off).max() < 6 and abs(off.mean()) < 1.5
+    for entry, h in zip(found.summary, (0.8, 0.4, 0.2), strict=True):
+        assert entry["h"] == h and entry["above the bound"] == 0
+        assert entry["floor measured"] == pytest.approx(
+            entry["floor"] + entry["of which m is finite"], rel=0.15, abs=2e-3
+        )
+        assert entry["measured"] < 1.05 * entry["rate per unit of time"] < 1.05 * entry["by constants"] < 1.05
+    assert found.summary[0]["floor measured"] > 3 * found.summary[1]["floor measured"]
+    (chart,) = found.pictures
+    assert len(chart.series[0].x) == 3 and chart.slopes[0][1] == 2.0

@@ -1,23 +1,240 @@
-"""Variational inference with a Gaussian: by reparametrised gradients, and by gradients of the score or of theta."""
+"""Variational inference: of topics, and with a Gaussian, by a bound in closed form or by reparametrised gradients."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.product import MANY, DiagonalDensity, DirichletMixture
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.factors import inverse
+from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.pool import one_blas_thread
+from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import checked_gradient, checked_log_density, read_only, rows_in_words
-from pmdviz.methods.optimisers import mean_terms, mean_update, momentum, natural_terms, paced, paced_terms
-from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Work
-from pmdviz.methods.vi import GaussianFit, gaussian_words, sds
+from pmdviz.methods.base import BatchMethod, checked_gradient, checked_log_density, read_only, rows_in_words
+from pmdviz.methods.optimisers import (
+    mean_terms,
+    mean_update,
+    momentum,
+    move_update,
+    natural_terms,
+    paced,
+    paced_terms,
+)
+from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
+
+START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
+
+
+class OnlineVBKnobs(BatchKnobs):
+    """The knobs of `online_vb`."""
+
+    eta = optimisers.ETA.at(1.0)
+    n0 = optimisers.N0.at(1.0)
+    kappa = optimisers.KAPPA.at(0.5)
+
+    def work(self, num_data: int) -> Work:
+        """One fit of each document of the batch."""
+        return Work(likelihoods=self.rows(num_data))
+
+
+class OnlineVBState(NamedTuple):
+    """q(φ_k) = Dir(natural[0, :, k])."""
+
+    natural: Array  # (1, W, K)
+    iteration: int
+
+
+class OnlineVB(BatchMethod):
+    """Online variational Bayes (LDA).
+
+    short_title: online VB
+    about: Online variational Bayes fits independent Dirichlet densities to topics and shares, a batch at a time.
+    formula: λ ← (1-ρ) λ + ρ [β + (N/B) Σ E_q n_{kw}],  q(φ_k) = Dir(λ_k)
+    what_moves: No particles: one Dirichlet density of each topic moves towards what a batch of documents says.
+    source: Hoffman, Blei, Bach 2010, Algorithm 2
+    propagate: random start
+    move: natural gradient (of the ELBO, on a batch)
+
+    forgotten: The step forgets the share ρ of all counts so far.
+    prior: The prior comes in anew as much is forgotten.
+    counts: How often each word belongs to the topic, as if all documents were like these.
+
+    q(z) and q(θ_d) are fitted to each document.
+    """
+
+    name = "online_vb"
+    family = "parametric"
+    requires = frozenset({"documents"})
+    noun = "set of topics"
+    scalars = (STEP_SIZE,)
+    update = move_update(
+        Term("forgotten", "forgotten", "− ρ λ"),
+        Term("prior", "prior", "+ ρ β"),
+        Term("counts", "words of the batch", "+ ρ N/B Σ E_q n_{kw}"),
+        formula="λ_k′ − λ_k",
+        unit="words",
+    )
+
+    def init(self, rng: Rng, target: Target, knobs: OnlineVBKnobs) -> OnlineVBState:
+        """Dirichlet parameters near 1, drawn at random so that topics differ."""
+        shape = target.documents(target.data_rows[:0]).shape
+        return OnlineVBState(*read_only(rng.gamma(START, 1 / START, (1, *shape))), 0)
+
+    def step(
+        self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs
+    ) -> tuple[OnlineVBState, StepInfo]:
+        """One natural gradient step on the batch."""
+        t, documents = state.iteration + 1, target.documents(batch)
+        rho = optimisers.decayed(t, knobs)
+        counts = expected_counts(state.natural[0], documents.sparse, documents.alpha)
+        aim = documents.beta + target.num_data / len(batch) * counts
+        (natural,) = read_only((1 - rho) * state.natural + rho * aim)
+        words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
+        before, share = state.natural[0], target.num_data / len(batch)
+
+        def terms() -> dict[str, Array]:
+            prior = np.full(before.shape, rho * documents.beta)
+            return {"forgotten": -rho * before.T, "prior": prior.T, "counts": rho * share * counts.T}
+
+        return OnlineVBState(natural, t), StepInfo(
+            Cost(len(batch), len(batch)),
+            words,
+            scalars={"step_size": rho},
+            terms=ComputedTerms(terms),
+            numbers={"ρ": rho, "N/B": share},
+        )
+
+    def points(self, state: OnlineVBState) -> Array:
+        """λ, topic by topic, (K, W)."""
+        return state.natural[0].T
+
+    def density(self, state: OnlineVBState, knobs: OnlineVBKnobs, target: Target) -> DirichletMixture:
+        """The product of the topics' Dirichlet densities."""
+        return DirichletMixture(state.natural, np.zeros(1))
+
+
+# Stochastic variational inference with the bound of Jaakkola and Jordan: closed-form steps for logistic regression.
+
+
+class Fitted(Protocol):
+    """The state of a method that fits a Gaussian."""
+
+    mean: Array
+    cholesky: Array
+
+
+class JaakkolaJordanKnobs(BatchKnobs):
+    """The knobs of `jaakkola_jordan`."""
+
+    eta = optimisers.ETA.at(2.0)
+    n0 = optimisers.N0.at(10.0)
+    kappa = optimisers.KAPPA.at(1.0)
+
+    def work(self, num_data: int) -> Work:
+        """The bound of every row of the batch."""
+        return Work(likelihoods=self.rows(num_data))
+
+
+class JaakkolaJordanState(NamedTuple):
+    """q = N(mean, L L'), by its natural parameters too."""
+
+    linear: Array  # (d,) h = P mean
+    precision: Array  # (d, d) P
+    mean: Array  # (d,)
+    cholesky: Array  # (d, d) L, lower triangular, L L' = P^-1
+    iteration: int
+
+
+class GaussianFit(BatchMethod):
+    """A method that fits q = N(mean, L L'): its state has `mean` (d,) and `cholesky`, L (d, d) or its diagonal (d,)."""
+
+    family = "parametric"
+    noun = "Gaussian"
+
+    def points(self, state: Fitted) -> Array:
+        """The mean, (1, d)."""
+        return state.mean[None]
+
+    def density(self, state: Fitted, knobs: BatchKnobs, target: Target) -> KernelDensity | DiagonalDensity:
+        """The Gaussian itself: one kernel at its mean."""
+        if state.cholesky.ndim == 1 and target.dim > MANY:
+            return DiagonalDensity(state.mean[None], np.zeros(1), state.mean[None], state.cholesky)
+        factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
+        return KernelDensity(state.mean[None], np.zeros(1), factor)
+
+
+def sds(state: Fitted) -> Array:
+    """sd_q(theta_k), (d,)."""
+    return state.cholesky if state.cholesky.ndim == 1 else np.sqrt((state.cholesky**2).sum(axis=1))
+
+
+def gaussian_words(state: Fitted) -> str:
+    """Mean and sds of the first six coordinates, for a step's line."""
+    mean, sd = (", ".join(f"{v:.3g}" for v in values[:6]) for values in (state.mean, sds(state)))
+    return f"mean ({mean}) · sd ({sd})"
+
+
+class JaakkolaJordan(GaussianFit):
+    """SVI with the Jaakkola-Jordan bound.
+
+    short_title: SVI, bound
+    about: A quadratic lower bound of the log likelihood makes every step of variational inference a closed form.
+    formula: log σ(z) ≥ log σ(ξ) + (z - ξ)/2 - λ(ξ) (z² - ξ²),  λ(ξ) = tanh(ξ/2)/(4ξ)
+    what_moves: No particles: a single Gaussian moves towards the one that the batch's bound gives.
+    source: Jaakkola, Jordan 2000; stochastic: Hoffman, Blei, Wang, Paisley 2013; compared with in Dai et al. 2016
+    move: natural gradient (of a quadratic bound of the ELBO, on a batch)
+
+    Natural gradient ascent of the ELBO in which each log likelihood is replaced by a quadratic lower bound.
+
+    On a batch the bound, at its tightest under q, makes the posterior a Gaussian with natural parameters (h_B, P_B),
+    the batch scaled by N/B; a natural step goes there by a share: h <- (1 - rho) h + rho h_B, P alike. The local step
+    xi^2 = E_q (x.w)^2 and the global step are Hoffman et al.'s.
+    """
+
+    name = "jaakkola_jordan"
+    requires = frozenset({"reals", "quadratic_bound"})
+    scalars = (STEP_SIZE,)
+    update = mean_update("ρ", "S′", bound="b")
+
+    def init(self, rng: Rng, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
+        """The prior, N(0, diag(scale^2))."""
+        d = target.dim
+        parts = np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale)
+        return JaakkolaJordanState(*read_only(*parts), 0)
+
+    def step(
+        self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
+    ) -> tuple[JaakkolaJordanState, StepInfo]:
+        """One natural step."""
+        t = state.iteration + 1
+        rho = optimisers.decayed(t, knobs)
+        towards = target.quadratic_bound(state.mean, state.cholesky, batch)
+        linear = (1 - rho) * state.linear + rho * towards.linear
+        precision = (1 - rho) * state.precision + rho * towards.precision
+        # P = U U' with an upper triangular U, so P^-1 = L L' with L = U^-T.
+        factor = inverse(cholesky(precision[::-1, ::-1]))[::-1, ::-1].T
+        mean = np.einsum("ik,jk,j->i", factor, factor, linear)
+        size = np.sqrt((factor**2).sum(axis=1).mean())
+        words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
+        before, unit = state.mean, target.scale
+        state = JaakkolaJordanState(*read_only(linear, precision, mean, factor), t)
+        return state, StepInfo(
+            Cost(len(batch), len(batch), 0),
+            words,
+            scalars={"step_size": rho},
+            terms=ComputedTerms(lambda: mean_terms(mean - before, -rho * factor @ (factor.T @ (before / unit**2)))),
+            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
+        )
+
+
+# Stochastic variational inference with a Gaussian: reparametrised gradients of the ELBO, natural or by Adam.
 
 START_SD = 0.3  # of the prior's
 SVI_UPDATES = {"natural": mean_update("ρ", "S′"), "adam": mean_update("ρ", "D", momentum("ρ"))}
@@ -141,11 +358,11 @@ def grown(curvature: Array, rho: float) -> Array:
     return 1 + rho * curvature + 0.5 * np.minimum(rho * curvature, 0.0) ** 2
 
 
-Fitted = TypeVar("Fitted", "SVIState", "GaussianVBState")
+OneGaussian = TypeVar("OneGaussian", "SVIState", "GaussianVBState")
 
 
 @one_blas_thread()
-def natural_step(state: Fitted, slope: Array, inner: Array, rho: float) -> Fitted:
+def natural_step(state: OneGaussian, slope: Array, inner: Array, rho: float) -> OneGaussian:
     """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
     The quadratic term keeps the precision positive whatever the noise (Lin, Schmidt, Khan 2020, Eq. 9-10); where the
@@ -178,7 +395,7 @@ def pulls_of(slope: Array, theta: Array, target: Target) -> dict[str, Array]:
 def factor_gradient(in_factor: Array, in_logs: Array, scale: Array) -> Array:
     """The gradient (d, d) in L_ij / scale_i below the diagonal and in log L_ii on it.
 
-    `in_factor` (d, d) is that in L, of which the strict lower triangle counts; `in_logs` (d,) that in log L_ii.
+    `in_factor` (d, d) is that in L; its strict lower triangle counts; `in_logs` (d,) that in log L_ii.
     """
     return np.tril(in_factor, -1) * scale[:, None] + np.diag(in_logs)
 
@@ -208,8 +425,8 @@ class GaussianVBKnobs(BatchKnobs):
 
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
         deviation each, too narrow where the posterior's coordinates depend on each other.
-    gradient: Natural: that of the Gaussian's geometry, which follows no scale but q's own. Normalised: that in the mean
-        and the factor of the covariance, each number divided by the root mean square of its last ones; a full
+    gradient: Natural: the gradient in the Gaussian's geometry, which follows no scale but q's own. Normalised: that in
+        the mean and the factor of the covariance, each number divided by the root mean square of its last ones; a full
         covariance in tens of dimensions diverges with it.
     normaliser: What a gradient is divided by: the root mean square of the gradients before it, or of itself and those
         before it. The second shortens large gradients more than small ones, and standard deviations come out too large:
@@ -258,15 +475,16 @@ class GaussianVB(GaussianFit):
     Ascent of the ELBO E_q log p(theta, X) + H(q) over q = N(mu, L L'), its entropy in closed form.
 
     With theta = mu + L eps and g = grad log p(theta, X) the gradients are E g in mu, and E g eps' + L^-T in L
-    (Titsias, Lazaro-Gredilla 2014). Unlike those of `svi`, which follow the path alone, they have noise at the optimum.
+    (Titsias, Lazaro-Gredilla 2014). Unlike the gradients of `svi`, which follow the path alone, they have noise at the
+    optimum.
 
-    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, as they are) move by gamma_t g / v,
+    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, unscaled) move by gamma_t g / v,
     v^2 the mean of the last squares. With g itself among them the step has a fixed point of its own, E g / sqrt(g^2
     + S) = 0 instead of E g = 0. In log L_ii the noise of g is skewed: with one draw on a Gaussian posterior g = 1 -
     a eps^2, a = (sd / exact sd)^2, and over ten gradients that fixed point is a = 1.19, an sd 8.9 % too large
     (computed here; PyMC's `adagrad_window` is off by as much: its issue 8444, and Andersen, Bersson, Broderick
     2026, arXiv 2608.01403). With n draws the skewness falls like 1 / sqrt n, and the bias like 1 / n: 0.8 % with
-    ten. By the gradients before it alone, of which g is independent given the state, there is none; such a step is
+    ten. With the earlier gradients alone, from which g is independent given the state, there is none; such a step is
     cut at 30 root mean squares.
 
     Natural: mu <- mu + gamma S E g and P <- P + gamma A for precisions, A = -E hess log p - P, by Stein's identity
@@ -376,7 +594,7 @@ def normalised(
 ) -> GaussianVBState:
     """mu and L after each number's gradient, divided by a root mean square of its last ones, times gamma."""
     gradient = coordinates_gradient(state, noise, gradients, scale)
-    with np.errstate(over="ignore"):  # then nothing is finite any more, and it is said
+    with np.errstate(over="ignore"):  # then no number is finite any more, and an error is raised
         squares = np.concatenate([state.squares[1:], gradient[None] ** 2])
     full = state.iteration >= len(squares)  # until then the present gradient counts too: the first alone would not do
     counted = state.squares if knobs.normaliser == "past" and full else squares

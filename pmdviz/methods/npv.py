@@ -131,8 +131,8 @@ class NPVKnobs(BatchKnobs):
         widths on each batch and keeps a fraction of the change, given by the step size; best with all data in a batch.
     lbfgs_iterations: Maximum for the means and for the widths; each evaluation uses the batch twice.
     start: Evenly spread: the centres of clusters of prior draws. Drawn from the prior: K draws.
-    annealing: Over this many data points the target changes from a Gaussian as wide as the prior to the posterior, so
-        that components can distribute over the modes. 0: no annealing, as in the paper.
+    annealing: Over this many data points the target changes from a Gaussian as wide as the prior to the posterior:
+        components can distribute over the modes. 0: no annealing, as in the paper.
     """
 
     num_components = Whole(10, (1, 1500), (1, 50), "Components K", basic=True, acts="restart")
