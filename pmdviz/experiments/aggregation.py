@@ -272,8 +272,8 @@ class AggregationKnobs(Knobs):
     """The knobs of `aggregation`.
 
     model: What each machine fits to its own data.
-    data: Drawn from known parameters; tables that scikit-learn and statsmodels carry, of which the leading principal
-        components are taken; or those of a table, such as UCI's Covertype, whose last column is left out. A fifth
+    data: Drawn from known parameters; tables that scikit-learn and statsmodels carry, reduced to the leading principal
+        components; or the rows of a table, such as UCI's Covertype, whose last column is left out. A fifth
         of a table's rows is held out.
     num_data: On all machines together; of a table at most as many as it has.
     dim: Of a point; of a table, so many principal components.

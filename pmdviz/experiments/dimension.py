@@ -1,4 +1,4 @@
-"""The error of methods against the dimension d, next to that of as many independent draws."""
+"""The error of methods against the dimension d, next to the error of as many independent draws."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Dimension(Experiment[DimensionKnobs]):
     """Methods on the same posterior in more and more dimensions; seeds differ in data and run.
 
     title: What dimension does
-    about: How does the error of each method grow with the number of parameters, and which of them say so?
+    about: How does the error of each method grow with the number of parameters, and which of them report it?
     source: ours; why weights collapse: Bengtsson, Bickel, Li 2008
     """
 

@@ -447,7 +447,7 @@ def integrated_kernels(rng: np.random.Generator, target: Target, points: np.ndar
     """U_ij = E(w_i kappa(x_i, x_j) w_j | z_i, z_j): no latent point is drawn.
 
     title: GF-KSD, latent points integrated out
-    about: Gradient-free kernel Stein discrepancy with its mean over the latent points in place of one draw of them.
+    about: Gradient-free kernel Stein discrepancy with its mean over the latent points instead of one draw of them.
     source: ours, from Han 2019 (thesis), Algorithm 10
     """
     codes, weights = codes_of(target.space, points), inverse_weights(log_p(target, points))

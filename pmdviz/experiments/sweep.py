@@ -222,7 +222,7 @@ def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InputError(f"the values of {name} must be a list; got {shown(values)}")
     parse = specs[name].parse if name in specs else lambda raw: checked_whole(BUDGET, raw, 1, 10**12)
-    parsed = [parse(raw.item() if isinstance(raw, np.generic) else raw) for raw in values]
+    parsed = [parse(raw.item() if isinstance(raw, (np.generic, np.ndarray)) else raw) for raw in values]
     if not parsed:
         raise InputError(f"{name} needs at least one value")
     return parsed

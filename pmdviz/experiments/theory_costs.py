@@ -185,7 +185,7 @@ class Costs(Experiment[CostsKnobs]):
     """Time and memory of a step of every method at growing m, N and d, with the powers fitted to them.
 
     title: Time and memory of a step
-    about: Table 1 of the paper beside what is measured here: a step of every method, by m, N and d.
+    about: Table 1 of the paper next to our measurements: a step of every method, by m, N and d.
     source: Dai, He, Dai, Song 2016, Table 1
     """
 

@@ -370,7 +370,7 @@ class Way(TypedDict, total=False):
 
     path: str | os.PathLike[str] | None
     workers: int | None
-    progress: Callable[[int, int], None] | None
+    progress: Callable[[int, int], object] | None
     niceness: int
     on_row: Callable[[Row], None]
 
@@ -385,7 +385,7 @@ def run_cases(
     named: Callable[[C], str],
     path: str | os.PathLike[str] | None = None,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     niceness: int = 0,
     on_row: Callable[[Row], None] = lambda row: None,
     before: Callable[[list[C], int], None] = lambda cases, processes: None,

@@ -162,7 +162,7 @@ class FigureLayout:
 
 
 def dash(pattern: str | Sequence[float], width: float) -> Dash:
-    """A dash in px, or that of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
+    """A dash in px, or of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
     found = style.DASHES.get(pattern, pattern) if isinstance(pattern, str) else pattern
     return "solid" if found == "solid" or not found else (0, tuple(part / width for part in found))
 

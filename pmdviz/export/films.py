@@ -118,7 +118,7 @@ def spread(last: int, frames: int) -> list[int]:
 
 
 def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
-    """The places to show on the way from 0 to `last` in `steps` steps: always the first one and the last one.
+    """The places to show from 0 to `last` in `steps` steps: always the first one and the last one.
 
     Raises InputError where it has fewer frames than were asked for, or the film would have too many; `most` says which
     iterations there are.

@@ -62,7 +62,7 @@ class Measurable(Protocol):
 
     @property
     def densities(self) -> Mapping[str, Density]:
-        """The candidate densities of the state, that of the particles first; q is one of them."""
+        """The candidate densities of the state, the one of the particles first; q is one of them."""
 
     @property
     def tv(self) -> float | None:

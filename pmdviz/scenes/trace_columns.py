@@ -169,7 +169,7 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
 
 
 def usual_clock(method: Method, unit: str) -> str:
-    """The default clock of the traces of a method: that of the budget, or the method's own."""
+    """The default clock of the traces of a method: the clock of the budget, or the method's own."""
     return method.clock or CLOCK_OF[unit]
 
 
@@ -220,10 +220,10 @@ def traces_axes(
     floors: Mapping[str, float | None],
     budget: int | None = None,
     unit: str = "data",
-    beside: Iterable[np.ndarray] = (),
+    more: Iterable[np.ndarray] = (),
 ) -> tuple[Axis, Axis]:
-    """The axes that hold a whole history and the floors of its group, and the values of `beside` too."""
-    values = [*beside, *(column(history, name) for name in group.metrics)]
+    """The axes that hold a whole history and the floors of its group, and the values of `more` too."""
+    values = [*more, *(column(history, name) for name in group.metrics)]
     span = value_range(group, values, [*known_floors(group, floors).values()])
     last = float(history[clock][-1]) if len(history[clock]) else 0.0
     return Axis(CLOCKS[clock], 0.0, clock_end(clock, last, budget, unit)), Axis(group.axis_label, *span, group.log)

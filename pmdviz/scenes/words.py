@@ -149,7 +149,7 @@ def title(method: Method, target: Target) -> str:
 
 
 def sentence(method: Method, knobs: MethodKnobs, target: Target) -> str:
-    """Start and goal of a run in a sentence, such as "1,500 particles start at what is known before ..."."""
+    """Start and goal of a run in a sentence, such as "1,500 particles start at the prior ..."."""
     number, noun = method.who(knobs)
     subject = f"One {noun} starts" if number == 1 else f"{count(number)} {noun}s start"
     if target.data is None:
@@ -186,7 +186,7 @@ class Term(NamedTuple):
 
 _entries = yaml.safe_load(Path(__file__).with_name("glossary.yaml").read_text(encoding="utf-8"))
 GLOSSARY = {key: Term(**{**entry, "forms": tuple(entry["forms"])}) for key, entry in _entries.items()}
-IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # those of the usual legends
+IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "independent-draws")  # in the usual legends
 KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
 _FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")
 

@@ -143,7 +143,7 @@ class Target:
     def checked_options(cls, options: Mapping[str, Raw]) -> Knobs:
         """The options as they come from outside, checked. Raises InputError.
 
-        Without explicit values, the numbers of rows and inputs are those of the named table.
+        Without explicit values, the numbers of rows and inputs come from the named table.
         """
         if cls.table is not None and options.get("data") is not None:
             options = {**options, "data": as_source(options["data"], cls.table)}

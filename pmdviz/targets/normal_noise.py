@@ -32,7 +32,7 @@ BANANA_TABLE = options.TableForm(
 class BananaOptions(options.TargetOptions):
     """Options of `banana`. Beyond the bounds the ridge would be too thin for the exact posterior's grid.
 
-    sigma_x: Standard deviation of each datum. The ridge is σₓ/√N wide.
+    sigma_x: Standard deviation of each observation. The ridge is σₓ/√N wide.
     bend: How much the ridge θ₁ + b θ₂² = const is bent; 0 gives a straight one.
     theta1: True value, used to simulate the data.
     theta2: True value, used to simulate the data.
@@ -127,7 +127,7 @@ BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation
 class BimodalOptions(options.TargetOptions):
     """Options of `bimodal1d`.
 
-    sigma_x: Standard deviation of each datum around θ².
+    sigma_x: Standard deviation of each observation around θ².
     theta: True size of θ; 0 gives a single mode.
     """
 
@@ -209,7 +209,7 @@ class GaussianOptions(options.TargetOptions):
     """Options of `gaussian`.
 
     dim: Number of parameters.
-    sigma_x: Standard deviation of each datum around θ.
+    sigma_x: Standard deviation of each observation around θ.
     theta: True value of every coordinate.
     """
 

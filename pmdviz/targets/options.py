@@ -97,7 +97,7 @@ class Chosen(NamedTuple):
 
     columns: tuple[str, ...]
     rows: np.ndarray  # (n, inputs, and 1 with an outcome)
-    said: tuple[str, ...] = ()  # sentences on what was done
+    said: tuple[str, ...] = ()  # sentences on changes to the data
     units: tuple[tuple[float, float], ...] = ()  # mean and sd of each column before it was scaled
 
 
@@ -383,7 +383,7 @@ def names_of_inputs(source: str, form: TableForm, inputs: int) -> tuple[str, ...
 
 
 class TargetOptions(Knobs):
-    """Options of a target: a new value of any of them begins a new run. Several targets have these.
+    """Options of a target: a new value of any of them begins a new run; several targets share these.
 
     num_data: Number of observed data points.
     pair: The two digits to tell apart, the first as class 1; of a file, where its classes are not 0 and 1 or -1 and 1.
