@@ -101,7 +101,8 @@ function brief(s, give) {
 function knob(s, give) {
   const part = build(s)
   const steps = part.slider ? scale(s) : null
-  let state = {}, typing = false, waiting = false  // waiting: sent from the box, not yet answered
+  // waiting: sent from the box, not yet answered; entered: sent by Enter, which the browser follows by a change
+  let state = {}, typing = false, waiting = false, entered = null
   const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
   const send = (text) => { waiting = true; give({ name: s.name, value: text }) }
 
@@ -137,10 +138,10 @@ function knob(s, give) {
   part.label.addEventListener("click", () => {
     explanations.open(part.label, s.label, [s.help, `Takes effect: ${s.acts}.`], `Default: ${state.usual}`)
   })
-  part.box.addEventListener("change", () => { typing = false; send(read()) })
+  part.box.addEventListener("change", () => { typing = false; if (read() !== entered) send(read()); entered = null })
   if (!chosen(s) && s.kind !== "flag") {
-    part.box.addEventListener("input", () => { typing = true })
-    part.box.addEventListener("keydown", (e) => { if (e.key === "Enter") { typing = false; send(read()) } })
+    part.box.addEventListener("input", () => { typing = true; entered = null })
+    part.box.addEventListener("keydown", (e) => { if (e.key === "Enter") { typing = false; send(entered = read()) } })
     part.box.addEventListener("blur", () => { typing = false; if (!state.message && !waiting) write() })
   }
   if (part.slider) {
