@@ -12,6 +12,7 @@ import psutil
 import pytest
 from playwright.sync_api import TimeoutError
 
+from tests.browser.test_tasks import COUNT_JS
 from tests.support.jupyter_page import NotebookPage, jupyter
 
 CELLS = (
@@ -108,6 +109,7 @@ def test_a_lab_appears_plays_is_set_and_read_back(notebook):
     assert whole["height"] <= 620
     assert all(whole["top"] <= part["top"] < part["bottom"] <= whole["bottom"] for part in parts)
     before = notebook.page.evaluate("pmdviz.picture()")
+    notebook.page.evaluate(COUNT_JS)
     play(notebook)
     reach(notebook, 0, 5)
     assert notebook.page.evaluate("pmdviz.picture()") != before
@@ -115,6 +117,8 @@ def test_a_lab_appears_plays_is_set_and_read_back(notebook):
     notebook.ask("lab.set(bandwidth=0.5)")
     notebook.page.wait_for_function("pmdviz.find('input#knob-bandwidth').value === '0.5'")
     assert notebook.ask("[lab.widget.bandwidth, len(lab.run.particles), lab.recipe.method]") == [0.5, 1500, "pmd"]
+    assert notebook.ask("dict(lab.recipe.changes[-1][1])") == {"bandwidth": 0.5}
+    assert notebook.page.evaluate("window.presses") == 1  # picture, Play and slider are in one view
 
 
 @pytest.mark.nightly

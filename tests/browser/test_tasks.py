@@ -1,9 +1,17 @@
-"""What a person wants to do on the Lab, each in a browser with at most so many presses of the pointer."""
+"""What a person wants to do on the Lab, each in a browser with at most so many presses of the pointer.
+
+The same of a notebook is in `test_jupyter`.
+"""
 
 import re
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
+
+from tests.browser.test_race import DRAWN, ITERATION
+from tests.browser.test_timeline import MORE_JS, OnTheLine
+from tests.support.browser import open_sheet
 
 pytestmark = pytest.mark.ci
 
@@ -20,6 +28,54 @@ def break_by_bandwidth(lab):
     box = lab.page.get_by_role("slider", name="Bandwidth h").locator("visible=true").first.bounding_box()
     lab.page.mouse.click(box["x"] + 2, box["y"] + box["height"] / 2)
     lab.page.locator(".pmdviz-verdict", has_text="every particle became a spike").wait_for()
+
+
+def compare_on_the_banana(lab):
+    """Besides the presses counted here, a person presses twice to choose from each of two menus."""
+    lab.press("Problem: Two modes")
+    lab.page.locator("dialog [data-kind=target][data-name=banana]").click()
+    lab.page.get_by_role("button", name=re.compile("^Problem: (?!Two modes)")).wait_for(timeout=60_000)
+    lab.wait("pmdviz.iteration() === 0", 60)
+    open_sheet(lab.page, "Compare")
+    sheet = lab.page.locator(".pmdviz-sheet")
+    sheet.get_by_label("What differs", exact=True).locator("visible=true").select_option("Another method")
+    menu = sheet.get_by_label("Method", exact=True).locator("visible=true")
+    svgd = next(
+        title for title in menu.locator("option").all_inner_texts() if re.match("SVGD|Stein variational", title)
+    )
+    menu.select_option(svgd)
+    sheet.get_by_role("button", name="Compare", exact=True).locator("visible=true").click()
+    lab.wait(f"{DRAWN} > 0", 60)
+    lab.press("Play")
+    lab.wait(f"{ITERATION} >= 5", 60)
+    ranking = lab.page.get_by_role("list", name="Ranking").get_by_role("listitem")
+    assert sorted(re.match("PMD|SVGD|Stein", words)[0][0] for words in ranking.all_inner_texts()) == ["P", "S"]
+
+
+def make_a_film(lab):
+    """Before Play: the film is of the whole run."""
+    open_sheet(lab.page, "Share")
+    lab.page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
+    lab.page.get_by_role("button", name="Export", exact=True).click()
+    lab.page.locator(".pmdviz-export-status", has_text="pmdviz.gif is ready.").wait_for(timeout=180_000)
+    with lab.page.expect_download() as coming:
+        lab.page.get_by_text(re.compile("^Download pmdviz.gif")).evaluate("(button) => button.click()")
+    with Image.open(coming.value.path()) as film:
+        assert film.n_frames > 10
+
+
+def branch_at_ten(lab):
+    play(lab, 30)
+    on = OnTheLine(lab)
+    lab.page.mouse.click(*on.x_of(10))
+    lab.wait("Math.abs(pmdviz.iteration() - 10) <= 2")
+    on.line.focus()
+    while (k := lab.at_rest()) != 10:
+        lab.page.keyboard.press("ArrowLeft" if k > 10 else "ArrowRight")
+        lab.wait(f"pmdviz.iteration() !== {k}")
+    box = lab.page.get_by_role("slider", name="Bandwidth h").locator("visible=true").first.bounding_box()
+    lab.page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
+    lab.wait(f"{MORE_JS}.includes('Branch at iteration 10')")
 
 
 def look_inside(lab):
@@ -73,6 +129,9 @@ def ask_about_ess(lab):
 
 TASKS = {  # presses that each may take
     break_by_bandwidth: 3,
+    compare_on_the_banana: 5,
+    make_a_film: 3,
+    branch_at_ten: 3,
     look_inside: 3,
     open_own_data: 7,
     type_a_formula: 4,
@@ -85,7 +144,7 @@ TASKS = {  # presses that each may take
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
 def test_a_task_takes_at_most_so_many_presses(open_lab, task):
-    lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
+    lab = open_lab(accept_downloads=True, permissions=["clipboard-read", "clipboard-write"])
     lab.page.evaluate(COUNT_JS)
     task(lab)
     assert lab.page.evaluate("window.presses") <= TASKS[task]
