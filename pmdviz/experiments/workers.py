@@ -403,7 +403,7 @@ def run_cases(
     identity : row -> the key of its case
     named : case -> words, for one that is lost
     progress : (done, all), called after each and a few times per second. If it raises, the workers stop, and the
-        Its exceptions stop the workers, and the table keeps the finished rows.
+        table keeps the finished rows.
     on_row : called with every new row
     before : (cases that are missing, processes), called first; it may refuse them.
     """

@@ -53,7 +53,7 @@ class Look(Knobs):
     inside: Add the panel that shows what each term of the update does to each particle.
     traces: The traces next to the stage (by default the first that target and method have), where the picture is at
         least one and a half times as wide as high.
-    clock: The traces' horizontal axis; nothing said: what the budget counts.
+    clock: The traces' horizontal axis; by default the unit of the budget.
     table: What the table holds.
     live: The page runs the method itself, without Python or a server: it begins with this run and goes on.
     whole: The whole recipe, to the end of its budget with all its changes; else the run as it stands.
@@ -117,7 +117,7 @@ class RaceLook(Look):
         last; 0: automatic.
     traces: The metric of all entrants next to the tiles, where the picture is 1.5 times as wide as high or more;
         by default the one by which they are ranked.
-    clock: The traces' horizontal axis; nothing said: what the budget counts.
+    clock: The traces' horizontal axis; by default the unit of the budget.
     table: What the table holds: how each run ended, or its measured history.
     """
 

@@ -64,8 +64,8 @@ class PMFVBKnobs(SmoothingKnobs):
     num_others: How many particles of the other blocks, redrawn at every step, a gradient is averaged over.
     step_size: Each particle moves by h/2 gradients and noise of variance h. What it settles to is off by O(h): too wide
         a variance, on a Gaussian by 1/(1 - h/4v) for a variance v given all other parameters.
-    grouping: Which parameters are independent of one another under q. All together does not approximate: unadjusted
-        Langevin dynamics of every particle.
+    grouping: Which parameters are independent of one another under q. With all together q is not
+        restricted: unadjusted Langevin dynamics of every particle.
     patience: End the run when the mean of the lower bound over the last 50 steps, known at every 10th of them, has not
         risen for so many steps; 0 never does.
     """

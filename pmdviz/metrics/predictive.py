@@ -380,7 +380,7 @@ def _log_z_above(frame: Measurable) -> float | None:
 @metric("log_z_error", "error of log Z", "nats", 35, _has_exact_log_z, ranks=False)
 @on_axis("log_z_error", log=False, colour="particles")
 def _log_z_error(frame: Measurable) -> float | None:
-    """estimate of log Z minus the reference's; it says something once all data or temperatures are done.
+    """estimate of log Z minus the reference's; it is meaningful only after all data or temperatures are done.
 
     log Z-hat - log Z.
     """

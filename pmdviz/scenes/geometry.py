@@ -397,7 +397,7 @@ def gradient_words(geometry: Geometry) -> str:
     here = "infinite, because q is 0 at a state that p allows" if np.isinf(last) else f"{number(last)} nats"
     ways = {0: "no state has", 1: "1 of 3 states has"}
     cut = f" The gradient step sets the density to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""
-    return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 before.{cut}"
+    return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 along the path.{cut}"
 
 
 def sentences(geometry: Geometry) -> tuple[str, str, str]:

@@ -267,7 +267,7 @@ def inside(
     """The step from the frame `before` to `after`, in the picture that `scene` makes of a pair of coordinates.
 
     Of more than `limit` particles some are shown, the heaviest among them. `columns` are the scene's of `after`, where
-    where they are known. This function does not change the frames.
+    they are known. This function does not change the frames.
     """
     update = after.method.update_of(after.info)
     if after.info is None or update is None:

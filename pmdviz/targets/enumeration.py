@@ -298,7 +298,7 @@ def _chain(target: Target, centre: np.ndarray, sd: np.ndarray, time_step: float,
 METROPOLIS_CHAINS, METROPOLIS_DRAWS = 8, 600
 CHAINS_STARTS = 1024  # draws of the prior; the starts are chosen among them by their likelihood
 PILOTS = 200, 300  # steps, after each of which the shape is taken from the later half
-BETWEEN = 2  # times the dimension: steps from one kept state to the next
+BETWEEN = 2  # the dimension over this: steps from one kept state to the next
 LONGEST = 2.38  # over the root of the dimension: Gelman, Roberts, Gilks 1996
 WALKS = 4  # every fourth step is a random walk; the others do not depend on the state of the chain
 FREEDOM = 7.0  # degrees of it, of the t distribution that those are from

@@ -176,5 +176,5 @@ def test_a_student_hands_in_points_that_nbgrader_can_read(solved, tmp_path):
     shown = [float(cell.outputs[-1].data["text/plain"]) for cell in tagged(executed, "points")]
     assert shown == [float(solved)] * 4
     found = read_sheet((tmp_path / f"{path.stem}-ada.json").read_text(encoding="utf-8"), "it")
-    assert [row["task"] for row in found["answers"] if row["grade"]][0] == "halved" or not solved
+    assert not solved or "halved" in [row["task"] for row in found["answers"] if row["grade"]]
     assert points(found) == (4.0 * solved, 5.0) and found["student"] == "ada"

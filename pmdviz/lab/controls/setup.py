@@ -75,7 +75,7 @@ class ProblemControls:
         option: Callable[[str, Any], None],
         seed: Callable[[str, Any], None],
     ) -> None:
-        self._busy = False  # while it shows the settings in force, a change of its is not a request
+        self._busy = False  # while it shows the settings in force, a change of a control is not a request
         self.target = select("Target", titles(), self._on_target)
         self.options = KnobForm(option)
         self.data = folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))

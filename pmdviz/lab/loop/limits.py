@@ -176,7 +176,7 @@ def check_knobs(knobs: Any, target: Target) -> None:
         name, value = heaviest(knobs, target)
         reason = (
             f"must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
-            f"with {value:,} one run would take about {duration(seconds)}"
+            f"with {value:,} one step would take about {duration(seconds)}"
         )
         raise InputError(f"{name} {reason}", name, f"{label_of(knobs, name)} {reason}")
 

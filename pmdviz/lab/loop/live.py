@@ -469,7 +469,7 @@ class Live:
         return result
 
     async def _wait_for_page(self) -> None:
-        """Wait for the page, if a browser has connected; else: then the first frame goes out with the document itself.
+        """Wait for the page if a browser has connected; else the first frame goes out with the document itself.
 
         A change that arrives while the browser still builds the page meets widgets that are not there yet.
         """

@@ -274,7 +274,7 @@ class DaemonPool(Executor):
     """A bounded pool of daemon threads, started when they are first needed; tasks run in order of arrival.
 
     Work that comes `Again` has its further turns in the pool `later`, which is this one where none is given. A second
-    thread works only where the first that has been busy for `alone_s` seconds: two threads of Python that share
+    thread works only where the first has been busy for `alone_s` seconds: two threads of Python that share
     the interpreter's lock give fewer frames than one (63 against 77 a second, 20 sessions on two cores).
     """
 

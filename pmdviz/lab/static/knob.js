@@ -101,8 +101,7 @@ function brief(s, give) {
 function knob(s, give) {
   const part = build(s)
   const steps = part.slider ? scale(s) : null
-  // waiting: sent from the box, not yet answered; entered: sent by Enter, which the browser follows by a change
-  let state = {}, typing = false, waiting = false, entered = null
+  let state = {}, typing = false, waiting = false  // waiting: sent from the box, not yet answered
   const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
   const send = (text) => { waiting = true; give({ name: s.name, value: text }) }
 
@@ -138,10 +137,9 @@ function knob(s, give) {
   part.label.addEventListener("click", () => {
     explanations.open(part.label, s.label, [s.help, `Takes effect: ${s.acts}.`], `Default: ${state.usual}`)
   })
-  part.box.addEventListener("change", () => { typing = false; if (read() !== entered) send(read()); entered = null })
+  part.box.addEventListener("change", () => { typing = false; send(read()) })  // on Enter too
   if (!chosen(s) && s.kind !== "flag") {
-    part.box.addEventListener("input", () => { typing = true; entered = null })
-    part.box.addEventListener("keydown", (e) => { if (e.key === "Enter") { typing = false; send(entered = read()) } })
+    part.box.addEventListener("input", () => { typing = true })
     part.box.addEventListener("blur", () => { typing = false; if (!state.message && !waiting) write() })
   }
   if (part.slider) {
