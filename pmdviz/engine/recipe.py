@@ -419,7 +419,8 @@ def _from_link(recipe: Recipe) -> list[str]:
 
 
 def _from_file(recipe: Recipe, target: Target) -> list[str]:
-    many = f"# {len(recipe.changes):,} changes during the run are too many for a few lines: save the recipe next to this file"
+    changes = f"# {len(recipe.changes):,} changes during the run are too many for a few lines"
+    many = f"{changes}: save the recipe next to this file"
     return from_file("recipe.json", target, [many], "recipe = pmdviz.Recipe.from_json({})")
 
 

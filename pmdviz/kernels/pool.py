@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -82,7 +83,8 @@ def current_token() -> CancelToken | None:
 
 
 _libraries = cache(ThreadpoolController)  # made at the first use, when NumPy has loaded its BLAS
-_blas_lock = threading.RLock()
+_blas_lock = threading.Lock()
+_limiters: list[Any] = []  # of those who are within `one_blas_thread`
 
 
 @contextmanager
@@ -90,10 +92,17 @@ def one_blas_thread() -> Iterator[None]:
     """Within it, also as a decorator, BLAS computes in one thread.
 
     With several the last bits of products and of eigenvectors of tens of rows and more depend on how many there are.
-    The limit is that of the whole process, so one caller has it at a time. It costs 12 microseconds.
+    The limit holds for the whole process: the first caller sets it, and the last one to leave restores it.
     """
-    with _blas_lock, _libraries().limit(limits=1, user_api="blas"):
+    with _blas_lock:
+        _limiters.append(_limiters[0] if _limiters else _libraries().limit(limits=1, user_api="blas"))
+    try:
         yield
+    finally:
+        with _blas_lock:
+            limiter = _limiters.pop()
+            if not _limiters:
+                limiter.restore_original_limits()
 
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves

@@ -98,8 +98,8 @@ class Option:
     Attributes
     ----------
     say : str
-    because : Template The text for this choice: why it is right or wrong; with numbers
-        of the run.
+    because : Template
+        The text for this choice: why it is right or wrong, with numbers of the run.
     right : bool or Expression
         Whether it is right whatever the run shows; or where it is about the run: what makes it right.
     to : str
@@ -134,7 +134,8 @@ class Number:
         Of the run once it is over, or a number.
     tolerance : float
         How far off counts as right: a share of the right number; or of `scale`, where the right number can be 0.
-    close, low, high : Template The text for an answer within the tolerance, below, or above.
+    close, low, high : Template
+        The text for an answer within the tolerance, below, or above.
     unit : str
     scale : float
     """

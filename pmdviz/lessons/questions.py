@@ -216,7 +216,8 @@ class Checked:
     right : bool
     words : str
         Markdown.
-    wanted : number, array or function The right value.
+    wanted : number, array or function
+        The right value.
     slips : sequence of (value, str)
         The known wrong values, and the text for each.
     """

@@ -69,7 +69,7 @@ class NUTS(Chain):
     slopes: How far the gradients bend the trajectory from that line.
 
     H(θ, p) = -log p(θ, X) + |p|²/2, θ in prior sds. A fresh momentum p ~ N(0, I) starts a tree of one point. A doubling
-    goes as many leapfrog steps forward or backward in time, at random, as many as the tree has points. A new half that
+    goes forward or backward in time, at random, by as many leapfrog steps as the tree has points. A new half that
     turns back within itself, or that diverges, is discarded, and the tree is done. Otherwise the draw moves to the new
     half with probability min(1, w_new / w_old), w the sums of exp(-H), and the tree is done once it turns back as a
     whole. Within a half points are drawn by exp(-H) (multinomial). Both choices leave the density exp(-H) invariant.

@@ -201,7 +201,7 @@ class SMC(OnePass):
     about: One-pass sequential Monte Carlo reads each data point once: it reweights the particles, and resamples them
         with a little jitter when few are effective.
     formula: w_i ← w_i · p(batch | θ_i);  resample and jitter when ESS is low
-    what_moves: Particles stay in place and change weight; when few are effective, new ones are drawn near the heavy ones.
+    what_moves: Particles stay in place and change weight; when few are effective, new ones are drawn near heavy ones.
     source: Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours
     propagate: prior
     reweight: likelihood (each observation once)

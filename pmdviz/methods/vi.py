@@ -63,7 +63,7 @@ class OnlineVB(BatchMethod):
     move: natural gradient (of the ELBO, on a batch)
 
     forgotten: The step forgets the share ρ of all counts so far.
-    prior: The prior comes in anew as much is forgotten.
+    prior: The prior enters again by as much as is forgotten.
     counts: How often each word belongs to the topic, as if all documents were like these.
 
     q(z) and q(θ_d) are fitted to each document.

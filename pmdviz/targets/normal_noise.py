@@ -299,7 +299,7 @@ class Gaussian(GaussianPrior, Target):
 
 NUM_TEST = 1000  # rows held out
 LINEAR_TABLE = options.TableForm(
-    "Columns of features, then one of numbers y. The first weight is then the intercept's.",
+    "Columns of features, then one of numbers y. The first weight is then the intercept.",
     most=199,
     outcome="number",
     dim_beyond=1,

@@ -112,22 +112,22 @@ def test_cancelled_work_of_several_threads_ends_and_the_pool_goes_on(threads):
     assert sorted(done) == list(range(0, 1000, 10))
 
 
-def test_one_caller_at_a_time_limits_blas():
-    """Else the first that leaves would take the limit off while another one computes."""
-
+def test_blas_is_limited_until_the_last_caller_leaves():
     def num_threads():
         return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
     def compute():
         with pool.one_blas_thread():
             inside.set()
+            left.wait(10)
             return num_threads()
 
     np.ones(2).dot(np.ones(2))  # loads NumPy's BLAS
-    before, inside = num_threads(), threading.Event()
+    before, inside, left = num_threads(), threading.Event(), threading.Event()
     with ThreadPoolExecutor(1) as executor:
         with pool.one_blas_thread():
-            waiting = executor.submit(compute)
-            assert not inside.wait(0.2) and num_threads() == {1}
-        assert waiting.result(10) == {1}
+            other = executor.submit(compute)
+            assert inside.wait(10) and num_threads() == {1}, "two callers compute at once"
+        left.set()
+        assert other.result(10) == {1}
     assert num_threads() == before

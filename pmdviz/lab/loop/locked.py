@@ -7,8 +7,8 @@ threads at once then, and all of it in the order in which it was asked for.
 
 A browser requests the document, lays it out, and says that it is ready: only then does Panel call it connected. What
 changes in between is for the browser too, but Panel up to 1.9 takes it for a part of the document that is still to be
-asked for, and sends nothing: a slow browser that opened a link stayed at an intermediate picture. So our changes are made
-with the lock, and as if it were connected, as soon as there is a session.
+asked for, and sends nothing: a slow browser that opened a link stayed at an early picture. So our changes are made with
+the lock, and as if it were connected, as soon as there is a session.
 """
 
 from __future__ import annotations

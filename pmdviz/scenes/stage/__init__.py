@@ -65,8 +65,8 @@ class Scene:
         Whether the numbers along its axes mean something.
     computes : bool
         Whether it makes runs of its own, which need compiled kernels.
-    order : int Its place in menus;
-        the first one that applies is shown at first.
+    order : int
+        Its place in menus; the first one that applies is shown at first.
     """
 
     name: ClassVar[str] = ""

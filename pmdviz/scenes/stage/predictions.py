@@ -154,7 +154,7 @@ def _rug(frame: Any) -> dict[str, np.ndarray]:
 class PredictiveBandScene(BandScene):
     """Mean ± 2 sd of y over q, with the noise; E(y | x, mean of θ) as a curve of its own; the data.
 
-    The curve of the mean of θ is what a method sees that puts the mean particle instead of the others. Where
+    The curve of the mean of θ is what a method sees that uses the mean particle instead of the others. Where
     particles are nets whose hidden units are in different orders it is far from the mean of their curves.
     """
 
