@@ -367,7 +367,9 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     if iterations is not None:
         end = ["session = pmdviz.Session(recipe)", f"session.advance({iterations})", "run = session.run"]
     by_link = recipe.custom is None and fits_link(table.text for table in recipe.tables)
-    alone = by_link and any(table.origin == "" for table in recipe.tables)  # no file lies anywhere
+    alone = by_link and any(
+        table.origin == "" or (table.units and not table.origin) for table in recipe.tables
+    )  # no file has these
     ways = (
         *([_from_link(recipe)] if alone else []),
         lines,
