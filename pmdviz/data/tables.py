@@ -58,6 +58,11 @@ class Table:
         """NAME.csv#DIGITS."""
         return f"{self.name}#{self.digits}"
 
+    @property
+    def needs_recipe(self) -> bool:
+        """Whether neither a file nor Python gives it again: a file of its numbers would lack the units."""
+        return bool(self.units) and not self.origin
+
     def __reduce__(self) -> tuple[Callable[..., Table], tuple[Any, ...]]:
         return hold, (self.name, self.columns, self.rows, self.origin, self.units)
 
