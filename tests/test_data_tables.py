@@ -2,6 +2,8 @@
 
 import builtins
 import codecs
+import gc
+import json
 import os
 import pickle
 from functools import partial
@@ -210,3 +212,24 @@ def test_hostile_files_are_tables_or_get_a_sentence_and_nothing_is_run(monkeypat
     for sentence in said:
         assert len(sentence) < LONGEST_SENTENCE and "\n" not in sentence and "Traceback" not in sentence
         assert sentence.isprintable()
+
+
+def test_units_go_with_a_table_into_its_pin_and_a_recipe():
+    rows, cm, inch = np.array([[-1.0], [1.0]]), ((170.0, 10.0),), ((67.0, 4.0),)
+    one, other = (hold("x.csv", ["x"], rows, units=units) for units in (cm, inch))
+    assert one.pin != other.pin and (one.units, other.units) == (cm, inch) and one.text == other.text
+    again = hold("x.csv", ["x"], rows, "pmdviz.read_table('x.csv')", cm)
+    assert (again.pin, again.units, again.origin) == (one.pin, cm, "pmdviz.read_table('x.csv')")
+    assert hold("x.csv", ["x"], rows, units=cm) is again
+    plain, pin = json.loads(json.dumps(packed([one]))), one.pin
+    del one, again
+    gc.collect()
+    assert held(pin) is None
+    with holding(plain):
+        assert held(pin).units == cm
+    for units in [[[170.0, 9.0]], [[170.0, 0.0]], [[170.0]], 5, None, [["a", "b"]], [[1e999, 1]], [[10**400, 1]], {}]:
+        with pytest.raises(InputError, match="units|digits"), holding({pin: {**plain[pin], "units": units}}):
+            pass
+    for broken in [{}, {"text": 5}, {"units": [[1, 2]]}, {"text": plain[pin]["text"]}]:
+        with pytest.raises(InputError, match="CSV text|digits"), holding({pin: broken}):
+            pass

@@ -1,12 +1,13 @@
 """A person's tables: held by name, as parts of recipes, and made of arrays.
 
 A recipe names such a table "NAME.csv#DIGITS", in the same way as a file that was read: DIGITS are the first of the
-SHA-256 of the table's own text, which is names of columns and numbers in their shortest form.
+SHA-256 of the table's own text, which is names of columns and numbers in their shortest form, and of its units.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,13 +49,19 @@ class Table:
 
     @cached_property
     def digits(self) -> str:
-        """The first of the SHA-256 of the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:DIGITS]
+        """The first of the SHA-256 of the text, and of the units where there are any."""
+        units = json.dumps(self.units) if self.units else ""
+        return hashlib.sha256((self.text + units).encode()).hexdigest()[:DIGITS]
 
     @property
     def pin(self) -> str:
         """NAME.csv#DIGITS."""
         return f"{self.name}#{self.digits}"
+
+    @property
+    def needs_recipe(self) -> bool:
+        """Whether neither a file nor Python gives it again: a file of its numbers would lack the units."""
+        return bool(self.units) and not self.origin
 
     def __reduce__(self) -> tuple[Callable[..., Table], tuple[Any, ...]]:
         return hold, (self.name, self.columns, self.rows, self.origin, self.units)
@@ -94,7 +101,7 @@ def hold(
         raise InputError(f"a table may have {MOST_HELD:,} bytes as text; this one has {len(made.text):,}: take a part")
     with _lock:
         found = _held.setdefault(made.pin, made)
-        if (found.origin is None and origin is not None) or (units and not found.units):
+        if found.origin is None and origin is not None:
             found = _held[made.pin] = made
         return found
 
@@ -155,9 +162,17 @@ def texts_in(value: Json | partial, depth: int = 8) -> Iterator[str]:
             yield from texts_in(part, depth - 1)
 
 
-def packed(tables: Iterable[Table]) -> dict[str, str]:
-    """pin -> text, in the way that a recipe's JSON form carries tables."""
-    return {table.pin: table.text for table in tables}
+def packed(tables: Iterable[Table]) -> dict[str, Json]:
+    """pin -> text, or -> text and units, in the way that a recipe's JSON form carries tables."""
+    return {
+        table.pin: {"text": table.text, "units": [*map(list, table.units)]} if table.units else table.text
+        for table in tables
+    }
+
+
+def packed_text(given: Json) -> Json:
+    """The text of one table in `packed`'s form."""
+    return given.get("text") if isinstance(given, Mapping) else given
 
 
 @contextmanager
@@ -172,18 +187,30 @@ def _unpacked(plain: Json) -> list[Table]:
     if not isinstance(plain, Mapping) or len(plain) > MOST_TABLES:
         raise InputError(f"the data of a recipe are an object NAME.csv#DIGITS: CSV text; got {shown(plain)}")
     tables = []
-    for pin, text in plain.items():
+    for pin, given in plain.items():
+        text = packed_text(given)
         if not isinstance(text, str):
-            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; got {shown(text)}")
+            raise InputError(f"the data {shown(pin)} of a recipe must be CSV text; got {shown(given)}")
         cells = read_cells(text)
         rows = np.column_stack([column.numbers for column in cells.columns])
-        table = hold(str(pin).partition("#")[0], cells.names, rows)
+        units = _read_units(given["units"], rows.shape[1]) if isinstance(given, Mapping) and "units" in given else ()
+        table = hold(str(pin).partition("#")[0], cells.names, rows, units=units)
         if table.pin != pin:
             raise InputError(
                 f"the data {shown(pin)} of the recipe were changed: their digits do not fit; open the original file"
             )
         tables.append(table)
     return tables
+
+
+def _read_units(given: Json, width: int) -> tuple[tuple[float, float], ...]:
+    try:
+        found = np.array(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        found = np.empty(0)
+    if found.shape != (width, 2) or not np.isfinite(found).all() or not (found[:, 1] > 0).all():
+        raise InputError(f"the units of a recipe's data are a mean and an sd for each column; got {shown(given)}")
+    return tuple((mean, sd) for mean, sd in found.tolist())
 
 
 # Data that a person gives in Python as arrays or data frames.

@@ -370,7 +370,7 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     alone = by_link and any(table.origin == "" for table in recipe.tables)  # no file lies anywhere
     ways = (
         *([_from_link(recipe)] if alone else []),
-        lines,
+        *([] if any(table.needs_recipe for table in recipe.tables) else [lines]),
         *([_from_link(recipe)] if by_link else []),
         _from_file(recipe, target),
     )
@@ -419,9 +419,10 @@ def _from_link(recipe: Recipe) -> list[str]:
 
 
 def _from_file(recipe: Recipe, target: Target) -> list[str]:
-    changes = f"# {len(recipe.changes):,} changes during the run are too many for a few lines"
-    many = f"{changes}: save the recipe next to this file"
-    return from_file("recipe.json", target, [many], "recipe = pmdviz.Recipe.from_json({})")
+    save = "save the recipe next to this file"
+    many = f"# {len(recipe.changes):,} changes during the run are too many for a few lines: {save}"
+    scaled = [f"# the recipe as JSON has {table.name}: {save}" for table in recipe.tables if table.needs_recipe]
+    return from_file("recipe.json", target, scaled or [many], "recipe = pmdviz.Recipe.from_json({})")
 
 
 def from_file(name: str, target: Target, note: Sequence[str], line: str) -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Self
 
+from pmdviz.data.tables import packed_text
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Raw, Value, whole_number
@@ -257,7 +258,7 @@ def pack(plain: Mapping[str, Json], what: str, target: Target | None) -> str:
         raise InputError(f"a link cannot hold your own target {target.name!r}; share the {what} as a file")
     left_out = (f"pmdviz_{what}", "made_with")
     kept = {name: value for name, value in plain.items() if name not in left_out and value not in ({}, [])}
-    if not fits_link(kept.get("data", {}).values()):
+    if not fits_link(map(packed_text, kept.get("data", {}).values())):
         del kept["data"]
     return fold(kept)
 

@@ -167,7 +167,8 @@ function on_the_way(start, to, t) {
 // == picture: A picture of pmdviz/pictures.py, as `picture_json` writes it, on a canvas.
 //
 //   pmdvizDraw(canvas, picture, {theme, large, borders, previous, t})   paints it; the canvas has the size that its style gives it
-//     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words},
+//     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words}, of other
+//               units also {origin, unit}: the number at a value is origin + unit * value;
 //               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
 //     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
 //               the top is higher where title and legend need it
@@ -278,10 +279,10 @@ function paint_ground(pen, picture, theme) {
 function numbers_of(axis, own) {
   if (!axis.ticks) own ??= [axis.low, axis.high]
   else if (!own || axis.log || !axis.ticks.length) return axis.ticks.map((value, k) => [value, axis.words[k]])
-  const [low, high] = own, power = 10 ** Math.floor(Math.log10((high - low) / 6))
+  const {origin = 0, unit = 1} = axis, [low, high] = own.map((value) => origin + unit * value), power = 10 ** Math.floor(Math.log10((high - low) / 6))
   const step = [0.5, 1, 2, 5, 10].map((share) => share * power).reduce((a, b) => Math.abs(6 - (high - low) / a) <= Math.abs(6 - (high - low) / b) ? a : b)
   const first = Math.ceil(low / step - 1e-9), n = Math.floor(high / step + 1e-9) - first + 1
-  return Array.from({length: n}, (_, k) => Number(((first + k) * step).toPrecision(12))).map((value) => [value, number_words(value)])
+  return Array.from({length: n}, (_, k) => Number(((first + k) * step).toPrecision(12))).map((value) => [(value - origin) / unit, number_words(value)])
 }
 
 function number_words(value, digits = 9) {

@@ -85,7 +85,8 @@ def picture_json(picture: Picture, column: Keyed = numbers) -> dict[str, Any]:
 def _axis(axis: Axis) -> dict[str, Any]:
     ticks = axis.ticks
     ends = {"low": float(axis.low), "high": float(axis.high), "log": axis.log}
-    return {"label": axis.label, **ends, "ticks": ticks, "words": [axis.words(tick) for tick in ticks]}
+    units = {"origin": float(axis.origin), "unit": float(axis.unit)} if axis.rescaled else {}
+    return {"label": axis.label, **ends, **units, "ticks": ticks, "words": [axis.words(tick) for tick in ticks]}
 
 
 ALONG_X, ALONG_Y = ("x", "x0", "x1", "left", "right"), ("y", "y0", "y1", "low", "high", "top", "bottom")

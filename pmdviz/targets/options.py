@@ -152,8 +152,8 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
     units: tuple[tuple[float, float], ...] = ()
     if scale:
         said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {_units(names, rows, scales)}.")
-        usual, found = (0.0, 1.0), zip(rows.mean(axis=0).tolist(), rows.std(axis=0).tolist(), strict=True)
-        units = tuple(each if on and each[1] > 0 else usual for each, on in zip(found, scales, strict=True))
+        found = zip(rows.mean(axis=0).tolist(), rows.std(axis=0).tolist(), scales, strict=True)
+        units = tuple((_rounded(mean), _rounded(sd) or 1.0) if on else (0.0, 1.0) for mean, sd, on in found)
         rows = _scaled(rows, scales)
     return Chosen(tuple(names), rows, tuple(said), units)
 
@@ -247,6 +247,11 @@ def _units(names: Sequence[str], rows: np.ndarray, which: Sequence[bool]) -> str
     scaled = [(name, column.mean(), column.std()) for name, column, on in zip(names, rows.T, which, strict=True) if on]
     some = [f"{shown(name, 24)} {mean:.4g} and {mean + sd:.4g}" for name, mean, sd in scaled[:4]]
     return ", ".join([*some, *(["..."] if len(scaled) > 4 else [])])
+
+
+def _rounded(value: float) -> float:
+    """To 12 digits, as the last ones depend on the machine."""
+    return float(f"{value:.12g}")
 
 
 def _scaled(rows: np.ndarray, which: Sequence[bool]) -> np.ndarray:

@@ -13,6 +13,7 @@ from bokeh.models import (
     ColorBar,
     ColumnDataSource,
     CustomJSHover,
+    CustomJSTicker,
     CustomJSTickFormatter,
     FixedTicker,
     GlyphRenderer,
@@ -53,6 +54,20 @@ const small = String(power).replace("-", "⁻").replace(/[0-9]/g, (digit) => "�
 return (lead === 1 ? "" : `${lead}·`) + `10${small}`
 """  # as `pictures.tick_words`
 TICK_JS = f"const value = tick, digits = 6\n{NUMBER_JS}"
+UNIT_TICK_JS = (
+    """
+const number = origin + unit * tick, digits = 6
+const value = Math.abs(number) < 1e-12 * (Math.abs(origin) + unit) ? 0 : number
+"""
+    + NUMBER_JS
+)
+UNIT_TICKS_JS = """
+const [low, high] = [cb_data.start, cb_data.end].map((end) => origin + unit * end).sort((a, b) => a - b)
+const power = 10 ** Math.floor(Math.log10((high - low) / 6)), away = (step) => Math.abs(6 - (high - low) / step)
+const step = [1, 2, 5, 10].map((part) => part * power).reduce((a, b) => away(a) <= away(b) ? a : b)
+const first = Math.ceil(low / step - 1e-9), count = Math.floor(high / step + 1e-9) - first + 1
+return Array.from({length: count > 0 ? count : 0}, (_, k) => ((first + k) * step - origin) / unit)
+"""  # round numbers, `origin` + `unit` * tick, in what is seen
 HOVER_JS = "if (value >= {0}) return '> {0}'\nconst digits = 3\n" + NUMBER_JS.replace("{", "{{").replace("}", "}}")
 CELL_JS = "return String(Math.round(special_vars.{axis}))"
 NOWHERE = {"x": [np.nan], "y": [np.nan], "low": [np.nan], "high": [np.nan]}
@@ -202,9 +217,12 @@ class PictureFigure:
         for grid in self.figure.grid:
             if grid.axis is axis:
                 grid.visible = one.numbered
-        if free and not one.log and not one.rescaled:  # Bokeh chooses alike, and the reader may go elsewhere
-            if isinstance(axis.ticker, FixedTicker):
-                axis.update(ticker=BasicTicker(), major_label_overrides={})
+        if free and not one.log:  # the browser chooses alike, and the reader may go elsewhere
+            units = {"origin": one.origin, "unit": one.unit} if one.rescaled else {}
+            if isinstance(axis.ticker, FixedTicker) or axis.formatter.args != units:
+                ticker = CustomJSTicker(major_code=UNIT_TICKS_JS, args=units) if units else BasicTicker()
+                words = CustomJSTickFormatter(code=UNIT_TICK_JS if units else TICK_JS, args=units)
+                axis.update(ticker=ticker, formatter=words, major_label_overrides={})
             return
         if not isinstance(axis.ticker, FixedTicker):
             axis.ticker = FixedTicker(ticks=[])

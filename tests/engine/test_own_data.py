@@ -139,3 +139,33 @@ def test_worker_processes_are_given_the_table():
     sent = pickle.dumps(recipe)
     del recipe
     assert forgotten(pin) and pickle.loads(sent).make_target().num_data == 60
+
+
+@pytest.mark.parametrize("n", [40, 4000])  # the second is too large for a link
+def test_a_scaled_table_has_its_units_in_json_in_links_and_in_python(n, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    units = ((170.0, 9.25),)
+    table = hold(f"scaled {n}.csv", ["height"], np.linspace(-1.7, 1.7, n).round(5)[:, None], units=units)
+    options = {"data": table.pin}
+    recipe = Recipe("mixture", target_options=options, budget=8, num_particles=20)
+    race = RaceRecipe.checked(["pmd"], "mixture", options, 400)
+    for name, made in (("recipe", recipe), ("race", race)):
+        (tmp_path / f"{name}.json").write_text(made.to_json(), encoding="utf-8")
+    pin, text, link, code, race_code = (
+        table.pin,
+        recipe.to_json(),
+        recipe.to_link(),
+        recipe.to_python(),
+        race.to_python(),
+    )
+    race_text = race.to_json()
+    del table, recipe, race, made
+    assert forgotten(pin)
+    assert Recipe.from_json(text).tables[0].units == units and Recipe.from_json(text).to_json() == text
+    assert RaceRecipe.from_json(race_text).target.tables[0].units == units
+    if n == 40:
+        assert forgotten(pin) and Recipe.from_link(link).tables[0].units == units
+    names = {}
+    exec(code, names)
+    exec(race_code, names)
+    assert names["run"].target.tables[0].units == units and names["race"] is not None

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from bokeh.models import BasicTicker
 
 import pmdviz
 from pmdviz.data.cells import read_cells
 from pmdviz.data.tables import held, hold
 from pmdviz.errors import InputError
 from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
+from pmdviz.lab.panels.own_problem import ADD, LAST, POINT, Edit, edited, edited_options
 from pmdviz.scenes.data_columns import data_picture, moment
 from pmdviz.scenes.stage import SCENES, applicable_scenes, stage_axes
 from pmdviz.targets import TARGETS, make_target
@@ -121,8 +123,26 @@ def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):
             if target == "linear":
                 assert y.label == "cost" and "3,000" in [y.words(tick) for tick in y.ticks]
         view = StageView(session.target, scene)
-        assert "60" in view.figure.xaxis[0].major_label_overrides.values()
+        age = table.units[0]
+        shown = view.figure.xaxis[0]  # the browser chooses and writes them, also where the reader has zoomed
+        assert shown.ticker.args == shown.formatter.args == {"origin": age[0], "unit": age[1]}
         plain = make_target("mixture")
         view.look_at(plain, SCENES["posterior"], (0, 1))
         view.fit()
-        assert view.figure.xaxis[0].major_label_overrides == {}  # the reader may zoom: Bokeh's own ticks
+        assert isinstance(shown.ticker, BasicTicker) and shown.formatter.args == {} == shown.major_label_overrides
+
+
+def test_an_observation_that_is_added_has_the_units_of_the_table_and_edits_keep_them():
+    text = "height,weight\n" + "\n".join(f"{150 + k},{50 + k % 9}" for k in range(41))
+    page = taken(text, NUMBER, (INPUT, OUTCOME), scale=True)
+    table = hold("people.csv", page.columns, page.rows, "", page.units)
+    target = make_target("linear", **table_options(table, TARGETS["linear"].table, TARGETS["linear"].Options.specs()))
+    after = edited(target, [Edit(ADD, (170.0, 52.0))])
+    assert after.units == table.units and after.rows[-1].tolist() == table.rows[20].tolist()
+    clicked = edited(make_target("linear", **edited_options(target, after)), [Edit(POINT, (0.5, 0.25)), Edit(LAST)])
+    assert clicked.units == table.units and clicked.rows.tolist() == after.rows.tolist()
+
+
+def test_a_column_of_one_value_has_its_number_on_the_axis():
+    page = taken("dose,ill\n7,0\n7,1\n7,1\n", CLASS, (INPUT, OUTCOME), scale=True)
+    assert page.units == ((7.0, 1.0), (0.0, 1.0)) and page.rows[:, 0].tolist() == [0, 0, 0]

@@ -193,6 +193,30 @@ def test_hover_zoom_and_tap(page):
     assert page.evaluate("document.querySelector('canvas').pmdviz.X(1)") == pytest.approx(left + width)
 
 
+def test_numbers_of_an_axis_with_other_units_keep_them_where_the_reader_has_zoomed(page):
+    x = Axis("height", -2, 2, origin=170.0, unit=10.0)
+    picture = picture_json(Picture(x, Axis("y", 0, 1), {}, {}))
+    assert [picture["x"][name] for name in ("low", "high", "origin", "unit")] == [-2, 2, 170, 10]
+    assert not {"origin", "unit"} & {*picture["y"]}
+    page.evaluate(
+        "(picture) => { const pen = CanvasRenderingContext2D.prototype, write = pen.fillText; window.written = {}; "
+        "pen.fillText = function (words, x, ...rest) { written[words] = x; write.call(this, words, x, ...rest) }; "
+        "const c = document.querySelector('canvas'); pmdvizDraw(c, picture); pmdvizWatch(c, {zoom: 'both'}) }",
+        picture,
+    )
+    left, top, width, height = page.evaluate("document.querySelector('canvas').pmdviz.box")
+    page.evaluate("window.written = {}")
+    page.mouse.move(left + width / 2, top + height / 2)
+    page.mouse.wheel(0, -100)
+    page.wait_for_function("'170' in written")
+    written = page.evaluate("written")
+    numbers = {float(words): at for words, at in written.items() if words.isdecimal() and int(words) > 100}
+    assert len(numbers) > 2 and all(150 < number < 190 for number in numbers)
+    for number, at in numbers.items():
+        place = page.evaluate("(x) => document.querySelector('canvas').pmdviz.X(x)", (number - 170) / 10)
+        assert at == pytest.approx(place)
+
+
 def test_changes_are_what_a_frame_has_in_place_of_another(page):
     old = {"marks": {"a": {"columns": {"x": [1, 2]}, "look": {}}, "b": {"kind": "dots"}}, "note": "", "x": {"low": 0}}
     new = {

@@ -176,7 +176,7 @@ def test_python_copied_from_the_page_runs_beside_the_original_file(tmp_path, mon
     for roles in (usual_roles(cells, form), ("leave out", "leave out", "input")):
         page = chosen(cells, roles, form, scale=True)
         origin = _origin(Brought("height.csv", cells, roles, True), form)
-        table = pmdviz.data.tables.hold("height.csv", page.columns, page.rows, origin)
+        table = pmdviz.data.tables.hold("height.csv", page.columns, page.rows, origin, page.units)
         recipe = Recipe("mixture", target_options={"data": table.pin}, budget=8, num_particles=20)
         names = {}
         exec(recipe.to_python(), names)

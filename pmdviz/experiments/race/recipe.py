@@ -227,9 +227,14 @@ class RaceRecipe(Portable):
     def to_python(self) -> str:
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
         lines = self._lines()
-        if len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
-            long = "# too long for a few lines: export the race as race.json too, and put it next to this file"
-            note, line = [*target_note(self.target), long], "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))"
+        scaled = any(table.needs_recipe for table in self.target.tables)
+        if scaled or len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
+            why = "it has the table" if scaled else "too long for a few lines"
+            long = f"# {why}: export the race as race.json too, and put it next to this file"
+            note, line = (
+                [*([] if scaled else target_note(self.target)), long],
+                "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))",
+            )
             lines = from_file("race.json", self.target, note, line)
         return "\n".join(lines) + "\n"
 

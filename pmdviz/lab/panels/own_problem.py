@@ -31,6 +31,7 @@ from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
 from pmdviz.targets import Target
 from pmdviz.targets.mass import Handle
+from pmdviz.targets.options import SCALED_TO
 from pmdviz.views import DataView, StageView
 
 # Data added and taken away one by one: from the present data to an own table; plain values, no page.
@@ -44,7 +45,7 @@ class Edit(NamedTuple):
     """An observation to be added, the last one to be removed, or a click on the picture."""
 
     kind: str
-    values: tuple[float, ...] = ()  # of a row, its outcome last
+    values: tuple[float, ...] = ()  # of a row, its outcome last; to add, in the units the table had at first
     reach: tuple[float, ...] = ()  # of a click: what lies as near is removed instead, in the units of the axes
 
 
@@ -89,7 +90,7 @@ def edited(target: Target, edits: Iterable[Edit]) -> Table:
     rows = table_rows(target)
     for edit in edits:
         rows = _after(target, rows, edit)
-    return hold(_name(target), row_names(target), rows, "")
+    return hold(_name(target), row_names(target), rows, "", _units(target))
 
 
 def edited_options(target: Target, table: Table) -> dict[str, Any]:
@@ -106,7 +107,21 @@ def _after(target: Target, rows: np.ndarray, edit: Edit) -> np.ndarray:
         return _without(rows, at)
     if len(rows) >= MOST_ROWS:
         raise InputError(f"a table may have {MOST_ROWS:,} rows, and this one has them: remove some first")
-    return np.insert(rows, len(rows) - _extra(target), edit.values, axis=0)
+    return np.insert(rows, len(rows) - _extra(target), _standardised(target, edit), axis=0)
+
+
+def _units(target: Target) -> tuple[tuple[float, float], ...]:
+    """Mean and sd that the columns of the target's table had before it was standardised; () where it was not."""
+    table = held(getattr(target.options, "data", ""))
+    return table.units if table else ()
+
+
+def _standardised(target: Target, edit: Edit) -> tuple[float, ...]:
+    """The values of an observation as the rows have them: fields take the table's original numbers."""
+    units = _units(target)
+    if edit.kind != ADD or not units:
+        return edit.values
+    return tuple(round((value - mean) / sd, SCALED_TO) for value, (mean, sd) in zip(edit.values, units, strict=True))
 
 
 def _extra(target: Target) -> int:
