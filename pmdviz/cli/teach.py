@@ -104,6 +104,9 @@ def _qr(address: str) -> str:
 # `pmdviz answers`: the files of students as one table.
 
 
+ORDER = "give the answers first, as in: pmdviz answers *.json --csv class.csv"
+
+
 def answers_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz answers`."""
     add = parser.add_argument
@@ -115,10 +118,14 @@ def answers_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def answers(options: argparse.Namespace) -> None:
-    """Write the table. Raises InputError for a file that is none of answers."""
+    """Write the table. Raises InputError for a file that is none of answers, or to be written over one."""
     from pmdviz.lessons.reading import text_of
     from pmdviz.lessons.sheets import read_sheet, rows_of, table
 
+    for output in (options.csv, options.json):
+        _check_output(output)
+    if options.csv != "-" and Path(options.csv).suffix.lower() != ".csv":
+        raise InputError(f"--csv writes a file that ends in .csv, such as class.csv, not {options.csv!r}; {ORDER}")
     found = [read_sheet(text_of(Path(name)), name) for name in options.files]
     if options.replay:
         found = _replayed(found)
@@ -126,6 +133,14 @@ def answers(options: argparse.Namespace) -> None:
     if options.json is not None:
         return write_json(options.json, rows)
     return write_text(options.csv, as_csv(rows).rstrip("\n"))
+
+
+def _check_output(name: str | None) -> None:
+    """Raise InputError where the table would take the place of answers: an option takes the first file after it."""
+    from pmdviz.lessons.reading import text_of
+
+    if name not in (None, "-") and Path(name).is_file() and '"pmdviz_answers"' in text_of(Path(name)):
+        raise InputError(f"{name} is a file of answers, and the table would take its place; {ORDER}")
 
 
 def _replayed(sheets: Iterable[Any]) -> list[Any]:

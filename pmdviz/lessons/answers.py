@@ -49,23 +49,34 @@ def _rows(progress: Progress, step: Step) -> list[dict[str, Any]]:
 
 
 def judged_again(found: Sheet, player: Player) -> Sheet:
-    """The sheet with its questions judged by runs that are played here; goals and notebooks stay as they came.
+    """The sheet with its questions judged by runs that are played here; goals and scores stay as they came.
 
-    A file that was saved in a browser can be edited; its answers are then still judged by the lesson's own run. Raises
-    InputError where the package has no such lesson.
+    A file that was saved in a browser can be edited; its answers are then still judged by the lesson's own run, one
+    that was not judged gives no points, and each task of the lesson counts once. Raises InputError where the package
+    has no such lesson.
     """
     lesson = find_lesson(found["lesson"])
-    rows = []
+    rows: dict[str, dict[str, Any]] = {}
     for one in found["answers"]:
-        name, _, part = one["task"].partition("/")
-        ask = lesson.step(name).asks.get(part)
-        if ask is None or not one["grade"]:
-            rows.append(one)
-            continue
-        answer: Answer = ask.checked(one["answer"], one["confidence"])
-        verdict = ask.judged(answer, _scope(lesson, lesson.step(name), player))
-        rows.append(one | row(one["task"], ask.text, answer.value, answer.confidence, verdict.grade))
-    return {**found, "answers": rows}
+        if one["task"] not in rows and (made := _row_again(one, lesson, player)) is not None:
+            rows[one["task"]] = made
+    return {**found, "answers": [*rows.values()]}
+
+
+def _row_again(one: dict[str, Any], lesson: Lesson, player: Player) -> dict[str, Any] | None:
+    """A row judged again; None for a task that the lesson does not have."""
+    name, _, part = one["task"].partition("/")
+    if name not in lesson.places:
+        return None
+    step = lesson.step(name)
+    if part not in step.asks:
+        return one if {"goal": step.goal, "score": step.score}.get(part) is not None else None
+    ask = step.asks[part]
+    if not one["grade"]:
+        return one | row(one["task"], ask.text, one["answer"], one["confidence"], "")
+    answer: Answer = ask.checked(one["answer"], one["confidence"])
+    verdict = ask.judged(answer, _scope(lesson, step, player))
+    return one | row(one["task"], ask.text, answer.value, answer.confidence, verdict.grade)
 
 
 def _scope(lesson: Lesson, step: Step, player: Player) -> Any:

@@ -59,16 +59,18 @@ def read_sheet(text: str, what: str) -> Sheet:
             raise ValueError
         rows = [_checked(one) for one in found["answers"]]
         name, student, lesson = (str(found[part]).strip() for part in ("sheet", "student", "lesson"))
-        return sheet(name, student, rows, found["recipes"], lesson)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        made = sheet(name, student, rows, found["recipes"], lesson)
+        to_json(made).encode()  # no infinity, and no half of a letter, which no table can hold
+        return made
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(f"{what} is not a file of answers; save it with “Save my answers” again") from None
 
 
 def _checked(one: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with points from 0 to what the task gives; ValueError for another."""
+    """A row with a task and points from 0 to what it gives; ValueError for another."""
     found = {name: one.get(name, "") for name in COLUMNS if name not in ("student", "sheet")}
     found["points"], found["of"] = float(one["points"]), float(one["of"])
-    if not 0 <= found["points"] <= found["of"] <= 100:
+    if not (isinstance(found["task"], str) and 0 <= found["points"] <= found["of"] <= 100):
         raise ValueError
     return found
 

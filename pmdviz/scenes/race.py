@@ -212,6 +212,7 @@ class RaceScene(NamedTuple):
     changed: tuple[tuple[int, str], ...] = ()  # rounds at which an entrant's knobs were changed, with its title
     inside: str = ""  # JSON of `scenes.inside`, of one entrant; "" for nothing new
     watched: bool = False  # whether somebody looks inside the steps of one
+    names: tuple[str, ...] = ()  # of the entrants of a live race, as `RaceRunner.place` knows them
 
     @property
     def iteration(self) -> int:

@@ -17,7 +17,7 @@ EFFECTS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])  # of coaching in each schoo
 ERRORS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])  # their standard errors
 PRIOR_SD, PRIOR_SCALE = 5.0, 5.0  # of mu, Gaussian; of tau, half-Cauchy
 NODES = np.linspace(-14.0, 7.0, 1_401)  # of log tau, for sums over it: all but 1e-6 of the mass
-QUANTILES = 64  # of mu given tau, for the mass of a box
+QUANTILES = 64  # of mu in the box given tau, for its mass
 NECK_SDS = 3.0  # of log tau below its mean, where the neck is
 
 
@@ -172,14 +172,15 @@ class SchoolsExact(OnGrids):
         """The mass in `box`, by sums over log tau and mu."""
         inside = (NODES >= box[0][0]) & (NODES <= box[0][1])
         known, mass = Given(*(part[inside] for part in self._nodes)), self._mass[inside]
-        edges = np.interp(np.linspace(0, 1, QUANTILES + 1), normal_cdf(NORMALS), NORMALS)
-        mu = known.mean[:, None] + np.sqrt(known.variance)[:, None] * 0.5 * (edges[1:] + edges[:-1])
+        of_mu, sd = np.array(box[-1])[:, None], np.sqrt(known.variance)
+        below, up_to = normal_cdf((of_mu - known.mean) / sd)  # mu's share up to each side of the box, given log tau
+        shares = below[:, None] + (up_to - below)[:, None] * (np.arange(QUANTILES) + 0.5) / QUANTILES
+        mu = known.mean[:, None] + sd[:, None] * np.interp(shares, normal_cdf(NORMALS), NORMALS)
         mean = known.at[:, None] + known.slope[:, None] * mu[..., None]
         low, high = np.array(box[1:-1]).T
         sds = np.sqrt(known.spread)[:, None]
         share = (normal_cdf((high - mean) / sds) - normal_cdf((low - mean) / sds)).prod(axis=2)
-        share *= (mu >= box[-1][0]) & (mu <= box[-1][1])
-        return float(mass @ share.mean(axis=1))
+        return float(mass @ ((up_to - below) * share.mean(axis=1)))
 
     def narrowest(self, unit: np.ndarray) -> float:
         """Sd of an effect in the neck, or of log tau, coordinates divided by `unit` (10,)."""

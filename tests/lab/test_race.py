@@ -86,8 +86,8 @@ async def test_the_steps_of_one_entrant_are_seen_from_the_inside_while_the_race_
         page._act("inside")
         await until(lambda: "Press Step" in page.inside.inside.told)
         page._act("step")
-        for k in range(2):
-            page.inside.entrant.value = k
+        for k, name in enumerate(page._last.names):
+            page.inside.entrant.value = name
             await until(lambda k=k: told(page)["iteration"] == page._last.tiles[k].iteration > 0 and at_rest(page))
             assert len(told(page)["dots"]["row"]) and page._last.watched
         one = replace(page.recipe, entrants=page.recipe.entrants[:1])
@@ -101,6 +101,42 @@ async def test_the_steps_of_one_entrant_are_seen_from_the_inside_while_the_race_
 
 def told(page):
     return json.loads(page.inside.inside.told)
+
+
+async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_show():
+    async with raced(RACE.with_entrants([("pmd", FEW), ("pmd", FEW), ("smc", FEW), ("sgld", {})])) as page:
+        page._act("what_if")
+        cards, labels = [*page.setup.cards], [tile.label for tile in page._last.tiles]
+        page.setup._remove(cards[0])
+        page.setup._remove(cards[0])  # pressed twice
+        page.setup._turn(cards[2], "jitter", 0.5)
+        page.setup._remove(cards[1])
+        await until(lambda: len(page._last.tiles) == 3 and not page.live.at_work)
+        assert [tile.label for tile in page._last.tiles] == [*labels[2:], f"{labels[2]},jitter=0.5"]
+        for card in [*page.setup.cards]:
+            page.setup._remove(card)
+        await until(lambda: not page._last.tiles)
+
+
+async def test_a_method_is_seen_from_the_inside_while_others_leave():
+    async with raced() as page:
+        page._act("inside")
+        page.inside.entrant.value = name = page._last.names[1]
+        page.setup._remove(page.setup.cards[0])
+        await until(lambda: len(page._last.tiles) == 1 and page._last.watched)
+        assert page.inside.entrant.value == name == page._last.names[0]
+
+
+async def test_the_address_says_the_round_that_is_shown():
+    async with raced(at=4) as page:
+        await until(lambda: page._last.at == 4)
+        assert page.screen.ack.link == page._query(page.recipe) and page.screen.ack.link.endswith("&at=4")
+        page._act("back")
+        await until(lambda: page._last.at == 3)
+        assert page.screen.ack.link.endswith("&at=3")
+        page._act("restart")
+        await until(lambda: page._last.at == 0)
+        assert "at=" not in page.screen.ack.link
 
 
 async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():
@@ -135,7 +171,12 @@ def test_a_menu_that_only_shows_the_race_begins_no_other():
     setup._on_budget(RACE.budget)
     assert begun == []
     setup._on_budget(1_000)
-    assert [race.budget for race in begun] == [1_000]
+    setup._on_budget(1_000)  # not shown yet
+    setup._on_budget(RACE.budget)
+    assert [race.budget for race in begun] == [1_000, RACE.budget]
+    setup.show(RACE)
+    setup._on_budget(RACE.budget)
+    assert len(begun) == 2 and setup.begun is None
 
 
 def test_another_target_keeps_those_who_can_run_on_it():

@@ -82,6 +82,21 @@ def test_sheets_become_one_table_of_points_with_the_best_of_several(capsys, tmp_
     assert out.splitlines()[0] == ",".join(COLUMNS) and len(out.splitlines()) == 8
 
 
+def test_a_table_takes_the_place_of_no_answers(capsys, tmp_path):
+    text, files = to_json(lesson_sheet(done(small_lesson()))), [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in files:
+        path.write_text(text, encoding="utf-8")
+    copy = tmp_path / "a.csv"
+    copy.write_text(text, encoding="utf-8")
+    for options in (["--csv", *files], ["--json", *files], [*files, "--csv", copy], [copy, "--csv", copy]):
+        status, _, error = called(capsys, "answers", *options)
+        assert status == 2 and "give the answers first" in error
+    assert called(capsys, "answers", *files, "--csv", tmp_path / "new.txt")[0] == 2
+    assert [path.read_text(encoding="utf-8") for path in (*files, copy)] == [text] * 3
+    for _ in range(2):  # a table of before is replaced
+        assert called(capsys, "answers", *files, "--json", tmp_path / "class.json")[0] == 0
+
+
 def test_a_name_that_a_spreadsheet_would_compute_is_a_text(capsys, tmp_path):
     sheet = {**lesson_sheet(done(small_lesson())), "student": "=1+1"}
     (tmp_path / "a.json").write_text(to_json(sheet), encoding="utf-8")
@@ -97,6 +112,10 @@ def test_what_is_no_sheet_is_refused(capsys, tmp_path):
         "{}",
         to_json({**good, "pmdviz_answers": 2}),
         to_json({**good, "answers": [{**row, "points": 9}]}),
+        to_json({**good, "answers": [{**row, "points": 10**400}]}),
+        to_json({**good, "answers": [{**row, "task": 7}]}),
+        json.dumps({**good, "answers": [{**row, "answer": float("inf")}]}),
+        json.dumps({**good, "student": "\ud800"}),
     ):
         with pytest.raises(InputError, match="x.json is not a file of answers"):
             read_sheet(text, "x.json")
@@ -110,6 +129,11 @@ def test_an_edited_file_is_judged_again_by_the_lessons_own_run(monkeypatch):
     found["answers"][0] |= {"answer": "a"}  # with the grade of b
     again = judged_again(found, Player())
     assert [row["grade"] for row in again["answers"]] == ["No", "Close", "Right"] and points(again) == (1.5, 3.0)
+    first, second, goal = found["answers"]
+    found["answers"] = [first | {"answer": "b"}] * 2 + [second | {"grade": "", "points": 9.0, "of": 9.0}, goal]
+    found["answers"] += [goal | {"task": task} for task in ("gone/goal", "first/goal", "first/other")]
+    again = judged_again(found, Player())
+    assert [row["points"] for row in again["answers"]] == [1.0, 0.0, 1.0] and points(again) == (2.0, 3.0)
 
 
 def test_a_notebook_reports_its_questions_and_checks(tmp_path, monkeypatch):

@@ -104,6 +104,8 @@ class RaceSetup(ProblemControls):
     called.
     """
 
+    begun: RaceRecipe | None = None  # the race that was begun last, until it is shown or refused
+
     def __init__(
         self,
         recipe: RaceRecipe,
@@ -131,8 +133,8 @@ class RaceSetup(ProblemControls):
     def _ask(self, **parts: Any) -> None:
         """Begin another race. A menu that was set while the page was made comes here later, with nothing new."""
         made = replace(self.recipe, **parts)
-        if not self._busy and made != self.recipe:
-            self._asked = None
+        if not self._busy and made != (self.begun or self.recipe):
+            self._asked, self.begun = None, made
             self._begin(made)
 
     def _ask_by(self, unit: str) -> None:
@@ -176,7 +178,7 @@ class RaceSetup(ProblemControls):
             self._ask_for([*self.recipe.entrants, self.method.value])
 
     def _remove(self, card: EntrantCard) -> None:
-        k = self.cards.index(card)
+        k, self._asked = self.cards.index(card), None
         if not self._leave(k):
             self._ask(entrants=self.recipe.without(k).entrants)
 
@@ -193,6 +195,7 @@ class RaceSetup(ProblemControls):
 
     def refuse(self, error: InputError) -> bool:
         """Put a refusal next to the changed knob, or the control of its field; False without a control."""
+        self.begun = None
         self.show(self.recipe)
         if self._asked is not None and self._asked[0] in self.cards:
             return self._asked[0].refuse(error, self._asked[1])
@@ -201,6 +204,8 @@ class RaceSetup(ProblemControls):
     def show(self, recipe: RaceRecipe) -> None:
         """Show the race."""
         self.recipe, self._busy = recipe, True
+        if recipe == self.begun:
+            self.begun = None
         try:
             target = recipe.target
             self.show_problem(target, choice_of(target), recipe.seeds[0], recipe.budget, recipe.budget_unit)

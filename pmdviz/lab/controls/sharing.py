@@ -211,22 +211,25 @@ class PageSharing:
     """
 
     shown: Any = None  # what Share is about
+    _at = 0  # the moment of it
 
     def __init__(
         self, ack: Acknowledge, query: Callable[[Any], str], bare: str, usual: Any = None, hint: str = ""
     ) -> None:
         self._ack, self._query, self._bare, self._usual, self._hint = ack, query, bare, usual, hint
-        self.clipboard = Clipboard(ack)
+        self._pace, self.clipboard = Throttle(FOLLOW_S), Clipboard(ack)
         self.button, self.said = small_button("Share", self.copy), self.clipboard.said
 
-    def follow(self, shown: Any) -> None:
-        """Share this one from now on, and bring the address up to date."""
-        if shown is self.shown and self._ack.link:
+    def follow(self, shown: Any, at: int = 0, playing: bool = False) -> None:
+        """Share this one from now on, and bring the address up to date; `at` is the moment of it that is shown."""
+        same = shown is self.shown
+        if same and at == self._at and self._ack.link or not self._pace.is_due(time.monotonic(), playing and same):
             return
-        self.shown = shown
-        self.clipboard.say("")
+        if not same:
+            self.clipboard.say("")
+        self.shown, self._at = shown, at
         try:
-            self._ack.link = self._bare if shown == self._usual else self._query(shown)
+            self._ack.link = self._bare if shown == self._usual and not at else self._query(shown)
         except InputError:
             self._ack.link = self._bare
 

@@ -49,6 +49,7 @@ class RaceRunner:
     def __init__(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> None:
         self.choice = choice
         self.race = Race(limits.check_race(recipe), MAX_BUDGET, KEPT_BYTES, partial(Runner, own_budget=True))
+        self.names = [one.label for one in recipe.entrants]  # each keeps its own when others leave
         self._furthest = 0  # the highest level that the race has come to
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
@@ -91,7 +92,13 @@ class RaceRunner:
         if k is not None and k not in self._turns:
             inside = self._told(k, playing=self.wanted.is_set() and not made.done)
         here = made._replace(at=self.iteration, last=self.last, changed=self._changed)
-        return here._replace(inside=inside, watched=k is not None)
+        return here._replace(inside=inside, watched=k is not None, names=tuple(self.names))
+
+    def place(self, name: str) -> int:
+        """Where an entrant of `RaceScene.names` is now. Raises InputError where it has left the race."""
+        if name not in self.names:
+            raise InputError("this method is no longer in the race")
+        return self.names.index(name)
 
     @property
     def _changed(self) -> tuple[tuple[int, str], ...]:
@@ -148,6 +155,10 @@ class RaceRunner:
         made = Runner(session, own_budget=True)
         made.past.line = line
         self.race.join(replace(left, knobs=started, changes=session.recipe.changes), made)
+        name = self.race.recipe.entrants[-1].label
+        while name in self.names:  # the label of one before it, whose own has become shorter
+            name += "'"
+        self.names.append(name)
         self._standings.append(Standing(self.race, len(self._standings), self.choice))
         self._standings[-1].branch_of(self._standings[k])
         self._shown.append(self._shown[k])
@@ -157,7 +168,7 @@ class RaceRunner:
         """The race without entrant k, at the same moment."""
         self._stop()
         self.race.leave(k)
-        del self._standings[k]
+        del self._standings[k], self.names[k]
         for at, one in enumerate(self._standings):
             one.k = at
         self._watched = None

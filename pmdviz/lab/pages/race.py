@@ -131,7 +131,7 @@ class RacePage(LivePage):
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.inside = RaceInside(lambda k: self.live.do("look", methodcaller("watch", k)), self._freeze)
+        self.inside = RaceInside(self._watch, self._freeze)
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
         ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
@@ -201,7 +201,7 @@ class RacePage(LivePage):
         self.screen.dim(False)
         self.inside.show(scene)
         self.setup.show(self.recipe)
-        self.sharing.follow(self.recipe)
+        self.sharing.follow(self.recipe, scene.at, self.live.playing)
         self.playback.playing(self.live.playing)
         self._show_slow(scene)
         if (frame := self.live.runner.weighted) is not None:
@@ -225,12 +225,14 @@ class RacePage(LivePage):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
+        self.setup.begun = None
         self.setup.show(self.recipe)
         self._say("Cancelled. The page still shows the last picture.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
         self.playback.playing(False)
+        self.setup.begun = None
         self._say(failed_step_words(error))
 
     def refused(self, what: str, error: InputError) -> None:
@@ -302,18 +304,22 @@ class RacePage(LivePage):
         last = self._last
         if last is None or not (self._what_if or last.at < last.last):
             return False
-        self._what_if = False
-        self.live.do("branch", lambda runner: runner.branch(k, values))
+        self._what_if, name = False, last.names[k]
+        self.live.do("branch", lambda runner: runner.branch(runner.place(name), values))
         return True
 
     def _leave(self, k: int) -> bool:
-        """The race goes on without entrant k, unless the others are measured by other metrics."""
-        rest = self.recipe.without(k)
-        if not rest.entrants or rest.metrics != self.recipe.metrics:
+        """The race goes on without entrant k."""
+        if self._last is None:
             return False
         self._forget_bands()
-        self.live.do("look", methodcaller("remove", k))
+        name = self._last.names[k]
+        self.live.do("look", lambda runner: _without(runner, name))
         return True
+
+    def _watch(self, name: str | None) -> None:
+        """Have the inside of one entrant's steps computed, as long as it races; None: of none."""
+        self.live.do("look", lambda runner: runner.watch(runner.place(name) if name in runner.names else None))
 
     def _query(self, recipe: RaceRecipe) -> str:
         """The link to the round that is shown."""
@@ -321,7 +327,11 @@ class RacePage(LivePage):
 
     def _open_in_lab(self, k: int) -> None:
         """One entrant as a run of the Lab, at the moment that is shown; without a Lab, copy its Python."""
-        recipe, tile = self.live.runner.race.sessions[k].recipe, self._last.tiles[k]
+        runner, tile = self.live.runner, self._last.tiles[k]
+        try:
+            recipe = runner.race.sessions[runner.place(self._last.names[k])].recipe
+        except InputError as error:
+            return self._say(error.on_page)
         if self.on_open is not None:
             self.on_open("lab", links.Link(recipe, tile.iteration))
         else:
@@ -345,6 +355,7 @@ class RacePage(LivePage):
         with pn.io.hold(self._doc):
             self.screen.dim(True)
             self._forget_bands()
+        self.setup.begun = recipe
         self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
     # The work in the background
@@ -391,6 +402,16 @@ def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunn
     require(*(group for one in recipe.recipes for group in one.kernel_groups))
     runner = RaceRunner(recipe, choice)
     return runner, runner.snapshot()
+
+
+def _without(runner: RaceRunner, name: str) -> RaceScene | tuple[RaceRunner, RaceScene]:
+    """The race goes on without an entrant; another one where nobody is left, or others are measured otherwise."""
+    k, recipe = runner.place(name), runner.race.recipe
+    rest = recipe.without(k)
+    if rest.entrants and rest.metrics == recipe.metrics:
+        return runner.remove(k)
+    runner.cancel()
+    return _made(rest, runner.choice)
 
 
 class Race(RacePage):
@@ -447,10 +468,11 @@ class Race(RacePage):
 
     def branch(self, label: str, **knobs: Any) -> None:
         """Have an entrant go on from this moment with other knobs, as one more entrant. Raises InputError."""
-        labels = [*self.runs]
-        if label not in labels:
-            raise unknown("method of this race:", label, labels)
-        self._ask(methodcaller("branch", labels.index(label), knobs))
+        scene = self._present()
+        names = dict(zip((tile.label for tile in scene.tiles), scene.names, strict=True))
+        if label not in names:
+            raise unknown("method of this race:", label, names)
+        self._ask(lambda runner: runner.branch(runner.place(names[label]), knobs))
 
     def inside(self, label: str) -> dict[str, Any]:
         """What the last step of an entrant is made of: formula, terms and particles, as *Inside this step* shows."""

@@ -237,10 +237,10 @@ MENU: dict[str, Any] = {"width": 240, "sizing_mode": None, "margin": (8, 10)}
 
 
 class RaceInside(InsidePanel):
-    """The inside of a step of one method, which a menu chooses; `look(k)` has it computed, None no longer."""
+    """The inside of a step of one method, which a menu chooses; `look(name)` has it computed, None no longer."""
 
-    def __init__(self, look: Callable[[int | None], None], freeze: Callable[[], None]) -> None:
-        self.entrant = select("Step of", {}, lambda k: self._look(self.is_open), **MENU)
+    def __init__(self, look: Callable[[str | None], None], freeze: Callable[[], None]) -> None:
+        self.entrant = select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
         super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
 
     def _build(self) -> None:
@@ -248,11 +248,11 @@ class RaceInside(InsidePanel):
         super()._build()
 
     def show(self, scene: RaceScene) -> None:
-        """Follow the race."""
-        options = {tile.title: k for k, tile in enumerate(scene.tiles)}
+        """Follow the race; the chosen method stays as long as it races."""
+        options = {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)}
         if self.entrant.options != options:
-            kept = self.entrant.value if self.entrant.value in options.values() else 0
-            self.entrant.param.update(options=options, value=kept if options else None)
+            kept = self.entrant.value if self.entrant.value in scene.names else next(iter(scene.names), None)
+            self.entrant.param.update(options=options, value=kept)
         if options:
             super().show(scene)
 
