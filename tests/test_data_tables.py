@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pmdviz.data.cells import LONGEST_NAME, read_cells
@@ -26,6 +26,7 @@ rows_of = st.integers(1, 4).flatmap(
 names = st.text(st.characters(), max_size=60)
 
 
+@example([[0.0] * 4], ["", "", "−", "0−"], "")  # minus signs
 @given(rows_of, st.lists(names, min_size=4, max_size=4), names)
 def test_a_table_comes_back_from_its_own_text(rows, columns, name):
     table = hold(name, columns[: len(rows[0])], np.array(rows))

@@ -436,7 +436,8 @@ def safe_names(cells: Sequence[str]) -> tuple[str, ...]:
     """
     names: dict[str, None] = {}
     for k, cell in enumerate(cells, 1):
-        name = "".join(c for c in cell if c.isprintable() and c not in '#,"').lstrip(FORMULAS)[:LONGEST_NAME].strip()
+        kept = "".join(c for c in cell.replace("\u2212", "-") if c.isprintable() and c not in '#,"')  # as it is read
+        name = kept.lstrip(FORMULAS)[:LONGEST_NAME].strip()
         name = f"column {name}".strip()[:LONGEST_NAME].strip() if reads_as_number(name) else name or f"column {k}"
         more = k
         while name in names:

@@ -250,7 +250,7 @@ def _units(names: Sequence[str], rows: np.ndarray, which: Sequence[bool]) -> str
 
 
 def _rounded(value: float) -> float:
-    """To 12 digits, as the last ones depend on the machine."""
+    """To 12 digits: the last ones depend on the machine."""
     return float(f"{value:.12g}")
 
 

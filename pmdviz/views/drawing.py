@@ -67,7 +67,7 @@ const power = 10 ** Math.floor(Math.log10((high - low) / 6)), away = (step) => M
 const step = [1, 2, 5, 10].map((part) => part * power).reduce((a, b) => away(a) <= away(b) ? a : b)
 const first = Math.ceil(low / step - 1e-9), count = Math.floor(high / step + 1e-9) - first + 1
 return Array.from({length: count > 0 ? count : 0}, (_, k) => ((first + k) * step - origin) / unit)
-"""  # round numbers, `origin` + `unit` * tick, in what is seen
+"""  # round numbers, `origin` + `unit` * tick, within the axis
 HOVER_JS = "if (value >= {0}) return '> {0}'\nconst digits = 3\n" + NUMBER_JS.replace("{", "{{").replace("}", "}}")
 CELL_JS = "return String(Math.round(special_vars.{axis}))"
 NOWHERE = {"x": [np.nan], "y": [np.nan], "low": [np.nan], "high": [np.nan]}

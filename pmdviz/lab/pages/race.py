@@ -405,7 +405,7 @@ def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunn
 
 
 def _without(runner: RaceRunner, name: str) -> RaceScene | tuple[RaceRunner, RaceScene]:
-    """The race goes on without an entrant; another one where nobody is left, or others are measured otherwise."""
+    """The race goes on without an entrant; another race if no entrant is left, or if its metrics change."""
     k, recipe = runner.place(name), runner.race.recipe
     rest = recipe.without(k)
     if rest.entrants and rest.metrics == recipe.metrics:
