@@ -18,7 +18,7 @@ const runs = []  // one, or two that are compared
 let lab = null  // the run on show: its entry in `given`, with its target
 let module = null, spare = new Worker(driver), playing = false, wanted = false
 const BORDER = {left: 58, right: 26, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
-const LONGEST_MS = 250, SHORTEST_MS = 20  // of the way of the dots from frame to frame; a shorter one cannot be seen
+const LONGEST_MS = 250  // of the way of the dots from frame to frame
 const LONGER = 1.6, FADING = 0.7  // times as long as the last frame took, or as the last way was: the next may come later
 const calm = matchMedia("(prefers-reduced-motion: reduce)")
 let until = Infinity  // so many observations a lesson plays to
@@ -90,7 +90,7 @@ class Run {
     const took = playing ? now - this.arrived : LONGEST_MS
     this.lasts = Math.min(LONGEST_MS, Math.max(LONGER * took, FADING * this.lasts))
     this.arrived = now
-    this.previous = moves && took > SHORTEST_MS && this.canvas.pmdviz ? {marks: this.canvas.pmdviz.moved} : null
+    this.previous = moves && this.canvas.pmdviz ? {marks: this.canvas.pmdviz.moved} : null
     if (moves) marks.particles.origin = origin
   }
   /** How far the dots are on their way, from 0 to 1. */

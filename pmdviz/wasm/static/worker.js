@@ -153,7 +153,7 @@ function exactMarks(p, grid, target, drawing) {
 
 // A run in a worker: it steps and measures, and sends a frame when the page has drawn the one before.
 
-const SPEEDS = {slow: [1, 250], usual: [1, 0], fast: [Infinity, 60]} // steps a frame; ms to wait, or to step
+const SPEEDS = {slow: [1, 250], usual: [1, 33], fast: [Infinity, 60]} // steps per frame; the least ms of one, or the most of all
 const FLOOR_SETS = 16, FLOOR_EVERY = 20, FIRST_MS = 1000 // frames between two sets; a page that opens waits for Play
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
 let drawing = null, look = null // numbers and method of the pictures
@@ -229,7 +229,8 @@ async function play() {
     if (sent === frames) send(next) // else something else has been shown meanwhile
     if (frames % FLOOR_EVERY === 0) moreFloor()
     if (!playing) told({kind: "paused"})
-    if (speed === "slow") await new Promise((done) => setTimeout(done, ms))
+    const rest = most === 1 ? ms - (performance.now() - began) : 0 // the page moves the dots meanwhile
+    if (rest > 0) await new Promise((done) => setTimeout(done, rest))
   }
   if (!playing) baseline(mine)
 }
