@@ -11,7 +11,7 @@ from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
 from pmdviz.lessons.reading import read_lesson
-from pmdviz.serve.tabs import PageSpec, Tabs
+from pmdviz.serve.pages import PageSpec, Tabs
 from tests.lab.threads import drawing, until
 from tests.lessons.samples import SMALL as WITH_A_RACE
 from tests.lessons.samples import lesson_of

@@ -7,7 +7,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.sweep import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.lab.loop import work as luck_work
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ending

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.sweep import planned
-from pmdviz.experiments.theory_bounds import STRATEGIES, VARIED, planned_runs
+from pmdviz.experiments.theory import STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.work import WAITING, Measurement
 from pmdviz.lab.pages.theory import TheoryPage

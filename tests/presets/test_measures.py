@@ -5,7 +5,7 @@ from pmdviz.errors import InputError
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
 from pmdviz.metrics.modes import modes
-from pmdviz.presets.measures import RunScope, names_of
+from pmdviz.presets import RunScope, names_of
 from tests.support.presets import run_of
 
 

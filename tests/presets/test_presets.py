@@ -21,14 +21,18 @@ from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression
 from pmdviz.presets import (
     EXPERIMENT_PRESETS,
+    MEASURES,
     PRESETS,
     Expectation,
     Hint,
+    RunScope,
+    contradictions,
+    diagnose,
     find_experiment_preset,
     find_preset,
+    names_of,
     read_preset,
 )
-from pmdviz.presets.measures import MEASURES, RunScope, contradictions, diagnose, names_of
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.support.presets import NEVER, failures, run_of
 

@@ -14,7 +14,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
-from pmdviz.serve import pages, prebuilt, turns
+from pmdviz.serve import pages, server, turns
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
 
@@ -23,7 +23,7 @@ RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
 
 def a_request(query):
     """What the handler of "/" is, when a browser asks for the page with this query."""
-    handler = object.__new__(prebuilt.SpareHandler)
+    handler = object.__new__(server.SpareHandler)
     handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
     handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
     handler.application_context = None
@@ -50,10 +50,10 @@ def stock(monkeypatch):
         return a_session("own page")
 
     spares = [Session(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
-    monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
-    monkeypatch.setattr(prebuilt, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
-    monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
-    monkeypatch.setattr(prebuilt, "_spares", spares)
+    monkeypatch.setattr(server.handlers.DocHandler, "get_session", page)
+    monkeypatch.setattr(server, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
+    monkeypatch.setattr(server, "_changing", asyncio.Lock())
+    monkeypatch.setattr(server, "_spares", spares)
     monkeypatch.setattr(pages, "open_link", lambda doc, link: opened.append(link))
     return opened
 
@@ -75,7 +75,7 @@ ABOUT_THE_PAGE = ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "em
 @looped("query", [*ABOUT_THE_PAGE, "run=nonsense"])
 def test_a_link_that_is_about_the_page_has_a_page_of_its_own(query, stock):
     assert in_a_thread(a_request(query.format(Recipe().to_link())).get_session).shows == "own page"
-    assert not stock and len(prebuilt._spares) == 2
+    assert not stock and len(server._spares) == 2
 
 
 @pytest.mark.parametrize(("somebody", "full", "made"), [(False, None, 3), (True, None, 1), (False, 2, 2)])
@@ -88,15 +88,15 @@ async def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_th
         open_.add(object())
         return object()
 
-    monkeypatch.setattr(prebuilt, "_another", another)
+    monkeypatch.setattr(server, "_another", another)
     monkeypatch.setattr(turns, "REST_S", 0.0)
-    monkeypatch.setattr(prebuilt, "_spares", [])
-    monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
-    monkeypatch.setattr(prebuilt, "limit", {"spare_pages": 3}.get)
+    monkeypatch.setattr(server, "_spares", [])
+    monkeypatch.setattr(server, "_changing", asyncio.Lock())
+    monkeypatch.setattr(server, "limit", {"spare_pages": 3}.get)
     monkeypatch.setattr(pages, "limit", {"max_sessions": full}.get)
     monkeypatch.setattr(pages, "_open", open_)
-    await asyncio.gather(prebuilt.fill(None, None), prebuilt.fill(None, None))
-    assert len(prebuilt._spares) == made
+    await asyncio.gather(server.fill(None, None), server.fill(None, None))
+    assert len(server._spares) == made
 
 
 def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
@@ -133,5 +133,5 @@ def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
 
 
 def test_an_address_has_one_question_mark():
-    assert prebuilt.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
-    assert prebuilt.one_question_mark("/") == "/"
+    assert server.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
+    assert server.one_question_mark("/") == "/"

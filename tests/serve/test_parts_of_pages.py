@@ -11,9 +11,8 @@ from pmdviz.errors import InputError
 from pmdviz.essay.build import page
 from pmdviz.lab.links import Link
 from pmdviz.serve import pages
-from pmdviz.serve.pages import BARE, lab_page
+from pmdviz.serve.pages import BARE, TabBar, lab_page
 from pmdviz.serve.server_internals import set_from_browser
-from pmdviz.serve.tabs import TabBar
 from tests.serve.answers import answers
 
 

@@ -10,7 +10,7 @@ RUNS_TEXT = r"\beval\(|new Function\(|document\.write|insertAdjacentHTML|outerHT
 MARKUP = r"innerHTML\s*\+?=\s*(`[^`]*`|\S+)"
 WALL_CLOCK = r"\btime\.time\(|\bdatetime\.(?:now|utcnow|today)\("
 # From Bokeh 3.10 on events come in worker threads: every handler is handed over to the page's event loop.
-FILES = [*ROOT.glob("lab/**/*.py"), ROOT / "serve/pages.py", ROOT / "serve/tabs.py"]
+FILES = [*ROOT.glob("lab/**/*.py"), ROOT / "serve/pages.py"]
 HANDLER = re.compile(r"(?<!js_)(?<!remove_)(?:param\.watch|on_click|on_change|onload)\((?!\*)([^\n]*)")
 HANDED = re.compile(r'(?:"\w+", )?(?:handed)\(')  # the name of a Bokeh property comes first
 OWN_WAY = re.compile(r'"\w+", lambda attr, old, new: self\._on_loop\(')  # of the live loop: needs no lock

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.mixture import SCALE
-from pmdviz.wasm.files import MODULE, NAMES
+from pmdviz.wasm import MODULE, NAMES
 from pmdviz.wasm.kernels import KERNELS, digest
 
 rng = np.random.default_rng(0)

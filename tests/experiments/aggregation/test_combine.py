@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments import combiners as combine
+from pmdviz.experiments import mixtures as combine
 from pmdviz.experiments.mixtures import MODELS, Mixture, distance, squared_distance
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmdviz import Recipe, Session
-from pmdviz.experiments import theory_bounds as formulas
+from pmdviz.experiments import theory as formulas
 
 
 def kl(p, q):

@@ -5,8 +5,8 @@ from scipy.stats import norm
 
 from pmdviz import InputError, Recipe, Session
 from pmdviz.densities.density import normalise
-from pmdviz.experiments import theory_bounds as formulas
-from pmdviz.experiments.theory_theorems import Board, averaged, averages_allowed, terms, unrolled
+from pmdviz.experiments import theory as formulas
+from pmdviz.experiments.theory import Board, averaged, averages_allowed, terms, unrolled
 from tests.support.own import own_target
 
 
