@@ -1,6 +1,7 @@
 """`python -m benchmarks.capabilities`: a table of everything that a user can do, each item tried from the outside.
 
-A capability that tests try is those tests. The others are tried in a browser by `served.py`.
+A capability that tests try is those tests, and one of many sessions is a bench. The others are tried in a browser by
+`served.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 TESTED = {  # area -> capability -> its files or folders of tests
     "Serve": {
         "pmdviz serve.": "browser/test_page.py",
+        "panel serve.": "serve/test_panel_serve.py",
+        "--num-procs.": "serve/test_many.py",
         "Reconnect after a restart.": "browser/test_faults.py",
     },
     "Lab": {
@@ -32,6 +35,11 @@ TESTED = {  # area -> capability -> its files or folders of tests
         "Inside this step.": "browser/test_inside.py",
         "Drag modes; data by a click; own table: file or paste.": "browser/test_own_data.py",
         "Formula.": "browser/test_formula.py",
+        "Traces of every metric against four clocks.": "views/test_traces.py lab/test_past.py",
+        "Pictures, ancestors.": "scenes views/test_pictures.py",
+        "Other seeds as a band, diagnosis.": "lab/test_luck.py lab/test_diagnosis.py",
+        "Goodness-of-fit card.": "lab/test_fit.py",
+        "Cancel.": "lab/test_live.py lab/test_task.py",
         "Layers on and off.": "browser/test_stage.py",
         "Compare two settings, a film, presenter mode.": "browser/test_tasks.py",
     },
@@ -83,6 +91,7 @@ TESTED = {  # area -> capability -> its files or folders of tests
         "Same bits: process, threads, compile cache.": "engine/test_replay.py",
     },
 }
+BENCHES = {"A class on one server.": ("Serve", "load"), "Memory flat over sessions.": ("Promises", "soak")}
 
 
 def main() -> int:
@@ -97,6 +106,7 @@ def main() -> int:
         for area, tests in TESTED.items()
         for words, names in tests.items()
     ]
+    checks += [(area, words, partial(by_bench, name)) for words, (area, name) in BENCHES.items()]
     # Tests first: Playwright runs an event loop in this process.
     checks += [(area, check.__doc__ or "", check) for area, check in served.TABLE]
     chosen = [row for row in checks if options.only in (None, row[0]) or options.only in row[1]]
@@ -139,6 +149,16 @@ def by_tests(names: list[str], stand: served.Stand) -> str:
     last = done.stdout.strip().splitlines()[-1]
     assert done.returncode == 0, last
     return last
+
+
+def by_bench(name: str, stand: served.Stand) -> str:
+    """Run a bench; the full form where it is asked for. Raises AssertionError for errors of a session or the server."""
+    quick = [] if stand.long else ["--quick"]
+    command = [sys.executable, "-m", "pmdviz", "bench", name, *quick, "--json", "-"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=3600)
+    found = json.loads(done.stdout)["figures"]
+    assert found["errors"] == [], found["errors"]
+    return f"{found['sessions']} sessions"
 
 
 if __name__ == "__main__":

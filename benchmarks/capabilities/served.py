@@ -18,15 +18,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import psutil
 from PIL import Image
 
-import pmdviz
-from pmdviz import Recipe
 from pmdviz.lab.controls.widgets import MORE
 from tests.browser.conftest import Lab, look_alike
 from tests.support.browser import await_answer, chromium, free_port, in_sight, lab_command, server, set_speed
-from tests.support.crowd import Crowd
 from tests.support.jupyter_page import NOTEBOOK, jupyter
 
 ROOT = Path(__file__).parents[2]
@@ -35,12 +31,10 @@ PRESETS, TARGETS, METHODS = 59, 23, 35  # at least so many of each
 PATIENCE = 300.0  # seconds: a busy machine compiles kernels meanwhile
 GRANTS = ["clipboard-read", "clipboard-write"]
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-STAGE, TRACES = ".pmdviz-stage", ".pmdviz-traces:not(.pmdviz-hidden)"
+STAGE = ".pmdviz-stage"
 LESSON_JS = """(() => { for (const m of window.Bokeh?.documents[0]?._all_models.values() ?? [])
   if (m.data?.told?.lesson !== undefined) return m.data.told
   return {} })()"""
-BANDS_JS = """Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
-  .filter((m) => m.glyph?.type === "VArea" && m.data_source.data.x?.length > 1).length"""
 NGINX = """pid {folder}/pid; error_log {folder}/error.log; events {{}}
 http {{ access_log off; {more} server {{ listen 127.0.0.1:{front}; location /stats/lab/ {{
   proxy_pass http://127.0.0.1:{back}/; proxy_http_version 1.1; proxy_buffering off; proxy_set_header Host $http_host;
@@ -106,12 +100,6 @@ class Page(Lab):
     def options(self, label: str) -> list[str]:
         """The entries of a menu."""
         return self.menu(label).locator("option").all_inner_texts()
-
-    def choose(self, label: str, option: str) -> None:
-        """Choose from a menu, and wait until it shows that."""
-        self.menu(label).select_option(label=option)
-        chosen = self.menu(label).locator("option:checked")
-        chosen.filter(has_text=option).wait_for(state="attached")
 
     def begin(self, label: str, option: str) -> None:
         """Choose what begins another run, and wait for its first picture: the address changes with it."""
@@ -182,13 +170,13 @@ class Stand:
         return self._stack.enter_context(self.serving(*more))
 
     @contextmanager
-    def serving(self, *more: str, port: int = 0, command: list[str] | None = None) -> Iterator[str]:
+    def serving(self, *more: str, port: int = 0) -> Iterator[str]:
         """A server of its own; its address. Raises AssertionError for a traceback in its log."""
         port = port or free_port()
         path = self.folder / f"serve-{port}.log"
         with path.open("a") as log:
             places = os.pathsep.join([str(self.folder), str(ROOT)])
-            with server(command or lab_command(port, *more), port, log=log, PYTHONPATH=places):
+            with server(lab_command(port, *more), port, log=log, PYTHONPATH=places):
                 yield f"http://127.0.0.1:{port}"
         assert "Traceback" not in path.read_text(encoding="utf-8"), path.read_text(encoding="utf-8")[-1000:]
 
@@ -210,26 +198,6 @@ def moves(stand: Stand, url: str) -> None:
         stood = page.played(4)
         page.becomes(page.becomes(before), alike=True)
         assert page.iteration() == stood >= 4
-
-
-@tries("Serve")
-def panel_serve(stand: Stand) -> None:
-    """panel serve pmdviz/app.py."""
-    port, app = free_port(), str(Path(pmdviz.__file__).with_name("app.py"))
-    command = [sys.executable, "-m", "panel", "serve", app, "--port", str(port), "--liveness"]
-    with stand.serving(port=port, command=command) as url:
-        moves(stand, f"{url}/app")
-
-
-@tries("Serve")
-def two_processes(stand: Stand) -> None:
-    """--num-procs."""
-    port = free_port()
-    with stand.serving("--num-procs", "2", port=port) as url:
-        listening = [c for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port - port in (0, 1)]
-        assert len({c.pid for c in listening}) == 2, listening
-        for each in (url, url.replace(str(port), str(port + 1))):
-            moves(stand, each)
 
 
 @tries("Serve")
@@ -275,22 +243,6 @@ def prefixed(stand: Stand) -> None:
             proxy.wait()
 
 
-@tries("Serve")
-def a_class(stand: Stand) -> str:
-    """A class on one server."""
-    number, seconds = (30, 60) if stand.long else (5, 15)
-    with stand.serving() as url:
-        crowd = Crowd(url)
-        crowd.join(number)
-        begun, before = time.monotonic(), [client.iteration for client in crowd.clients]
-        time.sleep(seconds)
-        rates = [client.rate(begun, time.monotonic()) for client in crowd.clients]
-        moved = [client.iteration - old for client, old in zip(crowd.clients, before, strict=True)]
-        crowd.leave()
-    assert crowd.errors == [] and min(moved) > 0 and min(rates) > 0.25 * sorted(rates)[number // 2], (moved, rates)
-    return f"{number} sessions, {min(rates):.1f} to {max(rates):.1f} frames a second"
-
-
 MENUS = {  # at least so many entries, and those that are tried
     "Preset": (PRESETS, ("Two modes", "A single Gaussian")),
     "Target": (TARGETS, ("Banana (2-D)", "Ising model (discrete)", "Conjugate Gaussian (any dimension)")),
@@ -319,76 +271,6 @@ def menus(stand: Stand) -> str:
         words = page.page.get_by_text(re.compile(r"^\d+ of \d+ methods")).first.inner_text()
         assert int(re.search(r"of (\d+) methods", words)[1]) >= METHODS, words
     return "all entries" if stand.long else f"{sum(len(some) for _, some in MENUS.values())} entries"
-
-
-@tries("Lab")
-def trace_menus(stand: Stand) -> str:
-    """Traces of every metric against four clocks."""
-    with stand.page() as page:
-        page.played(12)
-        groups, clocks = page.options("Traces"), page.options("x-axis")
-        assert len(groups) >= 10 and len(clocks) >= 4, (groups, clocks)
-        for label, options in (("x-axis", clocks[1:] + clocks[:1]), ("Traces", groups[1:])):
-            for option in options:
-                last = page.pixels(TRACES)
-                page.choose(label, option)
-                page.at_rest("pmdviz.picture()")
-                assert page.pixels(TRACES).shape != last.shape or (page.pixels(TRACES) != last).any(), option
-    return f"{len(groups)} groups, {len(clocks)} clocks"
-
-
-PICTURES = {  # target: method, and pictures that its menu has
-    "mixture": ("pmd", ("Posterior", "Lines of descent", "Where they differ", "Marginals")),
-    "logistic": ("pmd", ("Decision lines", "Marginals")),
-    "sparse_gp": ("structured_pmd", ("Function",)),
-    "topics": ("structured_pmd", ()),  # a single picture has no menu
-    "ising": ("gibbs", ()),
-}
-
-
-@tries("Lab")
-def pictures(stand: Stand) -> str:
-    """Pictures, ancestors."""
-    seen = 0
-    for target, (method, titles) in PICTURES.items():
-        with stand.page(f"?run={Recipe(target, method, budget=10**6).to_link()}&at=4") as page:
-            page.reach(4)
-            offered, last = page.options("Picture") if titles else [], page.pixels()
-            assert set(titles) <= set(offered), (target, offered)
-            for title in offered[1:] + offered[:1]:
-                page.choose("Picture", title)
-                last = page.becomes(last)
-            if not titles:
-                page.press("Step")
-                page.wait("pmdviz.iteration() === 5")
-                assert (page.pixels() != last).any()
-            seen += max(1, len(offered))
-            if target == "logistic":
-                page.choose("Horizontal", "w₁")
-                page.wait("pmdviz.model('stage').below[0].axis_label === 'w₁'")
-    return f"{seen} pictures"
-
-
-@tries("Lab")
-def judgements(stand: Stand) -> None:
-    """Other seeds as a band, goodness-of-fit card, diagnosis."""
-    with stand.page(f"?run={Recipe('mixture', budget=2_000, num_particles=200).to_link()}&at=8") as page:
-        page.reach(8)
-        page.choose("Other seeds", "8")
-        page.press("Repeat with other seeds")
-        page.said("of 8 other seeds")
-        assert page.page.evaluate(BANDS_JS) == 1
-    with stand.page(f"?run={Recipe('mixture', 'svi', budget=20_000).to_link()}&at=20") as page:
-        page.reach(20)
-        in_sight(page.page, lambda: page.page.get_by_text("Goodness-of-fit test")).click()
-        page.press("Test this sample")
-        assert "rejected" in page.page.locator(".pmdviz-fit-said", has_text=", p = ").inner_text()
-    with stand.page("?preset=head_start") as page:
-        page.hurry()
-        page.press("Play")
-        page.said("Done:")
-        page.press("Why?")
-        page.wait(r"/\d/.test(pmdviz.find('.pmdviz-diagnosed')?.textContent ?? '')")
 
 
 @tries("Lab")
@@ -446,45 +328,6 @@ def notebook_7(stand: Stand) -> None:
         page.until("race.widget.iteration >= 0", PATIENCE)
         assert page.foreign == [], page.foreign
         page.close()
-
-
-@tries("Promises")
-def cancels(stand: Stand) -> str:
-    """Cancel."""
-    knobs = {"num_particles": 100_000, "batch_size": 10_000, "policy": "always", "step_limit": 0.0, "budget": 10**7}
-    with stand.page(f"?run={Recipe('mixture', target_options={'num_data': 10_000}, **knobs).to_link()}") as page:
-        before = page.pixels()
-        page.press("Step")
-        button = page.page.get_by_role("button", name="Cancel", exact=True).locator("visible=true").first
-        button.wait_for()
-        begun = time.monotonic()
-        button.click()
-        page.said("^Cancelled")
-        seconds = time.monotonic() - begun
-        page.becomes(before, alike=True)
-        assert page.iteration() == 0
-    return f"{1000 * seconds:.0f} ms from the click to the words, on this machine as loaded as it is"
-
-
-@tries("Promises")
-def memory(stand: Stand) -> str:
-    """Memory flat over sessions."""
-    rounds, together = (30, 10) if stand.long else (4, 5)
-    port, used = free_port(), []
-    with stand.serving(port=port) as url:
-        pid = next(c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port)
-        for _ in range(rounds):
-            crowd = Crowd(url)
-            crowd.join(together)
-            time.sleep(2)
-            crowd.leave()
-            assert crowd.errors == [], crowd.errors
-            time.sleep(20)  # a closed session is let go of within seconds
-            used.append(psutil.Process(pid).memory_info().rss / 2**20)
-        elsewhere = [c.raddr for c in psutil.Process(pid).net_connections() if c.raddr and c.raddr.ip != "127.0.0.1"]
-    half = rounds // 2
-    assert used[-1] - used[half - 1] < 1.0 * together * half and elsewhere == [], (used, elsewhere)
-    return f"{rounds * together} sessions, {used[-1] - used[half - 1]:+.1f} MB over the second half"
 
 
 @tries("Promises")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import fit_and_aggregation, rows
-from benchmarks.contest_tables import LOGISTIC, PASSES
-from benchmarks.contests import mode_mass
+from benchmarks.contests import LOGISTIC, PASSES, mode_mass
 from benchmarks.measuring import arrays_by_row, read_rows
 from benchmarks.rules import NO, OPEN, YES, Answer, judge, lead, verdict_of
 from pmdviz.engine.recipe import Recipe
