@@ -19,8 +19,8 @@ from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import names
 
 # The bounds of Dai, He, Dai, Song 2016 as formulas; logarithms are natural, divergences in nats.
-# Their constants depend on suprema over an unbounded space (M, C, rho), which a run cannot estimate. So a run is
-# compared with how a bound falls: `RATES`. Where the paper and its proof differ, both are here
+# The constants of Theorems 3 to 6 are suprema over an unbounded space (M, C, rho), which a run cannot estimate. A run
+# is compared with how these bounds fall: `RATES`. Of Theorem 2 both the paper's eps_t and its proof's are here
 # (docs/replication/errata.md).
 
 
@@ -66,105 +66,9 @@ def theorem2_averaged(
     return float((noise + sum(inexactness) + first) / sum(gammas))
 
 
-def theorem3(m: float, ratio_bound: float, largest: float = 1.0) -> float:
-    """E |E_q~ f - E_q f| <= 2 sqrt(C) ||f|| / sqrt(m): m weighted draws of the prior, C the largest of posterior/prior.
-
-    Source: Theorem 3 as Lemma 7 of the appendix proves it.
-    """
-    return 2 * np.sqrt(ratio_bound) * largest / np.sqrt(m)
-
-
-def lemma8(first_kl: float, gradient_bound: float, steps: int, eta: float = 1.0) -> float:
-    """Lemma 8 as printed: KL(p || q_T) <= max(KL(p || q_1), eta^2 M^2 / (2 eta - 1)) / T, eta > 1/2.
-
-    It solves a recurrence with (1 - 2 gamma); the lemma's own has (1 - gamma): `lemma8_proved`. Source: Lemma 8.
-    """
-    _check_eta(eta)
-    return max(first_kl, eta**2 * gradient_bound**2 / (2 * eta - 1)) / steps
-
-
-def lemma8_proved(first_kl: float, gradient_bound: float, steps: int, eta: float = 1.0) -> float:
-    """The value of Lemma 8's recurrence at T: KL_{t+1} = (1 - gamma) KL_t + gamma^2 M^2 / 2, gamma = min(1, eta/t).
-
-    At most max(KL_1, eta^2 M^2 / (2 eta - 2)) / T for eta > 1; of the order log T / T at eta = 1 and T^-eta below.
-    """
-    gammas = np.minimum(1.0, eta / np.arange(1, steps))
-    noise = np.full(len(gammas), float(gradient_bound))
-    return float(theorem2_unrolled(first_kl, gammas, noise, np.zeros(len(gammas)))[-1])
-
-
-def theorem5(
-    m: float,
-    steps: float,
-    ratio_bound: float,
-    likelihood_bound: float,
-    gradient_bound: float,
-    first_kl: float,
-    eta: float = 1.0,
-    largest: float = 1.0,
-) -> float:
-    """E |E_q~T f - E_p f| <= 2 sqrt(max(C, rho e^M)) ||f|| / sqrt(m) + max(sqrt KL(p||prior), eta M / sqrt(2 eta - 1)) ||f|| / sqrt(T).
-
-    For gamma_t = eta / t, eta > 1/2, as printed; the second term rests on Lemma 8 and on Pinsker's inequality without
-    its factor 2: `theorem5_proved`. Raises InputError for another eta. Source: Theorem 5.
-    """  # noqa: E501
-    _check_eta(eta)
-    sampling = _sampling(m, ratio_bound, likelihood_bound, gradient_bound, largest)
-    optimisation = max(np.sqrt(first_kl), eta * gradient_bound / np.sqrt(2 * eta - 1))
-    return sampling + optimisation * largest / np.sqrt(steps)
-
-
-def theorem5_proved(
-    m: float,
-    steps: int,
-    ratio_bound: float,
-    likelihood_bound: float,
-    gradient_bound: float,
-    first_kl: float,
-    eta: float = 1.0,
-    largest: float = 1.0,
-) -> float:
-    """The bound that the proof of Theorem 5 gives: 2 sqrt(max(C, rho e^M)) ||f|| / sqrt(m) + sqrt(2 KL_T) ||f||.
-
-    KL_T is `lemma8_proved`; Pinsker: ||p - q||_1 <= sqrt(2 KL(p || q)).
-    """
-    sampling = _sampling(m, ratio_bound, likelihood_bound, gradient_bound, largest)
-    return sampling + np.sqrt(2 * lemma8_proved(first_kl, gradient_bound, steps, eta)) * largest
-
-
-def _sampling(m: float, ratio_bound: float, likelihood_bound: float, gradient_bound: float, largest: float) -> float:
-    """The first term of Theorem 5, of finitely many particles."""
-    return theorem3(m, max(ratio_bound, likelihood_bound * np.exp(gradient_bound)), largest)
-
-
-def _check_eta(eta: float) -> None:
-    if not eta > 0.5:
-        raise InputError(f"Theorem 5 needs eta above 0.5; got {eta!r}")
-
-
 def kde_exponent(smoothness: float, dim: int) -> float:
     """-beta / (d + 2 beta): how the L1 error of a weighted KDE falls with m at the best bandwidth (Theorem 4)."""
     return -smoothness / (dim + 2 * smoothness)
-
-
-def theorem6(
-    particles: Iterable[float],
-    dim: int,
-    smoothness: float,
-    first_kl: float,
-    gradient_bound: float,
-    c1: float,
-    c2: float,
-) -> float:
-    """E KL(p || q_T) <= 2 max(D1, M^2)/T + C1 sum_t t^2 m_t^(-2b/(d+2b)) / T^2 + C2 m_T^(-b/(d+2b)), b = beta.
-
-    `particles` are m_1 .. m_T. Source: Theorem 6, as printed; its constants C1 and C2 are not given there. It rests on
-    Theorem 2: with that theorem's eps_t as proved the exponent in the sum is -b/(d+2b).
-    """
-    m = np.array(list(particles), float)
-    t, rate = np.arange(1, len(m) + 1), kde_exponent(smoothness, dim)
-    stochastic = 2 * max(first_kl, gradient_bound**2) / len(m)
-    return float(stochastic + c1 * (t**2 * m ** (2 * rate)).sum() / len(m) ** 2 + c2 * m[-1] ** rate)
 
 
 class Rate(NamedTuple):
