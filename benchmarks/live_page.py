@@ -14,7 +14,7 @@ from benchmarks.helpers.firefox import firefox_frames
 from benchmarks.live import frames_of
 from pmdviz.cli.site import pages
 from pmdviz.errors import InputError
-from pmdviz.wasm.files import MODULE
+from pmdviz.wasm import MODULE
 from tests.support.browser import (
     await_picture,
     choose_setting,

@@ -375,7 +375,7 @@ def ever_rejects(runs: Runs, words: str, test: str) -> Answer:
 
 def slope_of(runs: Runs, words: str, combiner: str) -> Pair:
     """The slope of log error in log n, with its standard error."""
-    from pmdviz.experiments.combiners import COMBINERS
+    from pmdviz.experiments.mixtures import COMBINERS
 
     wanted = f"{COMBINERS[combiner].title}: error against n"
     (one,) = [entry for entry in runs[words]["summary"] if entry["what"] == wanted and "slope" in entry]

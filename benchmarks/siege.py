@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
+import itertools
 import os
 import statistics
 import subprocess
@@ -10,24 +13,196 @@ import sys
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from benchmarks.helpers.attack_target import HERE, Target, target
-from benchmarks.helpers.besiegers import Attack, attacks
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.websocket import WebSocketClosedError, websocket_connect
+
+from tests.support.client import Client
+from tests.support.crowd import Served, served
+from tests.support.mutations import ARRAY
+from tests.support.raw_client import HOST, ask, forged
+from tests.support.wire import TOKEN
 
 OPTIONS = {"seconds": 20}
 BEFORE_S, WINDOW_S, AFTER_S = 6.0, 2.0, 8.0
 NICENESS = 10  # of the attackers: elsewhere they would not take the server's cores
+LONG, MEGABYTE = 60_000, 1_000_000
+HEAD = '{"msgid":"x","msgtype":"PATCH-DOC"}'
+PAGE = "/?embed=1"
+Act = Callable[[str, int], Awaitable[Any]]  # of the server's address and its port
+
+
+# Attacks: coroutines that go on until they are cancelled.
+
+
+def again(act: Act, pause: float = 0.0, at_once: int = 1) -> Act:
+    """Do it again and again, in so many tasks at once."""
+
+    async def endless(url: str, port: int) -> None:
+        while True:
+            try:
+                await act(url, port)
+            except (TimeoutError, OSError, RuntimeError, WebSocketClosedError):
+                await asyncio.sleep(0.2)
+            await asyncio.sleep(pause)
+
+    async def attack(url: str, port: int) -> None:
+        await asyncio.gather(*(endless(url, port) for _ in range(at_once)))
+
+    return attack
+
+
+def raw(path: str, pause: float, stay: float, headers: tuple[str, ...] = (), times: int = 1) -> Act:
+    """Connections that ask for a path and hang up after a while."""
+    content = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {HOST}", *headers, "", ""]).encode("latin-1") * times
+
+    async def once(url: str, port: int) -> None:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(HOST, port), 5)
+        writer.write(content)
+        await writer.drain()
+        await asyncio.sleep(stay)
+        writer.transport.abort()
+
+    return again(once, pause)
+
+
+def sends(send: Callable[[Client, int], None], pause: float = 0.0) -> Act:
+    """Sends to its own session as long as it is let; then opens another one."""
+
+    async def once(url: str, port: int) -> None:
+        client = await Client(url).open()
+        try:
+            for k in itertools.count():
+                if client.wire.closed:
+                    break
+                send(client, k)
+                await asyncio.sleep(pause)
+        finally:
+            await client.close()
+
+    return again(once, 0.5)
+
+
+def change(client: Client, attr: str, new: Any, model: str = "") -> None:
+    """Change a property of the model that acknowledges frames, or of the first one whose type is called so."""
+    named = (one["id"] for one in client.models.values() if model in one["name"])
+    changed = {"kind": "ModelChanged", "model": {"id": next(named) if model else client.ack_id}}
+    client.wire._send("PATCH-DOC", {"events": [{**changed, "attr": attr, "new": new}]})
+
+
+def choose_target(client: Client, k: int) -> None:
+    """Choose another target."""
+    model = {"id": client.found("title", "Target")["id"]}
+    new = ("banana", "mixture")[k % 2]
+    client.wire._send("PATCH-DOC", {"events": [{"kind": "ModelChanged", "model": model, "attr": "value", "new": new}]})
+
+
+def dress(client: Client, k: int) -> None:
+    """Four style sheets of 10 kB."""
+    sheet = {"type": "object", "name": "InlineStyleSheet", "attributes": {"css": "x" * 10_000}}
+    change(client, "stylesheets", [{**sheet, "id": f"s{k}-{j}"} for j in range(4)], "Toolbar")
+
+
+def lists_in_lists(client: Client, k: int) -> None:
+    """7.8 MB of lists."""
+    for part in (HEAD, "{}", "[" + "[]," * 2_600_000 + "[]]"):
+        client.wire.send_text(part)
+
+
+def with_token(kept: bool) -> Act:
+    """Websockets with the token of one page, which is not opened by a browser; kept open or closed again."""
+
+    async def attack(url: str, port: int) -> None:
+        if kept:
+            await (await Client(url).open()).play()
+        page = await AsyncHTTPClient(force_instance=True).fetch(f"{url}/", raise_error=False)
+        token, held = TOKEN.search(page.body.decode())[1], []
+
+        async def once(url: str, port: int) -> None:
+            request = HTTPRequest(url.replace("http", "ws", 1) + "/ws", headers={"Origin": url})
+            try:
+                held.append(await websocket_connect(request, subprotocols=["bokeh", token]))
+                if not kept:
+                    held.pop().close()
+            except Exception:
+                await asyncio.sleep(0.05 if kept else 0.02)
+
+        await again(once, 0.01 if kept else 0.0)(url, port)
+
+    return attack
+
+
+async def read_page(url: str, port: int) -> None:
+    """A page read to its end, without a websocket."""
+    await AsyncHTTPClient(force_instance=True).fetch(f"{url}{PAGE}", raise_error=False, request_timeout=60)
+
+
+async def pull(url: str, port: int) -> None:
+    """A whole document, twenty times."""
+    client = await Client(url).open()
+    for _ in range(20):
+        client.wire._send("PULL-DOC-REQ", {})
+    await asyncio.sleep(0.5)
+    await client.close()
+
+
+async def unfinished(url: str, port: int) -> None:
+    """The first part of a message, and one in pieces that never end."""
+    client = await Client(url).open()
+    client.wire.send_text(HEAD)
+    for k in range(2000):
+        await client.wire._socket.protocol._write_frame(False, 0 if k else 1, b"x" * 4000)
+        await asyncio.sleep(0.001)
+    await client.close()
+
+
+INLINE = base64.b64encode(gzip.compress(bytes(40 * MEGABYTE))).decode()
+STRINGS = {**ARRAY, "dtype": "S1000000", "array": ["x"] * 400, "shape": [400]}
+HANDSHAKE = (
+    *("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"),
+    *("Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==", f"Sec-WebSocket-Protocol: bokeh, {forged('x')}"),
+    f"Origin: http://{'x' * LONG}",
+)
+ATTACKS: dict[str, Act] = {
+    "array_of_106_bytes": sends(lambda c, k: change(c, "tags", {**ARRAY, "dtype": "U500000000"}), 0.2),
+    "packed_bytes": sends(lambda c, k: change(c, "tags", [{"type": "bytes", "data": INLINE}]), 0.2),  # 40 MB in 54 kB
+    "many_strings": sends(lambda c, k: change(c, "tags", [STRINGS], "FileInput"), 0.2),  # 400 MB, retained
+    "pages_and_hang_up": raw(PAGE, 0.3, 0.05),
+    "pages_and_stay": again(read_page),
+    "scripts": raw("/autoload.js?bokeh-autoload-element=x", 0.2, 0.05),
+    "tokens_again": with_token(kept=False),
+    "lists_in_lists": sends(lists_in_lists, 0.5),
+    "long_headers": sends(lambda c, k: c.wire.send_text("x" * 7 * MEGABYTE), 0.5),
+    "long_origins": raw("/ws", 0.02, 0.01, HANDSHAKE),
+    "hundred_sockets": with_token(kept=True),
+    "turned_knobs": sends(lambda c, k: c.turn("bandwidth", 0.05 + 0.01 * (k % 50)), 0.001),
+    "ready_again": sends(lambda c, k: c.wire.send_event("document_ready", {}), 0.001),
+    "pings": sends(lambda c, k: c.wire._socket.ping(b"x"), 0.0002),
+    "empty_parts": sends(lambda c, k: c.wire.send_text(""), 0.0002),
+    "keys": sends(lambda c, k: c.press(("space", "right", "left", "r")[k % 4]), 0.001),
+    "frames_drawn": sends(lambda c, k: change(c, "drawn", k * 10**6), 0.0002),
+    "targets": sends(choose_target, 0.02),
+    "tabs": sends(lambda c, k: change(c, "active", ("race", "theory", "lab")[k % 3], "TabBar"), 0.02),
+    "uploads": sends(lambda c, k: change(c, "value", "QUJD" * MEGABYTE, "FileInput"), 0.2),
+    "styles": sends(dress, 0.02),
+    "pulls": again(pull, 0.2, at_once=3),
+    "pipelined_pages": raw(PAGE, 0.1, 5.0, times=100),
+    "unfinished_messages": again(unfinished, 0.2, at_once=3),
+    "bad_links": raw(f"/?run=1.{'A' * LONG}", 0.2, 0.1),
+}
 
 
 class Good:
-    """A good session in a process of its own."""
+    """A good session in a process of its own: this module with the server's address."""
 
     def __init__(self, url: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.helpers.good_session", url]
+        command = [sys.executable, "-m", __name__, url]
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1]
         )
         self.frames: list[float] = []
         self.errors: list[str] = []
@@ -52,22 +227,39 @@ class Good:
         self._process.wait()
 
 
+async def play(url: str) -> None:
+    """Play without end; a line for each frame (monotonic seconds), and one for each thing that goes wrong."""
+    client = await (await Client(url).open()).play()
+    told = 0
+    while True:
+        await asyncio.sleep(0.02)
+        for at in client.frames[told:]:
+            print(f"frame {at}", flush=True)
+        told = len(client.frames)
+        for words in client.errors:
+            print(f"error at {time.monotonic():.1f}: {words}", flush=True)
+        client.errors.clear()
+
+
 def run(options: Namespace) -> dict[str, Any]:
     """For each attack: the good session's frames before and meanwhile, memory, lines of the log, what is left."""
     seconds = 6 if options.quick else options.seconds
     figures: dict[str, Any] = {"server": [], "attacks": {}}
-    for name, attack in attacks().items():
+    for name, attack in ATTACKS.items():
         try:
-            with target(HERE, "--max-sessions", "30") as server:
+            with served("--max-sessions", "30") as server:
                 figures["attacks"][name] = _besieged(server, attack, seconds)
         except Exception as error:  # a server that breaks is a result too
             figures["attacks"][name] = {"stopped": f"{type(error).__name__}: {str(error)[:200]}"}
     return figures
 
 
-def _besieged(server: Target, attack: Attack, seconds: float) -> dict[str, Any]:
-    good = Good(server.url)
-    _until(lambda: len(good.frames) > 20)
+def _besieged(server: Served, attack: Act, seconds: float) -> dict[str, Any]:
+    good, late = Good(server.url), time.monotonic() + 120
+    while len(good.frames) <= 20:
+        if time.monotonic() > late:
+            raise TimeoutError("the good session got no frames")
+        time.sleep(0.05)
     time.sleep(BEFORE_S)
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     memory, lines, start = server.megabytes(), _lines(server), time.monotonic()
@@ -79,24 +271,22 @@ def _besieged(server: Target, attack: Attack, seconds: float) -> dict[str, Any]:
     written = _lines(server) - lines
     time.sleep(AFTER_S)
     before, meanwhile = good.rates(start - BEFORE_S, start), good.rates(start, stop)
-    usual = statistics.median(before)
-    figures = {
-        "frames_per_second_before": usual,
+    good.leave()
+    return {
+        "frames_per_second_before": statistics.median(before),
         "meanwhile": statistics.median(meanwhile),
         "worst_two_seconds": min(meanwhile),
         "mean_after": statistics.mean(good.rates(stop, stop + AFTER_S)),
         "mb_more_at_most": round(max(peak) - memory, 1),
         "mb_more_after": round(server.megabytes() - memory, 1),
         "log_lines": written,
-        "alive": server.alive,
+        "alive": server.process.is_running() and ask(server.port, "/liveness", timeout=5).status == 200,
         "errors_of_the_good_session": good.errors,
         "load": round(os.getloadavg()[0], 1),
     }
-    good.leave()
-    return figures
 
 
-async def _attacked(attack: Attack, server: Target, seconds: float, peak: list[float]) -> None:
+async def _attacked(attack: Act, server: Served, seconds: float, peak: list[float]) -> None:
     task = asyncio.ensure_future(attack(server.url, server.port))
     end = time.monotonic() + seconds
     while time.monotonic() < end and not task.done():
@@ -108,14 +298,9 @@ async def _attacked(attack: Attack, server: Target, seconds: float, peak: list[f
         await task
 
 
-def _lines(server: Target) -> int:
-    with open(server._log.name, errors="replace") as log:
-        return sum(1 for _ in log)
+def _lines(server: Served) -> int:
+    return len(Path(server._log.name).read_text(encoding="utf-8", errors="replace").splitlines())
 
 
-def _until(condition: Any, seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError("the good session got no frames")
-        time.sleep(0.05)
+if __name__ == "__main__":
+    asyncio.run(play(sys.argv[1]))

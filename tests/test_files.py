@@ -2,7 +2,6 @@
 
 import errno
 import os
-import stat
 import threading
 from itertools import product
 
@@ -45,20 +44,6 @@ def test_a_link_stays_a_link_and_what_it_names_is_replaced(tmp_path, kind):
         assert os.listdir(far.parent) == os.listdir(near.parent) == [name]
 
 
-@pytest.mark.parametrize("kind", ["text", "export"])
-def test_a_fifo_stays_a_fifo_and_its_reader_gets_all(tmp_path, kind):
-    write, name = WRITTEN[kind]
-    plain, fifo = tmp_path / f"plain-{name}", tmp_path / name
-    write(plain)
-    os.mkfifo(fifo)
-    # Open at both ends, so that nothing waits: neither the writer nor, where it writes elsewhere, the reader.
-    with open(os.open(fifo, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0) as reader:
-        write(fifo)
-        assert reader.read(1 << 20) == plain.read_bytes()
-    assert stat.S_ISFIFO(os.lstat(fifo).st_mode)
-    assert sorted(os.listdir(tmp_path)) == sorted([plain.name, name])
-
-
 def test_more_than_a_fifo_holds_goes_through_it_while_it_is_read(tmp_path):
     fifo, got = tmp_path / "fifo", []
     os.mkfifo(fifo)
@@ -76,12 +61,6 @@ def test_a_table_that_is_no_file_is_refused_and_not_waited_for(tmp_path):
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
-def test_two_links_to_one_table_have_one_lock(tmp_path):
-    (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
-    with Table(tmp_path / "t.csv", {"m": int}), pytest.raises(InputError, match="by another sweep"):
-        write_table(tmp_path / "link.csv")
-
-
 def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
     (tmp_path / "x").write_text("old")
     with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "x") as part:
@@ -91,13 +70,6 @@ def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
         part.write_text("new")
         raise OSError(errno.ENOSPC, "No space left on device")
     assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "old"
-
-
-def test_a_name_as_long_as_may_be_is_taken(tmp_path):
-    names = ["y" * 240 + ".json", "é" * 100 + ".json"]
-    for name in names:
-        write_text(str(tmp_path / name), "hello")
-    assert sorted(os.listdir(tmp_path)) == names
 
 
 PLACES = {
@@ -130,14 +102,6 @@ def test_what_cannot_be_the_name_of_a_file_is_refused(monkeypatch, tmp_path):
         with pytest.raises(InputError, match="a file needs a path that ends in its name") as error:
             file_path(given)
         assert "\n" not in str(error.value)
-
-
-def test_a_fifo_is_written_to_in_a_folder_that_takes_no_new_file(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "fifo")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-    assert check_writable(tmp_path / "fifo") == tmp_path / "fifo"
-    with pytest.raises(InputError, match="may not be written to"):
-        check_writable(tmp_path / "file")
 
 
 def test_nothing_that_json_lacks_is_left_in_mappings_and_lists():

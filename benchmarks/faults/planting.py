@@ -36,7 +36,6 @@ class Fault:
     replace: str
     tests: tuple[str, ...] = ()
     nth: int | None = None
-    equivalent: str = ""
 
     @property
     def path(self) -> str:
@@ -51,23 +50,21 @@ class Fault:
         return self.where.partition(":")[0].partition(".")[0]
 
 
-def listed(kind: str) -> list[Fault]:
-    """The faults of one kind, from the data file of that name."""
-    entries = yaml.safe_load(Path(__file__).with_name(f"{kind}.yaml").read_text(encoding="utf-8"))["faults"]
+def listed() -> list[Fault]:
+    """The faults of the data file."""
+    entries = yaml.safe_load(Path(__file__).with_name("listed.yaml").read_text(encoding="utf-8"))["faults"]
     return [Fault(name, **{**entry, "tests": tuple(entry.get("tests", ()))}) for name, entry in entries.items()]
 
 
-def plant(text: str, fault: Fault) -> tuple[str, set[int]]:
-    """The module's text with the fault in it, and the lines that run it (none: at import); raises PlaceGone."""
-    tree = ast.parse(text)
-    statement, node = place(tree, fault)
-    lines = _lines(statement) if _in_function(tree, statement) else set()
+def plant(text: str, fault: Fault) -> str:
+    """The module's text with the fault in it; raises PlaceGone."""
+    statement, node = place(ast.parse(text), fault)
     replace = parsed(fault.replace)
     if node is statement:
         changed = with_header(statement, replace)
     else:
         changed = _Swap(node, replace).visit(copy.deepcopy(statement))
-    return _spliced(text, statement, ast.unparse(ast.fix_missing_locations(changed))), lines
+    return _spliced(text, statement, ast.unparse(ast.fix_missing_locations(changed)))
 
 
 def place(tree: ast.Module, fault: Fault) -> tuple[ast.stmt, ast.AST]:
@@ -150,20 +147,6 @@ class _Swap(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         same = ast.dump(node, include_attributes=True) == self.find
         return self.replace if same else self.generic_visit(node)
-
-
-def _in_function(tree: ast.Module, statement: ast.stmt) -> bool:
-    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    return any(statement is inside for function in functions for inside in ast.walk(function))
-
-
-def _lines(statement: ast.stmt) -> set[int]:
-    """The lines of a statement; of a compound one, other than a function, those of its header."""
-    body = getattr(statement, "body", None) or getattr(statement, "cases", None)
-    last = statement.end_lineno or statement.lineno
-    if body and not isinstance(statement, DEFINITIONS):
-        last = max(statement.lineno, getattr(body[0], "pattern", body[0]).lineno - 1)
-    return set(range(statement.lineno, last + 1))
 
 
 def _spliced(text: str, statement: ast.stmt, source: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.helpers.exp_roofline import exponentials
 from benchmarks.measuring import Call, figures, race
+from pmdviz.kernels.jit import exp2, exp64, fast_jit, jit
 
 ROUNDS = 9  # medians of so many
 CEILING_WIDTH = 1536  # exponents in a row of the ceiling's loop: they stay in the first-level cache
@@ -55,3 +55,43 @@ def _ceiling(contest: Contest) -> Call:
     exponents = np.linspace(-20.0, 0.0, CEILING_WIDTH).astype(np.float32 if contest.single else np.float64)
     times = max(1, round(contest.exponentials / CEILING_WIDTH))
     return lambda: exponentials(exponents, times, contest.base)
+
+
+# Loops of exponentials and nothing else: no kernel that needs so many can be faster than these.
+
+
+def exponentials(exponents: np.ndarray, times: int, base: str = "2") -> float:
+    """`times` times the sum of base^x over the exponents x (m,) <= 0; float32 exponents are taken in float32."""
+    return (_powers_of_two if base == "2" else _powers_of_e)(exponents, times)
+
+
+@fast_jit
+def _sum_of_two(exponents):
+    total = exponents.dtype.type(0)
+    for j in range(exponents.size):
+        total += exp2(exponents[j])
+    return total
+
+
+@jit
+def _powers_of_two(exponents, times):
+    total = 0.0
+    for _ in range(times):
+        total += _sum_of_two(exponents)
+    return total
+
+
+@fast_jit
+def _sum_of_e(exponents):
+    total = 0.0
+    for j in range(exponents.size):
+        total += exp64(exponents[j])
+    return total
+
+
+@jit
+def _powers_of_e(exponents, times):
+    total = 0.0
+    for _ in range(times):
+        total += _sum_of_e(exponents)
+    return total

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.helpers.contest import Contest
-from benchmarks.helpers.exp_roofline import exponentials
+from benchmarks.helpers.contest import Contest, exponentials
 from pmdviz.kernels.chains import hamiltonian, langevin, logistic_block_gradient, metropolis, uniforms_of
 from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line

@@ -123,7 +123,7 @@ def lesson_value(lesson: Any) -> tuple[dict[str, Any], dict[str, Shown]]:
 def step_value(lesson: Any, step: Any, run: Run | None) -> dict[str, Any]:
     """A step: texts, controls, questions with the answers that `run` gives, and the goal as a tree."""
     from pmdviz.lessons.words import goal_words, markdown
-    from pmdviz.presets.measures import RunScope
+    from pmdviz.presets import RunScope
 
     scope = RunScope(run) if run is not None else None
     following = lesson.following(step)

@@ -87,7 +87,7 @@ def _ask(demo: Any) -> Any:
 
 def measured_answer(demo: Any, player: Any) -> str:
     """The right option of a demo, and why, with the numbers of its run."""
-    from pmdviz.presets.measures import scope_of
+    from pmdviz.presets import scope_of
 
     scope = scope_of(player.run(demo.steps[0].recipe))
     (right,) = ((letter, one) for letter, one in _ask(demo).options.items() if one.is_right(scope))

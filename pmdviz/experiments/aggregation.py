@@ -23,8 +23,20 @@ from pmdviz.experiments.base import (
     mean_series,
     mean_with_error,
 )
-from pmdviz.experiments.combiners import COMBINERS, EXACT_POINTS, Bootstrap, Machines, combined, exact
-from pmdviz.experiments.mixtures import MODELS, Fit, Mixture, Model, distance, fit_by_bic
+from pmdviz.experiments.mixtures import (
+    COMBINERS,
+    EXACT_POINTS,
+    MODELS,
+    Bootstrap,
+    Fit,
+    Machines,
+    Mixture,
+    Model,
+    combined,
+    distance,
+    exact,
+    fit_by_bic,
+)
 from pmdviz.experiments.sweep import fitted
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets.options import TableForm, data_source, rows_of

@@ -10,10 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.base import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Series, Size, grouped
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.experiments.base import (
+    Case,
+    Chart,
+    Experiment,
+    HeatMap,
+    Histogram,
+    Picture,
+    Row,
+    Series,
+    Size,
+    grouped,
+    size_of_run,
+)
 from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
 from pmdviz.experiments.fit_testing import checked_draws, find_test
-from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.knobs import Choice, Knobs, Real, Value, Whole
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
 from pmdviz.targets.discrete import TABLES
@@ -368,3 +382,103 @@ def _drawn(
 def bandwidth_of(case: Case) -> str | float:
     """As `compare` takes it."""
     return case["width"] if case["bandwidth"] == "own" else case["bandwidth"]
+
+
+# Calibration: whether true parameters drawn from the prior have uniform ranks among the posterior's draws.
+
+
+NUM_BINS = 10
+NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
+NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
+METHODS = {
+    "hmc": "Hamiltonian Monte Carlo",
+    "hot_sgld": "SGLD with long steps on batches of two",
+    "walk": "a random walk with short steps",
+}
+SETTINGS: Mapping[str, Mapping[str, Value]] = {
+    "hmc": {"method": "hmc", "budget": 20_000},
+    "hot_sgld": {"method": "sgld", "budget": 4_000, "a": 0.15, "g": 0.0, "batch_size": 2},
+    "walk": {"method": "random_walk", "budget": 4_000, "tune": False, "scale": 0.02},
+}
+
+
+class CalibrationKnobs(Knobs):
+    """Knobs of `calibration`.
+
+    method: The sampler that is checked.
+    num_data_sets: Parameters drawn from the prior, each with data of its own.
+    """
+
+    method = Choice("hmc", METHODS, "Method", basic=True)
+    num_data_sets = Whole(60, (10, 1000), (20, 200), "Data sets", basic=True)
+
+
+class Calibration(Experiment[CalibrationKnobs]):
+    """Draw theta from N(0, 1) and 20 observations given theta; run the sampler; rank theta among the draws.
+
+    The rank is the share of draws below theta. Over many data sets it is uniform on [0, 1] if the draws are from
+    the posterior (simulation-based calibration). It piles up in the middle where they are too wide, at both ends where
+    they are too narrow.
+
+    title: Calibration of a sampler
+    about: Ranks of true parameters among the draws of their posteriors: uniform for a sampler that is right.
+    source: Talts, Betancourt, Simpson, Vehtari, Gelman 2018
+    """
+
+    name = "calibration"
+    Knobs = CalibrationKnobs
+
+    def columns(self, knobs: CalibrationKnobs) -> Mapping[str, type]:
+        """The truth and its rank, per data set."""
+        return {"seed": int, "theta": float, "rank": float}
+
+    def cases(self, knobs: CalibrationKnobs) -> list[Case]:
+        """One per data set."""
+        return [{"method": knobs.method, "seed": seed} for seed in range(knobs.num_data_sets)]
+
+    def run(self, case: Case) -> list[Row]:
+        """Data, draws and the rank."""
+        session = Session(_recipe(case), metrics_every=NEVER)
+        while not session.done:
+            session.advance(1000)
+        theta = session.recipe.target_options["theta"]
+        frame = session.frame
+        below = float(frame.weights @ (frame.particles[:, 0] < theta))
+        return [{"seed": case["seed"], "theta": theta, "rank": below}]
+
+    def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[Row]:
+        """How often the truth is in the central intervals, and 12 Var(rank), which is 1 for uniform ranks."""
+        ranks = np.array([row["rank"] for row in rows], float)
+        if len(ranks) < NUM_BINS:
+            return []
+        spread = float(12 * np.mean((ranks - 0.5) ** 2))
+        verdict = "too narrow" if spread > NARROW else "too wide" if spread < WIDE else "calibrated"
+        inside = {f"inside {100 * level:.0f} %": _inside(ranks, level) for level in (0.5, 0.9)}
+        return [
+            {"method": METHODS[knobs.method], "data sets": len(ranks), **inside, "spread": spread, "draws": verdict}
+        ]
+
+    def pictures(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> Sequence[Picture]:
+        """The ranks, and how many a bin would have if they were uniform."""
+        edges = np.linspace(0, 1, NUM_BINS + 1)
+        counts, _ = np.histogram([row["rank"] for row in rows], edges)
+        title = f"{METHODS[knobs.method]}: uniform would be {len(rows) / NUM_BINS:.0f} per bin"
+        return [Histogram(edges, counts, (), "rank of the true θ among the draws", "data sets", title)]
+
+    def size(self, case: Case) -> Size:
+        """That of its run."""
+        recipe = _recipe(case)
+        return size_of_run(recipe, recipe.make_target())
+
+
+def _inside(ranks: np.ndarray, level: float) -> float:
+    """Share of the ranks in the central interval of that probability."""
+    return float(np.mean(np.abs(ranks - 0.5) <= level / 2))
+
+
+def _recipe(case: Case) -> Recipe:
+    """The run on data of a true parameter that is drawn from the prior."""
+    theta = float(np.random.default_rng([case["seed"], 2018]).standard_normal())
+    options = {"dim": 1, "theta": round(theta, 6), "data_seed": case["seed"]}
+    settings = dict(SETTINGS[case["method"]])
+    return Recipe("gaussian", settings.pop("method"), target_options=options, seed=case["seed"], **settings)

@@ -24,8 +24,7 @@ from pmdviz.scenes import columns, trace_columns
 from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
 from pmdviz.scenes.stage.posterior import LARGEST, prior_lines, reference_areas, reference_lines
 from pmdviz.targets import Target
-from pmdviz.wasm import values
-from pmdviz.wasm.files import FOLDER
+from pmdviz.wasm import FOLDER, values
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

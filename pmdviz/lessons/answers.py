@@ -10,7 +10,7 @@ from pmdviz.lessons.playing import Player, compute_floor
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.lessons.sheets import Sheet, row, sheet
-from pmdviz.presets.measures import scope_of
+from pmdviz.presets import scope_of
 
 
 def lesson_sheet(progress: Progress) -> Sheet:

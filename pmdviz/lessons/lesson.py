@@ -17,7 +17,7 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.expressions import Expression, Scope
 from pmdviz.knobs import real_number
-from pmdviz.presets.measures import (
+from pmdviz.presets import (
     Diagnoses,
     Flag,
     MaybeTest,

@@ -19,8 +19,7 @@ from pmdviz.lessons.in_view import View, faults_of_view
 from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached
 from pmdviz.lessons.progress import Progress
 from pmdviz.metrics import perfect_draws
-from pmdviz.presets import ExperimentPreset, find_experiment_preset
-from pmdviz.presets.measures import FLOOR, contradictions, diagnose, scope_of
+from pmdviz.presets import FLOOR, ExperimentPreset, contradictions, diagnose, find_experiment_preset, scope_of
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import KEYS
 

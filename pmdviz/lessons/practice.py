@@ -10,8 +10,7 @@ import numpy as np
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.lessons.lesson import Lesson, Step
-from pmdviz.presets import find_preset
-from pmdviz.presets.measures import read
+from pmdviz.presets import find_preset, read
 
 NAME = re.compile(r"practice-(\d{1,9})")
 NUM_CASES = 12

@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node
 from pmdviz.errors import InputError, shown, unknown, words_of
 from pmdviz.lessons.lesson import Lesson, Step, check_steps, for_student
 from pmdviz.lessons.practice import practice_named
-from pmdviz.presets.measures import read
+from pmdviz.presets import read
 
 # The YAML blocks of a lesson: names and values, each once, and nothing that refers to another place.
 

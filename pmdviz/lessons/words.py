@@ -17,8 +17,7 @@ from pmdviz.lessons.lesson import CONFIDENCES, Verdict
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS
-from pmdviz.presets import PRESETS
-from pmdviz.presets.measures import RunScope, diagnose
+from pmdviz.presets import PRESETS, RunScope, diagnose
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
 
 Node = list[Any]  # tag, attributes and content

@@ -7,28 +7,407 @@ files. Those of experiments are in `experiments/`: their `check` is about the ex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache, cached_property
 from importlib import resources
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+import numpy as np
+import yaml
+
+from pmdviz.densities.chains import rhat
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
-from pmdviz.errors import unknown
-from pmdviz.presets.measures import (
-    Diagnoses,
-    MaybeTest,
-    MaybeWhole,
-    Names,
-    Real,
-    Test,
-    Text,
-    Whole,
-    listed,
-    read,
-    read_yaml,
-)
+from pmdviz.engine.run import Run
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.expressions import Expression, Scope, Template
+from pmdviz.knobs import real_number, whole_number
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.modes import modes
+
+# What the expressions of presets and lessons can ask of a run, and what a diagnosis says of it.
+#
+# Names are the names of MEASURES, metrics, knobs, and the columns of the run's history.
+
+
+# Data files as typed models: a frozen dataclass declares the keys of a block, each with the kind of its value.
+
+Block = Mapping[str, Any]
+Kind = Callable[[Any, str, str], Any]  # what a value becomes, given its key and of what it is
+Model = TypeVar("Model")
+SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML has it: eight times as fast
+
+
+def read_yaml(text: str) -> Any:
+    """The plain values of a YAML text. Raises yaml.YAMLError."""
+    return yaml.load(text, SAFE)  # noqa: S506
+
+
+def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
+    """The model of a block that is called `what`; no key may name the `given` fields. Raises InputError."""
+    if not isinstance(block, Mapping):
+        raise InputError(f"{what} must be names and values; got {shown(block)}")
+    keys = {each.metadata.get("key", each.name): each for each in fields(model) if each.name not in given}
+    known_keys(block, keys, what)
+    kinds = _kinds(model)
+    found = {
+        each.name: kinds[each.name](block.get(key), key, what)
+        for key, each in keys.items()
+        if key in block or _is_needed(each)
+    }
+    return model(**found, **given)
+
+
+def known_keys(block: Block, names: Iterable[str], what: str) -> None:
+    """Refuse a key that is none of `names`."""
+    for key in block:
+        if key not in names:
+            raise unknown(f"key of {what}", key, names)
+
+
+@cache
+def _kinds(model: type) -> dict[str, Kind]:
+    hints = get_type_hints(model, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+def _is_needed(each: Field) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def wrong(key: str, what: str, kind: str, value: Any) -> InputError:
+    """The error for a value of another kind; None is one that is not there."""
+    given = f"{what} needs `{key}`" if value is None else f"got {shown(value)}"
+    return InputError(f"`{key}` of {what} must be {kind}; {given}")
+
+
+def _text(value: Any, key: str, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise wrong(key, what, "a text" if isinstance(value, str) else "a text, if need be in quotes", value)
+    return value.strip()
+
+
+def _words(value: Any, key: str, what: str) -> str:
+    return value if value == "" else _text(value, key, what)
+
+
+def _texts(value: Any, key: str, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise wrong(key, what, "a list of texts", value)
+    return tuple(value)
+
+
+def names(value: Any, key: str, what: str) -> Block:
+    """Names and values."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise wrong(key, what, "names and values", value)
+    return value
+
+
+def _flag(value: Any, key: str, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise wrong(key, what, "true or false", value)
+    return value
+
+
+def _whole(value: Any, key: str, what: str) -> int:
+    number = whole_number(value)
+    if number is None or number < 1:
+        raise wrong(key, what, "a whole number above 0", value)
+    return number
+
+
+def _real(value: Any, key: str, what: str) -> float:
+    number = real_number(value)
+    if number is None or number < 0:
+        raise wrong(key, what, "a number of at least 0", value)
+    return number
+
+
+def expression(value: Any, key: str, what: str) -> Expression:
+    """What can be asked of a run."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise wrong(key, what, "an expression about the run, such as tv < 0.2 (an expression is a text)", value)
+    return _named(lambda: Expression(str(value)), key, what)
+
+
+def _sentence(value: Any, key: str, what: str) -> Template:
+    words = _text(value, key, what)
+    return _named(lambda: Template(words), key, what)
+
+
+def _named(make: Callable[[], Any], key: str, what: str) -> Any:
+    try:
+        return make()
+    except InputError as error:
+        raise InputError(f"`{key}` of {what}: {error}") from None
+
+
+def listed(model: type, one: str) -> Kind:
+    """The kind of a list of models, each of which is called `one`."""
+    needed = [each.name for each in fields(model) if _is_needed(each)]
+
+    def read_list(value: Any, key: str, what: str) -> tuple[Any, ...]:
+        whole = isinstance(value, list) and all(isinstance(each, Mapping) and {*needed} <= {*each} for each in value)
+        if not whole:
+            raise wrong(key, what, f"a list of entries with {' and '.join(f'`{name}`' for name in needed)}", value)
+        return tuple(read(model, each, f"{one} of {what}") for each in value)
+
+    return read_list
+
+
+Text = Annotated[str, _text]  # that is not empty
+Words = Annotated[str, _words]  # a text that may be empty
+Texts = Annotated[tuple[str, ...], _texts]
+Names = Annotated[Block, names]
+Flag = Annotated[bool, _flag]
+Whole = Annotated[int, _whole]  # above 0
+Real = Annotated[float, _real]  # at least 0
+Test = Annotated[Expression, expression]
+MaybeWhole = Annotated[int | None, _whole]
+MaybeTest = Annotated[Expression | None, expression]
+Sentence = Annotated[Template, _sentence]
+
+
+def _lightest(run: Run) -> tuple[float, float] | None:
+    """The mass that q has in the mode where it has least, and the exact mass of that mode."""
+    found = modes(run.target)
+    if found is None:
+        return None
+    return min(zip(found.masses_of(run.final.density), map(float, found.masses), strict=True))
+
+
+def _of_lightest(which: int) -> Callable[[Run], float | None]:
+    def measured(run: Run) -> float | None:
+        both = _lightest(run)
+        return None if both is None else both[which]
+
+    return measured
+
+
+def _first_sd(run: Run) -> float | None:
+    cov = getattr(run.final.density, "cov", None)  # q on a simplex has none
+    return None if cov is None else float(np.sqrt(np.diag(cov)[0]))
+
+
+def _ess_fraction(run: Run) -> float | None:
+    ess = run.final.metrics["ess"]  # of a chain there is none
+    return None if ess is None else ess / len(run.final.particles)
+
+
+def _log_z_above_error(run: Run) -> float | None:
+    """Of the bound from above, once the way back has begun."""
+    above, exact = run.final.metrics["log_z_above"], run.final.metrics["log_z_exact"]
+    return None if above is None or exact is None else above - exact
+
+
+def _mean_square_ratio(run: Run) -> float | None:
+    """m times the mean over coordinates of (mean - exact mean)^2 / exact variance: 1 for independent exact draws."""
+    frame, reference = run.final, run.target.reference()
+    if reference is None:
+        return None
+    off = (frame.density.mean - reference.mean) ** 2 / reference.cov.diagonal()
+    return float(len(frame.particles) * off.mean())
+
+
+def _radius(run: Run) -> float:
+    """Mean distance of the draws, or particles, from the origin, in units of theta."""
+    return float(run.final.weights @ np.linalg.norm(run.final.particles, axis=1))
+
+
+def _draws_sd(run: Run) -> float:
+    """Sd of the first coordinate of the draws, or particles, themselves: without the kernels of q."""
+    weights, first = run.final.weights, run.final.particles[:, 0]
+    return float(np.sqrt(weights @ (first - weights @ first) ** 2))
+
+
+def _rhat_log_p(run: Run) -> float | None:
+    """R-hat of the chains' log joint densities, which no relabelling of parameters changes."""
+    if run.final.method.family != "chain":
+        return None
+    chains = run.final.chains
+    return rhat(run.target.log_joint(chains.reshape(-1, chains.shape[-1])).reshape(chains.shape[:2]))
+
+
+MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and columns of the history
+    "caveat": lambda run: run.final.caveat,
+    "budget": lambda run: run.recipe.budget,
+    "spent": lambda run: run.final.spent,
+    "num_data": lambda run: run.final.num_data,
+    "dim": lambda run: run.target.dim,
+    "seed": lambda run: run.recipe.seed,
+    "max_weight": lambda run: float(run.final.weights.max()),
+    "first_mean": lambda run: float(run.final.density.mean[0]),
+    "first_sd": _first_sd,
+    "draws_sd": _draws_sd,
+    "radius": _radius,
+    "rhat_log_p": _rhat_log_p,
+    "mean_square_ratio": _mean_square_ratio,
+    "ess_fraction": _ess_fraction,
+    "lightest_mode": _of_lightest(0),
+    "lightest_mode_exact": _of_lightest(1),
+    "log_z_above_error": _log_z_above_error,
+}
+FLOOR = "floor_"  # how the names begin of what as many independent draws would get
+CONSTANTS = ("budget", "num_data", "dim", "seed")  # of MEASURES, those that say nothing of a moment
+RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
+
+
+class RunScope:
+    """A run as an expression sees it.
+
+    Measures and metrics of its last frame, columns of its history (of two with one name the present value comes
+    before the setting), knobs in force and options of the target.
+    """
+
+    def __init__(self, run: Run, own: Run | None = None) -> None:
+        self._run, self._own = run, own  # `own`: the run that RATIOS compare it with
+
+    def value(self, name: str) -> Any:
+        """The value at the end of the run; None where it has none. Raises InputError for an unknown name."""
+        if name in RATIOS and self._own is not None:
+            mine, other = self.value(RATIOS[name]), RunScope(self._own).value(RATIOS[name])
+            return mine / other if mine is not None and other else None
+        if name in MEASURES:
+            return MEASURES[name](self._run)
+        if name in METRICS or name.startswith(FLOOR):
+            return self._run.final.metrics.get(name) if name.startswith(FLOOR) else self._run.final.metric(name)
+        if name in self._columns:
+            value = self._columns[name][-1].item()
+            return None if np.isnan(value) else value
+        if name in self._settings:
+            return self._settings[name]
+        raise unknown("name in an expression", name, names_of(self._run, self._own is not None))
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """The measured frames, the last one included."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> list[dict[str, float]]:
+        names = [*self._columns]
+        return [dict(zip(names, row, strict=True)) for row in zip(*self._columns.values(), strict=True)]
+
+    def constant(self, name: str) -> bool:
+        """Whether it is the same in the whole run; a knob that was turned has its present value, and so has a floor."""
+        return name in CONSTANTS or name in self._settings or name.startswith(FLOOR)
+
+    @cached_property
+    def _settings(self) -> Mapping[str, Any]:
+        """Knobs in force, and options of a built-in target."""
+        return {**self._run.recipe.target_options, **self._run.final.knobs.as_dict()}
+
+    @cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return self._run.history
+
+
+def names_of(run: Run, ratios: bool = False) -> list[str]:
+    """All that an expression about a run may name."""
+    settings = (*run.recipe.target_options, *run.final.knobs.specs())
+    return sorted({*MEASURES, *METRICS, *run.history, *settings, *(RATIOS if ratios else ())})
+
+
+# What expressions can ask of the runs of a race, and where nothing is on show.
+
+
+class RaceScope:
+    """The runs of a race as an expression sees them: `plain.tv` is the TV at the end of the entrant `plain`.
+
+    Parameters
+    ----------
+    runs : mapping
+        Name of an entrant in the lesson's file -> its run.
+    """
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self._scopes = {name: RunScope(run) for name, run in runs.items()}
+
+    def value(self, name: str) -> Any:
+        """The value at the end of an entrant's run. Raises InputError for an unknown name."""
+        entrant, dot, measure = name.partition(".")
+        if entrant not in self._scopes:
+            raise unknown("entrant of this race", entrant, self._scopes)
+        if not dot:
+            raise InputError(f"{entrant!r} is an entrant, not a number: give one of its metrics, such as {entrant}.tv")
+        return self._scopes[entrant].value(measure)
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """Raises InputError: the entrants have measured frames of their own, which do not go together."""
+        raise InputError(
+            "a race compares only final values: use lowest, ever, when and the like in a step with one run"
+        )
+
+    def constant(self, name: str) -> bool:
+        """No: of the entrants' histories nothing is known here."""
+        return False
+
+
+class NoScope:
+    """Where no run is on show: an expression may have numbers alone."""
+
+    def value(self, name: str) -> Any:
+        """Raises InputError: no run is on show."""
+        raise InputError(f"no run is on show here that has {name!r}")
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """None."""
+        return ()
+
+    def constant(self, name: str) -> bool:
+        """No: it has no names."""
+        return False
+
+
+def scope_of(shown: Run | Mapping[str, Run] | None) -> Scope:
+    """The scope on show: a run, the runs of a race by entrant, or None."""
+    if shown is None:
+        return NoScope()
+    return RunScope(shown) if isinstance(shown, Run) else RaceScope(shown)
+
+
+# A sentence on what went on in a run, computed from it: the first of several that is true of the run.
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A sentence with numbers of the run, and when it is true.
+
+    Attributes
+    ----------
+    when : Expression
+        What the sentence claims; it is shown only for runs of which this holds.
+    say : Template
+    """
+
+    when: Test
+    say: Sentence
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it uses."""
+        return self.when.names | self.say.names
+
+    @property
+    def over_history(self) -> bool:
+        """Whether it is about more than the last frame."""
+        return self.when.over_history or self.say.over_history
+
+
+Diagnoses = Annotated[tuple[Diagnosis, ...], listed(Diagnosis, "a diagnosis")]
+
+
+def diagnose(diagnoses: Iterable[Diagnosis], scope: Scope) -> str:
+    """The sentence of the first that is true of the run; "" where none is. Raises InputError for an unknown name."""
+    return next((each.say.words(scope) for each in diagnoses if each.when.holds(scope)), "")
+
+
+def contradictions(diagnoses: Sequence[Diagnosis], scope: Scope) -> list[str]:
+    """Why none of them is true of the run, one sentence each; [] where one is, or where there are none."""
+    if not diagnoses or any(each.when.holds(scope) for each in diagnoses):
+        return []
+    return [f"the diagnosis {each.say.text!r} contradicts the run: {each.when.why(scope)}" for each in diagnoses]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.experiments.race import Race, RaceRecipe
-from pmdviz.experiments.race.entrants import titles
-from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in
+from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in, titles
 from pmdviz.experiments.race.runs import row
 from pmdviz.metrics import Metric
 from pmdviz.pictures import Axis, Mark, Picture, nice

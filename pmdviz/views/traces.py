@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import ColumnDataSource
 
-from pmdviz.experiments.seeds import SHARE, SeedRuns
+from pmdviz.experiments.sweep import SHARE, SeedRuns
 from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
 from pmdviz.scenes.trace_columns import (

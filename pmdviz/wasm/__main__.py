@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from pmdviz.wasm.compiling import link, objects
-from pmdviz.wasm.files import MODULE, NAMES
+from pmdviz.wasm import MODULE, NAMES
 from pmdviz.wasm.kernels import declared, digest
 
 

@@ -16,7 +16,7 @@ from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
 from pmdviz.targets.options import SIMULATED
-from pmdviz.wasm.files import FOLDER, MODULE, NAMES
+from pmdviz.wasm import FOLDER, MODULE, NAMES
 
 SCRIPTS = ("host", "densities", "targets", "methods", "chains", "session")  # in this order
 METHODS = ("pmd", "svgd", "smc_mcmc", "importance", "random_walk", "mala", "hmc", "sgld")

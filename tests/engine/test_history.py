@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+import pmdviz
 from pmdviz.engine import frame as frame_module
 from pmdviz.engine import history as module
-from pmdviz.engine.history import History, is_due, next_due
+from pmdviz.engine.history import Ancestry, History, after_step, is_due, next_due
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.methods.step import Cost, StepInfo, events
+from pmdviz.streams import PURPOSES, stream
 from tests.support.engine import columns, digest, drive
+from tests.support.tables import looped
 
 SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
 
@@ -194,3 +198,75 @@ def test_rows_leave_out_figures_that_the_steps_have_not_paid_for(monkeypatch):
     for name in ("iteration", "rhat", "rmse", "nlpd"):
         np.testing.assert_array_equal(other.history.columns[name], history[name])
     assert session.run.final.metrics["rhat"] == history["rhat"][-1]
+
+
+# Ancestors: which of the first particles those of now descend from.
+
+
+REDRAWN = events(rejuvenated="few")
+
+
+def told(parents=None, happened=REDRAWN):
+    return StepInfo(Cost(), "", happened, parents=parents)
+
+
+def test_composed_by_hand():
+    start = Ancestry.of(np.arange(8.0).reshape(4, 2))
+    once = after_step(start, told(np.array([0, 0, 2, 3])))
+    twice = after_step(once, told(np.array([3, 1, 1, 1])))
+    assert once.rows.tolist() == [0, 0, 2, 3] and twice.rows.tolist() == [3, 0, 0, 0]
+    assert twice.number_alive(np.zeros(4)) == 2 and twice.number_alive(np.array([-np.inf, 0, 0, 0])) == 1
+    assert after_step(twice, told(happened=())) is twice
+    assert after_step(twice, told()) is None, "parents that nobody tells"
+
+
+@looped("method, knobs", [("pmd", {}), ("pmd", {"growth": "power"}), ("smc", {}), ("smc_mcmc", {})])
+def test_a_run_composes_its_parents(method, knobs):
+    """Against the parents of every step, followed backwards from the end; also after going back in time."""
+    session, every = Session(Recipe("mixture", method, seed=3, num_particles=60, **knobs)), []
+    counts = [session.frame.metrics["ancestors"]]
+    while not session.done and session.frame.iteration < 20:
+        every.append(session.advance().info.parents)
+        counts.append(session.frame.metrics["ancestors"])
+    rows = np.arange(len(session.frame.particles))
+    for parents in reversed(every):
+        rows = rows if parents is None else parents[rows]
+    np.testing.assert_array_equal(session.frame.ancestry.rows, rows)
+    assert any(parents is not None for parents in every)
+    assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0] == len(session.frame.ancestry.first)
+    alive = session.frame.weights > 0
+    assert counts[-1] == len(set(rows[alive].tolist()))
+    if method == "smc_mcmc":  # which follows its families itself, for its caveat
+        np.testing.assert_array_equal(session.frame.ancestry.rows, session.frame.state.ancestors)
+    end, last = session.frame, session.frame.iteration
+    session.seek(7)
+    assert session.frame.metrics["ancestors"] == counts[7]
+    session.seek(last)
+    np.testing.assert_array_equal(session.frame.ancestry.rows, end.ancestry.rows)
+
+
+def test_topics_have_ancestors_too():
+    session = Session(Recipe("topics", "particle_lda", seed=0, num_particles=6))
+    for _ in range(8):
+        session.advance()
+    assert Session(Recipe("mixture", "svgd", seed=0)).frame.ancestry is None
+    assert session.frame.rejuvenations > 0 and 1 <= session.frame.metrics["ancestors"] < 6
+
+
+# Random streams by purpose: no figure of a run shares numbers with its data or its particles.
+
+
+def test_streams_of_purposes_of_data_and_of_runs_differ():
+    children = np.random.SeedSequence(0).spawn(2)
+    streams = [stream(p) for p in PURPOSES] + [np.random.default_rng(each) for each in (0, *children)]
+    heads = {tuple(each.random(3)) for each in streams}
+    assert len(heads) == len(streams) == len(PURPOSES) + 3
+    assert stream("check").random() == stream("check").random() != stream("check", 1).random()
+
+
+def test_samples_of_a_run_do_not_repeat_the_noise_of_its_data():
+    """With one coordinate the same normals made the data, the reference's draws and the draws of q."""
+    run = pmdviz.run(target="gaussian", method="pmd", budget=100, target_options={"data_seed": 0})
+    noise = (run.target.data - run.target.data.mean(axis=0)).ravel()[:20]
+    drawn = (run.sample(10) - run.mean()).ravel()
+    assert abs(np.corrcoef(noise[: len(drawn)], drawn)[0, 1]) < 0.9

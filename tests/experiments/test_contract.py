@@ -6,7 +6,7 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
-from pmdviz.experiments.theory_theorems import Convergence
+from pmdviz.experiments.theory import Convergence
 from pmdviz.knobs import table
 
 SMALL = {  # knobs that make one quick

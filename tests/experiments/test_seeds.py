@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.sweep import SeedRun, SeedRuns, other_seeds, run_seed
 from tests.support.own import own_target
 
 RECIPE = Recipe("gaussian", "pmd", num_particles=100, budget=400, batch_size=10, changes=[(5, {"eta": 0.5})], seed=1)

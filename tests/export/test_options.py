@@ -1,23 +1,10 @@
-from pathlib import Path
-
 import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
-from pmdviz.export.options import SIZES, Look, RaceLook, spelled_out
-from pmdviz.scenes.stage import LAYERS
+from pmdviz.export.options import Look
 from tests.export.conftest import KINDS
 from tests.support.tables import looped
-
-
-def test_short_forms_stand_for_several_options():
-    nothing = dict.fromkeys(LAYERS, False)
-    assert spelled_out({"size": "640x360", "fps": 5}) == {"fps": 5, "width": 640, "height": 360}
-    assert spelled_out({"size": "square"}) == {"width": 1080, "height": 1080}
-    assert spelled_out({"layers": "exact, particles"}) == {**nothing, "exact": True, "particles": True}
-    assert spelled_out({"layers": ["approximate"]}) == {**nothing, "approximate": True}
-    assert spelled_out({"size": None, "layers": None}) == {}
-    assert all(Look.checked(spelled_out({"size": size})) for size in SIZES)
 
 
 @looped(
@@ -50,21 +37,3 @@ def test_an_option_without_effect_is_refused(suffix, tmp_path):
         else:
             with pytest.raises(InputError, match=f"option {name} is not supported for a {suffix} file"):
                 check(tmp_path / f"x{suffix}", given)
-
-
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "export.md").read_text(encoding="utf-8")
-
-
-def kinds() -> str:
-    rows = [f"| `{w.suffix}` | {w.title} | {_needs(w.needs)} |" for w in WRITERS.values()]
-    return "\n".join(["| suffix | what it is | needs |", "|---|---|---|", *rows])
-
-
-def _needs(needs) -> str:
-    extras = dict.fromkeys(extra for _, extra in needs)
-    return f"`pip install 'pmdviz[{','.join(extras)}]'`" if extras else "nothing more"
-
-
-def test_the_table_of_kinds_is_the_declarations_and_every_option_is_named():
-    assert kinds() in PAGE, f"docs/how-to/export.md must hold:\n{kinds()}"
-    assert not [name for name in {**Look.specs(), **RaceLook.specs()} if f"`{name}`" not in PAGE]

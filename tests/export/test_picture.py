@@ -9,10 +9,7 @@ import pmdviz
 from pmdviz.export.figure import RunPicture
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.metrics import METRICS
-from pmdviz.scenes import style
 from pmdviz.scenes.stage import DRAWN, LAYERS
-from pmdviz.scenes.trace_columns import GROUPS, KINDS, trace_columns
 from pmdviz.views import StageView
 from tests.support.own import own_target
 from tests.support.tables import looped
@@ -61,37 +58,6 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     there = [name for name in LAYERS if name != "paths"]  # mirror descent has none
     order = sorted(there, key=lambda name: stage.artists[name].get_zorder())
     assert order == [name for name in DRAWN if name in there]
-
-
-def test_axes_words_legend_and_traces_are_the_pages(run):
-    page, stage = StageView(run.target), drawn(run)[0].stage
-    assert stage.axes.get_xlim() == (page.figure.x_range.start, page.figure.x_range.end)
-    assert stage.axes.get_ylim() == (page.figure.y_range.start, page.figure.y_range.end)
-    assert [text.get_text() for text in stage.axes.get_legend().get_texts()] == [
-        "prior",
-        "exact posterior",
-        "approximation",
-        "particles",
-    ]
-    assert stage.axes.get_xlabel() == page.figure.xaxis.axis_label
-    np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 5))
-    box = stage.axes.get_window_extent()
-    assert box.width == pytest.approx(box.height)
-    film = film_of(run)
-    scene = film.last_scene()
-    traces = RunPicture(film, scene).traces
-    traces.show(scene)
-    group = GROUPS["tv"]
-    expected = trace_columns(scene.history, group, traces.axes.get_ylim())
-    for metric in group.metrics:
-        line = traces.artists[metric]
-        np.testing.assert_array_equal(line.get_xdata(), expected["visited"])
-        np.testing.assert_array_equal(line.get_ydata(), expected[metric])
-        assert to_hex(line.get_color()).lower() == style.LIGHT.layers[METRICS[metric].colour].lower()
-    assert len(traces.artists["marks"][KINDS["knob"].marker, "muted"].get_xdata()) == 1
-    assert traces.artists["floor"].get_ydata()[0] == film.floors["floor_tv"]
-    said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
-    assert said[0] == "TV" and said[1].startswith("independent draws: 0.") and "setting changed" in said
 
 
 @looped("options", [{"size": "480x270"}, {"size": "360x360", "transparent": True, "large_type": True}])

@@ -3,7 +3,6 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 import pmdviz
 from pmdviz.errors import InputError
@@ -12,12 +11,9 @@ from pmdviz.export import WRITERS
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
 from pmdviz.export.player import RacePage
-from pmdviz.export.writers import picture_of
-from pmdviz.scenes import style
 from pmdviz.scenes.race import tile_columns
 from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.tiles import tile_picture
-from pmdviz.views.race_tiles import RaceTiles
 from tests.export.conftest import KINDS
 from tests.export.unpacking import merged, opened
 from tests.support.tables import looped
@@ -111,46 +107,6 @@ def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands
     *_, last = RaceFilm(cut, look(frames=3)).scenes()
     assert [tile.visited for tile in last.tiles] == live.visited
     assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
-
-
-@looped("theme", ["light", "dark"])
-def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
-    """The same vertices, dots, sizes, colours, dashes and words: from the same functions."""
-    page, scene = RaceTiles(), scenes[2]
-    page.draw(scene)
-    page.set_theme(dark=theme == "dark")
-    tiles = picture_of(film(race, theme=theme), scene).tiles
-    tiles.show(scene)
-    drawn = {key: layer.renderer for key, layer in page.drawn.items()}
-    lines = ["exact", *(f"{name}-{k}" for name in ("approximate", "sample") for k in range(4))]
-    for key in lines:
-        x, y = tiles.artists[key].get_data()
-        glyph, source = drawn[key].glyph, drawn[key].data_source.data
-        np.testing.assert_array_equal(x, source["x"])
-        np.testing.assert_array_equal(y, source["y"])
-        artist = tiles.artists[key]
-        assert to_hex(artist.get_color()).lower() == glyph.line_color.lower()
-        dashes = [] if glyph.line_dash == "solid" else [*glyph.line_dash]
-        assert artist.get_linewidth() == glyph.line_width and [*(artist._dash_pattern[1] or ())] == dashes
-    for k in range(4):
-        dots, source, glyph = (
-            tiles.artists[f"particles-{k}"],
-            drawn[f"particles-{k}"].data_source.data,
-            drawn[f"particles-{k}"].glyph,
-        )
-        np.testing.assert_array_equal(dots.get_offsets(), np.column_stack([source["x"], source["y"]]))
-        np.testing.assert_allclose(np.sqrt(dots.get_sizes()), source["size"], rtol=1e-6)
-        assert to_hex(dots.get_facecolor()[0]).lower() == glyph.fill_color.lower()
-        assert dots.get_facecolor()[0][3] == pytest.approx(glyph.fill_alpha)
-    (x0, x1), (y0, y1) = page.tiling.ranges
-    assert (tiles.axes.get_xlim(), tiles.axes.get_ylim()) == ((x0, x1), (y0, y1))
-    assert words(tiles.artists["states"]) == [*drawn["states"].data_source.data["text"]]
-    legend = tiles.axes.get_legend()
-    exact = style.theme(theme == "dark").layers["floor"].lower()
-    assert words(legend.get_texts())[0] == "exact posterior"
-    assert to_hex(legend.legend_handles[0].get_color()) == to_hex(tiles.artists["exact"].get_color()) == exact
-    order = ["particles-0", "exact", "approximate-0"]
-    assert sorted(order, key=lambda key: tiles.artists[key].get_zorder()) == order
 
 
 def words(texts):

@@ -134,15 +134,3 @@ def test_without_a_folder_for_them_kernels_are_kept_in_a_temporary_one(tmp_path)
     assert done.returncode == 0, done.stderr
     assert "in a temporary folder" in done.stderr and "NUMBA_CACHE_DIR" in done.stderr and done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"], "the temporary folder is removed"
-
-
-def test_a_line_says_how_long_it_takes_only_where_it_lasts(queue, monkeypatch, capsys):
-    monkeypatch.setattr(compiling, "compiler", queue)
-    monkeypatch.setattr(compiling, "PATIENCE_S", 0.05)
-    threading.Timer(0.2, queue.gate.set).start()
-    compiling.compile_ahead(("svgd",))
-    said = capsys.readouterr()
-    assert said.out == "" and len(said.err.splitlines()) == 1
-    assert said.err.startswith("Compiling kernels for this computer, once: about ")
-    compiling.compile_ahead(("svgd",))
-    assert capsys.readouterr() == ("", "")

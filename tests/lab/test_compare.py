@@ -3,15 +3,9 @@
 import pytest
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.experiments.race import RaceRecipe
-from pmdviz.kernels.compiling import compiler
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.panels.comparing import BRANCH, KNOB, METHOD, PRESET, ComparePanel
-from pmdviz.lab.panels.race_screen import status_fields
+from pmdviz.lab.panels.comparing import BRANCH, KNOB, ComparePanel
 from pmdviz.presets import PRESETS
-from pmdviz.views.race_traces import SLOTS
-from tests.scenes.test_race_difference import scene_of
 
 
 @pytest.fixture
@@ -40,17 +34,6 @@ def test_another_value_is_proposed_and_the_race_has_the_run_s_settings_beside_it
     assert mine.knobs == panel._last.recipe.knobs and theirs.knobs == {**mine.knobs, "bandwidth": 0.25}
 
 
-def test_another_method_or_preset_races_too(panel, begun):
-    panel.what.value = (METHOD, "")
-    panel.method.value = "smc"
-    panel._compare()
-    panel.what.value = (PRESET, "")
-    panel._compare()
-    recipe = PRESETS[panel.preset.value].recipe
-    assert begun[0].entrants[1].text == "smc"
-    assert (begun[1].recipes[1].method, begun[1].recipes[1].knobs) == (recipe.method, recipe.knobs)
-
-
 def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
     runner = Runner(panel._last.recipe)
     runner.advance(3)
@@ -61,31 +44,3 @@ def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
     panel._compare()
     assert [one.text for one in begun[0].entrants] == ["pmd:num_particles=200@2:bandwidth=0.5", "pmd:num_particles=200"]
     assert begun[0].recipes[0] == runner.session.recipe
-
-
-def test_a_race_page_takes_a_race_before_and_after_it_has_begun(monkeypatch):
-    monkeypatch.setattr(compiler, "is_ready", lambda groups: True)
-    page, race = RacePage(), RaceRecipe.checked("pmd,pmd:bandwidth=2", budget=400)
-    page.take(race)
-    assert page._first(None)[1].recipe == race
-    page.live.runner, jobs = page._first(None)[0], []
-    page.live.do = lambda what, act, newest_only=False: jobs.append(act(page.live.runner)[1].recipe)
-    page.take(other := RaceRecipe.checked("smc,svi"))
-    assert jobs == [other]
-
-
-def test_two_methods_have_their_difference_in_place_of_the_second_trace():
-    screen = RacePage().screen
-    scene = scene_of("pmd:num_particles=200,pmd:num_particles=400", 3)
-    screen.show(scene, False, {})
-    lower = screen.panes[SLOTS[1]]
-    assert screen.second.visible and lower.object is screen.difference.figure
-    assert len(screen.difference.sources["line"].data["x"]) == 3
-    assert " lower with Particles m = " in status_fields(scene)["step"]
-    screen.second.value = scene.recipe.shown[1].name
-    assert lower.object is screen.traces.panels[SLOTS[1]].figure
-    screen.second.value = "difference"
-    screen.clock.value = "evaluations"
-    assert screen.difference.figure.xaxis[0].axis_label.startswith("likelihood evaluations")
-    screen.show(scene_of("pmd,smc,svi", 1), False, {})
-    assert not screen.second.visible and lower.object is screen.traces.panels[SLOTS[1]].figure

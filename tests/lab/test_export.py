@@ -10,11 +10,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.race_runner import RaceRunner
-from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ExportTask
 from pmdviz.lab.panels.folds import RACE, RUN, ExportPanel
 from tests.lab.threads import until
@@ -81,37 +79,6 @@ def test_what_needs_an_extra_cannot_be_chosen_and_says_the_command(monkeypatch):
     assert "MP4 and PARQUET" in panel.lost.object and f"<code>{html.escape(command)}</code>" in panel.lost.object
     without(monkeypatch, "matplotlib")
     assert opened([]).kind.value == ".html"  # the first that can be made
-
-
-async def test_an_export_from_the_panel():
-    asked = []
-    panel, runner = opened(asked), Runner(Recipe("gaussian", num_particles=30, budget=300))
-    last = runner.advance(3)
-    panel.kind.value = ".csv"
-    panel._begin()
-    assert panel.make.disabled and panel.stop_it.visible
-    assert asked[-1](runner).frame.iteration == last.frame.iteration
-    await until(lambda: not panel._slot.running)
-    assert panel.download.visible and panel.download.filename == "pmdviz.csv" and not panel.make.disabled
-    path = panel.download.callback()
-    panel.download._sync_data(path)
-    assert panel.download.data.startswith("data:")
-    panel._free()
-    assert panel.download.data == ""
-    panel.kind.value = ".gif"
-    panel._begin()
-    panel.download._sync_data(panel._file())  # the click came when the next one had just begun
-    panel._cancel()
-    await until(lambda: not panel._slot.running)
-    assert panel.download.visible and panel._file() == path and path.exists()
-    panel.kind.value = ".json"
-    panel._begin()
-    asked[-1](runner)
-    await until(lambda: not panel._slot.running)
-    panel._cancel()
-    assert panel.download.filename == "pmdviz.json" and panel._file().exists() and not path.exists()
-    panel.stop()
-    assert not panel._file().exists()
 
 
 ENTRANTS = ["pmd:num_particles=60", "smc:num_particles=50,batch_size=100"]

@@ -6,15 +6,12 @@ from contextlib import asynccontextmanager
 import numpy as np
 
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LessonLink
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
 from pmdviz.lessons.reading import read_lesson
-from pmdviz.serve.tabs import PageSpec, Tabs
+from pmdviz.serve.pages import PageSpec, Tabs
 from tests.lab.threads import drawing, until
-from tests.lessons.samples import SMALL as WITH_A_RACE
-from tests.lessons.samples import lesson_of
 from tests.support.lessons import SMALL as SMALL_LAB
 from tests.support.lessons import small_challenge, small_lesson
 
@@ -69,46 +66,6 @@ async def revealed(guide, value="b"):
     await until(lambda: told(guide)["asks"]["question"]["verdict"])
 
 
-async def test_a_goal_says_how_far_it_is_and_its_settings_act():
-    async with opened() as (guide, lab):
-        await revealed(guide)
-        do(guide, "answer", part="after", value=60)
-        do(guide, "next")
-        await until(lambda: guide.place.moment() and lab._last.frame.iteration == 0)  # it was over
-        assert guide.step.name == "turn" and told(guide)["goal"]["words"].startswith(
-            "Goal: number of particles at least"
-        )
-        await until(lambda: "Not yet: iteration 0, number of particles 200" in told(guide)["goal"]["state"])
-        form = guide.controls.form
-        assert [*form.controls] == ["num_particles", "seed", "budget", "sigma_x"]
-        form.controls["num_particles"].receive({"value": "0"})
-        assert "at least 1" in form.controls["num_particles"].message
-        form.controls["num_particles"].receive({"value": "500"})
-        await until(lambda: lab._last.frame.knobs.num_particles == 500)
-        lab._act("toggle")
-        await until(lambda: told(guide)["goal"]["reached"])
-        form.controls["num_particles"].receive({"value": "100"})  # at the end: another run begins with it
-        await until(lambda: lab._last.frame.iteration == 0 and lab._last.frame.knobs.num_particles == 100)
-        assert told(guide)["goal"]["reached"]  # a goal that was reached stays so
-        lab._act("step")
-        await until(lambda: lab._last.frame.iteration == 1)
-        form.controls["num_particles"].receive({"value": "90"})
-        lab._act("replay")  # with the settings as they are, from the start on
-        await until(lambda: lab._last.done and lab._last.recipe.knobs["num_particles"] == 90)
-        assert lab._last.recipe.changes == ()
-        form.controls["num_particles"].receive({"value": "100"})
-        await until(lambda: lab._last.frame.iteration == 0)
-        form.controls["sigma_x"].receive({"value": "3"})
-        await until(lambda: lab._last.recipe.target_options["sigma_x"] == 3)
-        form.controls["budget"].receive({"value": "40"})
-        await until(lambda: lab._last.recipe.budget == 40)
-        assert lab._last.frame.knobs.num_particles == 100 and lab._last.recipe.target_options["sigma_x"] == 3
-        form.controls["seed"].receive({"value": "7"})
-        await until(lambda: lab._last.recipe.seed == 7)
-        lab._act("reseed")  # a control of this step
-        await until(lambda: lab._last.recipe.seed != 7)
-
-
 async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
     async with opened() as (guide, lab):
         await revealed(guide)
@@ -123,19 +80,6 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
             again.resume(LESSON, text)
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
-
-
-async def test_a_step_with_a_race_opens_its_page_and_judges_all_entrants():
-    lesson = lesson_of(WITH_A_RACE)
-    async with opened(lesson, link=LessonLink(lesson.name, "third", False)) as (guide, lab):
-        page = guide.pages.built[guide.pages.active]
-        assert page.recipe == guide.step.race.recipe and page.playback.buttons["Play"].disabled
-        page._act("step")
-        assert "Store your answer" in told(guide)["said"]
-        await revealed(guide)
-        assert page._last.done and verdict(guide)[0] and " against " in verdict(guide)[1]
-        do(guide, "leave")
-        assert guide.pages.active == "lab"
 
 
 MADE_UP = (

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError
-from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
 from pmdviz.lab.loop import work as luck_work
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.work import ending
-from pmdviz.lab.panels.comparing import ASK, CANCEL, LuckPanel, Verdict
+from pmdviz.lab.panels.comparing import ASK, CANCEL, LuckPanel
 from pmdviz.views import TracesView
 from tests.lab.threads import until
 
@@ -72,24 +70,3 @@ async def test_it_is_cancelled_and_let_go_of(held):
     panel._press()
     panel.stop()
     assert not panel.work.running and panel.work.recipe is None
-
-
-def test_a_verdict_is_in_words_and_an_endless_run_goes_as_far_as_it_has_come():
-    endless = RECIPE.limited(None)
-    runner = Runner(endless)
-    with pytest.raises(InputError, match="press Play first"):
-        ending(endless, runner.session.frame)
-    frame = runner.session.advance(3)
-    assert ending(endless, frame).budget == 30 and ending(RECIPE, frame) is RECIPE
-    found = SeedRuns([_made(seed, value) for seed, value in enumerate((1.0, 2, 3))]).judge(_made(9, 0.5)[1], "tv", True)
-    assert Verdict(found, "TV", True).brief == "Better than most: 0 of 3 other seeds are lower"
-    assert Verdict(found, "ESS", False).brief.startswith("Unusually low")
-    assert Verdict(found._replace(value=9, lower=1), "TV", True).sentence == (
-        "Worse than most: 1 of 3 other seeds is lower. "
-        "TV is 9.00 at iteration 0; the middle 80\u00a0% of them: 1.20 to 2.80."
-    )
-
-
-def _made(seed, value, stopped=""):
-    columns = {"iteration": np.array([0]), "visited": np.array([0]), "tv": np.array([value])}
-    return SeedRun(seed, columns, stopped)

@@ -1,7 +1,6 @@
 """The Race page without a browser: its controls, its loop out of sight, its bands."""
 
 import asyncio
-import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -44,63 +43,6 @@ async def test_out_of_sight_it_stands_still_and_goes_on_later():
         assert not page.screen.ack.keyboard and page.live.playing
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))
-
-
-async def test_the_time_line_goes_back_and_another_setting_there_is_one_more_entrant():
-    async with raced() as page:
-        page._act("toggle")
-        await until(lambda: page._last.done)
-        last = page._last.last
-        page.screen.ack.update(place=3, exactly=True, places=1)
-        await until(lambda: page._last.at == 3)
-        assert page._last.last == last and not page._last.done
-        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
-        await until(lambda: len(page._last.tiles) == 3)
-        assert page._last.at == 3 and "from iteration" in page.setup.cards[2].view.header.object
-        page._act("back")
-        await until(lambda: page._last.at == 2)
-        page._act("restart")
-        await until(lambda: page._last.at == page._last.last == 0)
-        page._act("what_if")
-        page.setup._turn(page.setup.cards[1], "jitter", 0.5)
-        await until(lambda: [tile.label for tile in page._last.tiles][3:] == ["smc:num_particles=80,jitter=0.5"])
-
-
-async def test_a_link_opens_at_its_round_and_a_branch_takes_the_place_of_the_method_that_it_left():
-    async with raced(at=4) as page:
-        await until(lambda: page._last.at == 4)
-        assert page._query(page.recipe).endswith("&at=4") and [tile.visited for tile in page._last.tiles] == [400, 300]
-        page._act("what_if")
-        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
-        await until(lambda: page._last.changed)
-        title = page._last.tiles[2].title
-        assert page.screen.marks.data == {"iteration": [4], "marker": ["diamond"], "text": [title]}
-        page.setup._remove(page.setup.cards[0])
-        await until(lambda: len(page._last.tiles) == 2)
-        assert (page._last.at, page._last.tiles[1].title) == (4, title) and page._last.tiles[1].visited == 400
-        assert page.setup.cards[1].shown == page.recipe.entrants[1]
-
-
-async def test_the_steps_of_one_entrant_are_seen_from_the_inside_while_the_race_goes_on():
-    async with raced() as page:
-        page._act("inside")
-        await until(lambda: "Press Step" in page.inside.inside.told)
-        page._act("step")
-        for k, name in enumerate(page._last.names):
-            page.inside.entrant.value = name
-            await until(lambda k=k: told(page)["iteration"] == page._last.tiles[k].iteration > 0 and at_rest(page))
-            assert len(told(page)["dots"]["row"]) and page._last.watched
-        one = replace(page.recipe, entrants=page.recipe.entrants[:1])
-        page._begin(one)  # another race, of which the chosen entrant is not one
-        await until(lambda: len(page._last.tiles) == 1 and page._last.watched)
-        page._act("step")
-        await until(lambda: told(page)["iteration"] == page._last.iteration > 0)
-        page._act("inside")
-        await until(lambda: not page._last.watched)
-
-
-def told(page):
-    return json.loads(page.inside.inside.told)
 
 
 async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_show():
@@ -148,21 +90,6 @@ async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():
         page._open_in_lab(0)
         (name, link), tile = opened[0], page._last.tiles[0]
         assert name == "lab" and link.iteration == tile.iteration > 0 and link.recipe == page.recipe.recipes[0]
-
-
-async def test_bands_come_with_a_summary_and_go_with_another_race():
-    async with raced() as page:
-        page._press_bands(3)
-        assert page.screen.band_button.label == "Cancel bands"
-        await until(lambda: not page.bands.running)
-        assert "middle 80 % of 3 seeds" in page.screen.band_words.object
-        panel = page.screen.traces.panels["first"]
-        band = panel.sources["band-0"]
-        assert len(band.data["x"]) > 10 and (band.data["low"] <= band.data["high"]).all()
-        await until(lambda: "±" in page.screen.table.rows[0]["seeds"][1])
-        page._act("restart")
-        await until(lambda: page.bands.result is None)
-        assert len(band.data["x"]) == 0
 
 
 def test_a_menu_that_only_shows_the_race_begins_no_other():

@@ -10,7 +10,7 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.lessons.playing import Player, check_lesson
 from pmdviz.lessons.reading import LESSONS, find_lesson
-from pmdviz.presets.measures import scope_of
+from pmdviz.presets import scope_of
 
 TIERS = {
     "one_step": (),

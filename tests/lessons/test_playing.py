@@ -7,7 +7,7 @@ from pmdviz import Recipe, Session
 from pmdviz.errors import InputError
 from pmdviz.lessons.lesson import Race
 from pmdviz.lessons.playing import begun_with, controls_of, play, play_race
-from pmdviz.presets.measures import NoScope, RaceScope, RunScope, scope_of
+from pmdviz.presets import NoScope, RaceScope, RunScope, scope_of
 
 PLAIN = Recipe("gaussian", budget=100, num_particles=50, batch_size=10)
 

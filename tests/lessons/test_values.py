@@ -11,7 +11,7 @@ from pmdviz.densities.chains import k_hat
 from pmdviz.essay.pictures import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_point, settled
 from pmdviz.kernels.resampling import systematic
 from pmdviz.lessons.reading import LESSONS
-from pmdviz.presets.measures import RunScope
+from pmdviz.presets import RunScope
 from pmdviz.targets import make_target
 
 HERE = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from pmdviz.lessons import words as diagnosis
 from pmdviz.lessons.lesson import Answer, Verdict
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.words import calibration, goal_words, grade_words, inline, markdown, summary
-from pmdviz.presets.measures import RunScope
+from pmdviz.presets import RunScope
 from tests.support.lessons import small_challenge, small_lesson
 from tests.support.tables import looped
 

@@ -1,16 +1,14 @@
 """What each method declares of itself (`Method.grammar`) is what it does: tried on small runs of every method."""
 
 import functools
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from pmdviz import methods
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError
-from pmdviz.methods import FAMILIES, METHODS, StepInfo, by_family
+from pmdviz.methods import METHODS, StepInfo
 from pmdviz.methods.step import COLUMNS, Cell, Grammar
 from tests.support.engine import default_target, small_knobs, small_target
 from tests.support.tables import looped
@@ -110,14 +108,6 @@ def test_what_adapts_depends_on_the_run_and_what_does_not_is_a_schedule(name):
             assert differ == (term in terms(name, "adapt")), term
     memory = [np.any(getattr(runs[0].states[-1], each, 0)) for each in MEMORIES]
     assert any(memory) == ("pace" in terms(name, "adapt"))
-
-
-def test_every_folder_of_methods_has_a_title_and_every_method_a_family():
-    folders = {path.parent.name for path in Path(methods.__file__).parent.glob("*/__init__.py")}
-    files = {type(method).__module__.split(".")[2] for method in METHODS.values()}
-    assert folders <= files == {*FAMILIES}
-    listed = [method.name for members in by_family().values() for method in members]
-    assert sorted(listed) == sorted(METHODS) and by_family()["Particle Mirror Descent"][0].name == "pmd"
 
 
 def test_the_tables_have_every_method_and_every_term(capsys):

@@ -4,16 +4,24 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.density import Points
+from pmdviz.densities.bandwidth import local
+from pmdviz.densities.density import KernelDensity, Points
+from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.kernels.resampling import thinned
 from pmdviz.methods import METHODS
-from pmdviz.metrics import METRICS
+from pmdviz.metrics import METRICS, perfect_draws
 from pmdviz.metrics.distances import stein_matrix, total_variation_of_states
+from pmdviz.metrics.divergences import compare, picture
+from pmdviz.metrics.perfect_draws import floor, known_floor
+from pmdviz.streams import stream
 from pmdviz.targets import make_target
 from pmdviz.targets.enumeration import numbers_of, states_of
 from pmdviz.targets.space import Discrete
 from tests.support.engine import advanced
+from tests.support.tables import looped
+from tests.targets.test_custom import custom, sample_prior
 
 SMALL = {"num_data": 5, "dim": 1}
 
@@ -129,3 +137,97 @@ def test_topics_that_know_nothing_have_as_many_words_as_there_are():
     session = Session(Recipe("topics", "structured_pmd", target_options=OPTIONS, num_particles=2), 10**9)
     assert session.frame.metric("perplexity") == pytest.approx(9)
     assert session.frame.metric("unigram") == pytest.approx(np.log(9), abs=0.1)
+
+
+# The floor: independent draws at their best width, with a standard error, computed once.
+
+
+SEPARATE = {"num_data": 400, "sigma_x": 1.5}
+
+
+@looped("rule, options, each", [("local", {}, 1), ("shaped", SEPARATE, 1), ("shaped", SEPARATE, 16), ("local", {}, 16)])
+def test_other_draws_agree_within_their_error(rule, options, each):
+    """The mean over draws of another generator, at the width that was found best; a shaped one has none to search."""
+    target, weights, tvs = make_target("mixture", **options), np.full(300, 1 / 300), []
+    found = floor(target, 300, rule=rule, each=each)
+    for seed in range(16):
+        rng = np.random.default_rng([99, seed])
+        draws = target.exact.sample(rng, 300 * each)
+        draws = draws[thinned(draws, 300, rng.random(300))]  # of one candidate each: all of them
+        if rule == "shaped":
+            q = shaped_density(draws, np.log(weights), chosen_shape(draws, weights, each), 1.0, target.scale)
+        else:
+            q = KernelDensity(draws, np.log(weights), local(draws, weights, found.tv_factor, target.scale))
+        tvs.append(compare(picture(q, target.exact, target.view_box))["tv"])
+    assert abs(np.mean(tvs) - found.tv) < 4.5 * np.hypot(found.tv_se, np.std(tvs, ddof=1) / 4)
+    assert found.tv_se == pytest.approx(np.std(tvs, ddof=1) / 4, rel=0.8)
+    if rule == "shaped":
+        assert found.tv_factor == found.kl_factor == 1.0
+        assert known_floor(target, 300, "shaped", each) is found and known_floor(target, 300, "shaped", 7) is None
+        way = {"bandwidth_rule": rule, "draws": "balanced" if each == 16 else "independent"}
+        session = Session(Recipe("mixture", target_options=options, num_particles=300, budget=100, **way))
+        assert session.advance().metrics["floor_tv"] == found.tv
+        assert session.set(bandwidth_rule="isotropic").drawn_as == {"rule": "local", "each": each}
+
+
+def test_it_is_computed_once_for_a_target_and_a_number(monkeypatch):
+    target = make_target("bimodal1d", data_seed=77)
+    assert known_floor(target, 31) is None
+    first = floor(target, 31)
+    monkeypatch.setattr(perfect_draws, "_computed", None)
+    assert floor(make_target("bimodal1d", data_seed=77), 31) is first
+    assert known_floor(target, 31) is first
+    assert floor(custom(dim=3, sample_prior=lambda rng, m: sample_prior(rng, m, 3)), 10) is None, "no exact posterior"
+    assert known_floor(target, 32) is None and known_floor(make_target("bimodal1d", data_seed=78), 31) is None
+
+
+def test_frames_show_it_once_it_is_known_and_none_before():
+    session = Session(Recipe("gaussian", target_options={"data_seed": 123}, num_particles=21, budget=50))
+    frame = session.advance()
+    assert frame.metrics["floor_tv"] is None and frame.metrics["floor_kl"] is None
+    found = floor(session.target, 21, **frame.drawn_as)
+    assert (frame.metrics["floor_tv"], frame.metrics["floor_kl"]) == (found.tv, found.kl)
+
+
+# Figures computed again in plain NumPy, to ten digits, from the particles, the data and the streams alone.
+
+
+def ksd_of(points, first, second):
+    """The root of the mean over i != j of s.t k + s.grad' k + t.grad k + tr grad grad' k, and of its noise.
+
+    The kernel is k = (1 + |a - b|^2)^(-1/2).
+    """
+    off = points[:, None] - points
+    square = (off**2).sum(axis=2)
+    base, (s, t) = 1 + square, (first[:, None], second[None])
+    matrix = (s * t).sum(axis=2) * base**-0.5 + (s * off).sum(axis=2) * base**-1.5 - (t * off).sum(axis=2) * base**-1.5
+    matrix += points.shape[1] * base**-1.5 - 3 * square * base**-2.5
+    pairs = matrix[~np.eye(len(points), dtype=bool)]
+    return np.sqrt(max(pairs.mean(), 0.0)), np.sqrt(np.sqrt(2 / len(pairs) * (pairs**2).mean()))
+
+
+@pytest.mark.parametrize("num_data", [50, 3000])
+def test_the_ksd_of_a_run_in_posterior_units(num_data):
+    """Log p of linear regression with sigma 1 and prior sd 1; above 2,000 rows by two batches and control variates."""
+    options = {"dim": 2, "num_data": num_data}
+    final = pmdviz.run(target="linear", target_options=options, method="svi", budget=600).final
+    target, exact = final.target, final.target.exact
+    x, y = target.data[:, :-1], target.data[:, -1]
+    noise, prior = target.options.sigma_y, target.options.prior_sd
+
+    def slope(theta, rows):
+        residuals = y[rows] - x[rows] @ theta
+        return -theta / prior**2 + num_data / len(rows) * x[rows].T @ residuals / noise**2
+
+    points, everything, unit = final.draws[::2], np.arange(num_data), np.sqrt(np.diag(exact.cov))
+    if num_data <= 2000:
+        scores = [np.array([slope(theta, everything) for theta in points])] * 2
+    else:
+        rng, whole = stream("rows"), slope(exact.mean, everything)
+        batches = [rng.choice(num_data, 1000, replace=False) for _ in range(2)]
+        scores = [
+            np.array([slope(theta, rows) - slope(exact.mean, rows) + whole for theta in points]) for rows in batches
+        ]
+    value, level = ksd_of(points / unit, *(score * unit for score in scores))
+    assert final.metrics["ksd"] == pytest.approx(value, rel=1e-10)
+    assert final.metrics["ksd_noise"] == pytest.approx(level, rel=1e-10)

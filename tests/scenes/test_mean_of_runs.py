@@ -1,17 +1,10 @@
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.race import Race, RaceRecipe
-from pmdviz.export.films import Film, RaceFilm, stage_of
-from pmdviz.export.options import Look, RaceLook
-from pmdviz.export.player import Page
-from pmdviz.scenes.race import Standing, race_scene
-from pmdviz.scenes.stage import SCENES, SceneChoice
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.mean_of_runs import RUNS, frames_of
-from pmdviz.scenes.tiles import tile_picture
 
 RECIPE = Recipe(num_particles=80, budget=3_000)
 SCENE = SCENES["mean_of_runs"]
@@ -35,19 +28,3 @@ def test_the_picture_is_brightest_where_the_mean_is_highest_and_is_a_curve_in_on
     columns = SCENE.columns(flat, (0, 1))
     area = np.trapezoid(columns.approximate["y"], columns.approximate["x"])
     assert columns.image is None and area == pytest.approx(1, abs=0.05) and columns.top > 0
-
-
-def test_it_appears_on_the_pages_in_films_and_in_exported_pages():
-    run = pmdviz.run(RECIPE, floor=False)
-    film = Film(run, Look.checked({"scene": "mean_of_runs", "frames": 2}), all_floors=False)
-    scenes = [*film.scenes()]
-    drawn = [stage_of(film, scene).marks["approximate"].columns["x"] for scene in scenes]
-    assert len(drawn[0]) and not np.array_equal(*drawn)
-    assert "mean of 10 runs" in Page(film, scenes).html()
-    race = Race(RaceRecipe.checked(["pmd:num_particles=80", "svi"], budget=500))
-    standings = [Standing(race, k, SceneChoice("mean_of_runs")) for k in range(2)]
-    for standing in standings:
-        standing.take()
-    scene = race_scene(race, [one.tile() for one in standings], None, SceneChoice("mean_of_runs"))
-    assert all("image" in tile_picture(scene, k).marks for k in range(2)), "in a race each tile has its mean"
-    assert RaceFilm(pmdviz.race(["pmd:num_particles=80"], budget=300), RaceLook.checked({"scene": "mean_of_runs"}))

@@ -6,7 +6,7 @@ import panel as pn
 import pytest
 
 from pmdviz.lab.css import HIDDEN
-from pmdviz.serve.tabs import BROKEN, BUILDING, PageSpec, Tabs
+from pmdviz.serve.pages import BROKEN, BUILDING, PageSpec, Tabs
 
 
 class FakePage:

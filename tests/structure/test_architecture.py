@@ -1,7 +1,17 @@
 """The map in docs/contributing/architecture.md: every path in it exists, and every folder of the package is in it."""
 
+import inspect
+import json
+import os
+import random
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+
+import pmdviz
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "contributing" / "architecture.md").read_text(encoding="utf-8")
@@ -13,3 +23,131 @@ def test_the_paths_exist_and_every_folder_is_named():
     named = {*re.findall(r"\b(\w+)/", re.search(r"```\n(.*?)```", TEXT, re.DOTALL)[1])}
     folders = {path.parent.name for path in (ROOT / "pmdviz").rglob("__init__.py")}
     assert folders <= named
+
+
+# Rules about the sources for which ruff has no rule; `S` of ruff covers eval, pickle, shells and the like.
+
+
+PACKAGE = Path(pmdviz.__file__).parent
+RUNS_TEXT = r"\beval\(|new Function\(|document\.write|insertAdjacentHTML|outerHTML\s*="
+MARKUP = r"innerHTML\s*\+?=\s*(`[^`]*`|\S+)"
+WALL_CLOCK = r"\btime\.time\(|\bdatetime\.(?:now|utcnow|today)\("
+# From Bokeh 3.10 on events come in worker threads: every handler is handed over to the page's event loop.
+FILES = [*PACKAGE.glob("lab/**/*.py"), PACKAGE / "serve/pages.py"]
+HANDLER = re.compile(r"(?<!js_)(?<!remove_)(?:param\.watch|on_click|on_change|onload)\((?!\*)([^\n]*)")
+HANDED = re.compile(r'(?:"\w+", )?(?:handed)\(')  # the name of a Bokeh property comes first
+OWN_WAY = re.compile(r'"\w+", lambda attr, old, new: self\._on_loop\(')  # of the live loop: needs no lock
+
+
+def found(pattern, *suffixes):
+    files = [path for suffix in suffixes for path in PACKAGE.rglob(f"*{suffix}")]
+    assert files
+    return [(path.name, match) for path in files for match in re.findall(pattern, path.read_text(encoding="utf-8"))]
+
+
+def test_no_script_runs_a_text_or_makes_markup_of_one():
+    assert found(RUNS_TEXT, ".js", ".html") == []
+    constant = re.compile(r'""|`[^$]*`|`(?:[^$]|\$(?!\{))*`')
+    assert [hit for hit in found(MARKUP, ".js", ".html") if not constant.fullmatch(hit[1])] == []
+
+
+def test_no_clock_that_a_person_can_set_measures_a_time():
+    assert found(WALL_CLOCK, ".py") == []
+
+
+def not_handed(text):
+    return [given for given in HANDLER.findall(text) if not (HANDED.match(given) or OWN_WAY.match(given))]
+
+
+def test_every_handler_is_handed_over():
+    assert [(path.name, given) for path in FILES for given in not_handed(path.read_text())] == []
+
+
+PUBLIC = {
+    "Frame", "InputError", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run", "Session", "Sweep",
+    "TargetError", "Discrete", "__version__", "check", "custom_target", "experiment", "list_experiments",
+    "list_fit_tests", "list_methods", "list_targets", "points", "race", "read_table", "register_target", "report",
+    "run", "sealed", "stein_mean", "sweep", "target", "test_fit",
+}  # fmt: skip
+HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
+
+USE_EVERYTHING = """
+import importlib, json, sys
+for name in json.loads(sys.argv[1]):
+    importlib.import_module(name)
+
+import pmdviz
+assert "mixture" in pmdviz.list_targets() and "pmd" in pmdviz.list_methods()
+assert pmdviz.target("mixture", num_data=30).num_data == 30
+recipe = pmdviz.Recipe(target="mixture", method="pmd", seed=0, budget=300, num_particles=50)
+result = pmdviz.run(recipe)
+assert isinstance(result, pmdviz.Run) and result.particles.shape == (50, 2)
+frame = pmdviz.Session(recipe).advance(1)
+assert isinstance(frame, pmdviz.Frame) and frame.iteration == 1
+raced = pmdviz.race(["pmd:num_particles=50", "smc:num_particles=50"], budget=100, seeds=2)
+assert isinstance(raced, pmdviz.RaceResult) and len(raced.rows) == 4
+mine = pmdviz.custom_target(
+    log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+    log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+    sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+    data=[[0.5], [1.0], [1.5]], dim=1, name="tiny",
+)
+assert mine.dim == 1
+swept = pmdviz.sweep(recipe, over={"num_particles": [20, 30]}, seeds=1, workers=1)
+assert isinstance(swept, pmdviz.Sweep) and len(swept) == 2
+assert pmdviz.Lab(target="mixture", method="pmd").session.frame.iteration == 0
+assert pmdviz.test_fit("gaussian", [[9.0, 9.0 + k] for k in range(20)]).rejected
+assert "ksd" in pmdviz.list_fit_tests()
+asked = pmdviz.Question("Does it fall?", a="yes", b="no")
+assert asked.answer("a").verdict("b", a="It rises.", b="It rises.").stored == "a"
+assert pmdviz.check(0.5, 0.51).right and pmdviz.points("none") == 0.0
+assert callable(pmdviz.sealed) and callable(pmdviz.report)
+try:
+    pmdviz.target("mixtur")
+except pmdviz.InputError as error:
+    assert "mixture" in str(error)
+assert issubclass(pmdviz.TargetError, RuntimeError) and pmdviz.__version__
+print("every public name works")
+"""
+
+
+def python(*arguments: str, cwd: Path = ROOT, path: Path = ROOT) -> str:
+    """Run Python in a fresh process with `path` first on the path of modules; its standard output."""
+    env = {**os.environ, "PYTHONPATH": str(path)}
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def modules() -> list[str]:
+    files = [path.relative_to(ROOT).with_suffix("") for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
+    return sorted(".".join(f.parts[:-1] if f.name == "__init__" else f.parts) for f in files)
+
+
+def test_the_public_names_are_these_annotated_and_documented():
+    assert set(pmdviz.__all__) == PUBLIC
+    assert set(dir(pmdviz)) >= PUBLIC
+    with pytest.raises(AttributeError, match="no attribute 'rnu'"):
+        _ = pmdviz.rnu
+    parts = {name.split(".")[1] for name in modules() if "." in name}
+    assert not parts & PUBLIC
+    for name in PUBLIC - {"__version__"}:
+        thing = getattr(pmdviz, name)
+        assert inspect.getdoc(thing), name
+        if inspect.isfunction(thing):
+            signature = inspect.signature(thing)
+            bare = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
+            assert not bare and signature.return_annotation is not signature.empty, name
+
+
+def test_import_loads_nothing_heavy():
+    loaded = python("-c", "import json, sys, pmdviz; print(json.dumps(sorted(sys.modules)))")
+    assert not HEAVY & set(json.loads(loaded))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_public_name_works_after_imports_in_any_order(seed):
+    names = modules()
+    random.Random(seed).shuffle(names)
+    assert python("-c", USE_EVERYTHING, json.dumps(names)) == "every public name works\n"

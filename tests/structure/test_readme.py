@@ -9,26 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)
 # What GNU tools or a bash newer than macOS's 3.2 have, and others not.
-NOT_EVERYWHERE = (
-    r"readlink -f|sed -i|date -d|\btimeout\b|\bnproc\b|realpath|mapfile|readarray|&>|\|&|\$\{\w+[,^]|declare -A"
-)
-
-
-def test_the_commands_are_two_lines_that_parse_in_every_shell():
-    assert [command.count("\n") for command in COMMANDS] == [1, 1]
-    for command in COMMANDS:
-        for shell in ("bash", "sh"):
-            subprocess.run([shell, "-n", "-c", command], check=True)
-        assert not re.search(NOT_EVERYWHERE, command)
-
-
-@pytest.mark.ci
-def test_ci_runs_both_word_for_word():
-    for what, command in zip(("--show-run", "--show-command"), COMMANDS, strict=True):
-        shown = subprocess.run(["bash", ".ci/run", what], cwd=ROOT, check=True, capture_output=True, text=True)
-        assert shown.stdout == command
 
 
 # What a line of the README is given more, so that it ends soon; a later option takes an earlier one's place.

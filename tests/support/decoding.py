@@ -94,7 +94,8 @@ async def _opened() -> Document:
             tabs.choose(name)
             while name not in tabs.built:
                 await asyncio.sleep(0.05)
-        await asyncio.sleep(1.0)  # until the last one is in the document
+        while tabs._tasks:  # until the last one is in the document
+            await asyncio.sleep(0.05)
         tabs.stop()
     return document
 

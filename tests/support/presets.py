@@ -6,8 +6,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.expressions import Expression
-from pmdviz.presets import Hint
-from pmdviz.presets.measures import RunScope
+from pmdviz.presets import Hint, RunScope
 
 NEVER = 10**9
 

@@ -1,7 +1,6 @@
 """Real tables that packages carry, and data given in Python: the page and Python take the same rows of them."""
 
 import gzip
-import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -101,34 +100,6 @@ def test_census_and_glass_as_packages_carry_them(tmp_path):
         with pytest.warns(InputWarning, match="'positive' is 1, 'negative' is 0"):
             target = make_target("gp_classification", data=tmp_path / name, columns=3, num_rows=4, free_scale=False)
         assert sorted(target.classes) == [-1, -1, 1, 1] and target.features.shape == (4, 3)
-
-
-FILES = {
-    "semicolon_comma.csv": ("x;y\n1,5;2\n2,5;3\n3,5;1\n", [[1.5, 2], [2.5, 3], [3.5, 1]], ""),
-    "tab.tsv": ("x\ty\n1.5\t2\n2.5\t3\n", [[1.5, 2], [2.5, 3]], ""),
-    "missing_na.csv": ("x,y\n1,2\nNA,3\n4,5\n", [[1, 2], [4, 5]], "1 row with missing values is left out"),
-    "empty_cell.csv": ("x,y\n1,2\n,3\n4,5\n", [[1, 2], [4, 5]], "1 row with missing values is left out"),
-    "quoted_row_names.csv": ('"","x","y"\n"1",1.5,2\n"2",2.5,3\n"3",3.5,1\n', [[1.5, 2], [2.5, 3], [3.5, 1]], "'row'"),
-    "quoted_numbers.csv": ('"x","y"\n"1.5","2"\n"2.5","3"\n', [[1.5, 2], [2.5, 3]], ""),
-    "quoted_comma_name.csv": ('"a, b","y"\n1,2\n3,4\n', [[1, 2], [3, 4]], ""),
-    "row_numbers.csv": ("rownames,x,y\n1,3.6,79\n2,1.8,54\n3,3.3,74\n", [[3.6, 79], [1.8, 54], [3.3, 74]], "rownames"),
-    "write_table.dat": ('"x" "y"\n"1" 1.5 2\n"2" 2.5 3\n', [[1.5, 2], [2.5, 3]], "Left out: 'row'"),
-    "utf16.csv": ("x,y\n1,2\n3,4\n", [[1, 2], [3, 4]], ""),
-}
-
-
-def test_python_reads_what_the_page_reads_and_says_what_it_leaves_out(tmp_path):
-    for name, (text, expected, words) in FILES.items():
-        path = tmp_path / name
-        path.write_bytes(text.encode("utf-16" if "utf16" in name else "utf-8"))
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            target = make_target("linear", data=path)
-        np.testing.assert_array_equal(target.data[:, 1:], expected, err_msg=name)
-        assert [words in str(each.message) for each in said] == ([True] if words else []), (name, said)
-    with pytest.raises(InputError, match="line 3 has 1 cells"):
-        (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
-        make_target("linear", data=tmp_path / "ragged.csv")
 
 
 def test_a_path_an_array_a_frame_and_a_table_are_data(tmp_path):

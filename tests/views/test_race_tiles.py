@@ -3,17 +3,12 @@ import pytest
 from bokeh.models import VArea
 
 from pmdviz.experiments.race import Race, RaceRecipe
-from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
-from pmdviz.scenes.race import CLOCKS, Standing, band, line_columns, race_scene, span
+from pmdviz.scenes.race import Standing, race_scene
 from pmdviz.scenes.tiles import cut
-from pmdviz.scenes.trace_columns import clock_end
 from pmdviz.views.race_tiles import RaceTiles
-from pmdviz.views.race_traces import RaceTraces
 from tests.support.tables import looped
-
-DRAWN = ("tv", "kl_forward")
 
 
 @looped("number", range(9))
@@ -78,73 +73,6 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     assert drawn["exact"].line_color == drawn["areas"].fill_color == theme.layers["floor"]
     grey = [colour for colour in own if len({colour[1:3], colour[3:5], colour[5:7]}) == 1]
     assert not grey and theme.layers["floor"] not in own
-
-
-def rows(values, step=100.0):
-    n = len(values)
-    columns = {clock: step * np.arange(n) for clock in CLOCKS}
-    return {**columns, "tv": np.array(values), "kl_forward": 2 * np.array(values)}
-
-
-def test_traces_share_sources_and_other_metrics_have_figures_of_their_own():
-    traces = RaceTraces([METRICS[name] for name in DRAWN])
-    traces.show([rows([0.9, 0.5, 0.2]), rows([0.9, np.nan, 0.4])], {"tv": 0.08, "kl_forward": None}, 1000)
-    panel = traces.panels["first"]
-    assert panel.figure.x_range.end == 1020
-    np.testing.assert_allclose(panel.sources["fronts"].data["y"], [0.2, 0.4], rtol=1e-6)
-    assert panel.sources["floor"].data["y"] == [0.08, 0.08] and "floor" not in traces.panels["second"].drawn
-    assert np.isnan(traces.sources[1].data["first"][1]) and panel.middle.text == ""
-    traces.choose("seconds")
-    lines = [layer.renderer.glyph for key, layer in panel.drawn.items() if key in ("line-0", "line-1")]
-    assert {line.x for line in lines} == {"seconds"} and "seconds" in panel.figure.xaxis[0].axis_label
-    assert panel.figure.x_range.end == 500
-    traces.show([rows([0.9])], {"tv": None, "kl_forward": None}, 1000)
-    assert len(traces.sources[1].data["first"]) == 0 and "Press Play" in panel.middle.text
-    # Axes of another kind and other words; the sources stay those that the page sends.
-    traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
-    sources, before = [*traces.sources], traces.panels["second"]
-    assert not traces.measure([METRICS["tv"], METRICS["kl_forward"]]) and traces.panels["second"] is before
-    assert traces.measure([METRICS["mean_error"], METRICS["log_loss"]]) and traces.sources == sources
-    labels = [panel.figure.yaxis[0].axis_label for panel in traces.panels.values()]
-    assert labels == ["error of the mean (posterior sds)", "log loss (nats per row)"]
-    assert [type(panel.figure.y_scale).__name__ for panel in traces.panels.values()] == ["LogScale", "LinearScale"]
-    row = {name: np.array([0.0, 50.0]) for name in CLOCKS} | {"mean_error": [2.0, 0.5], "log_loss": [0.7, 0.4]}
-    traces.show([row], {"mean_error": None, "log_loss": None}, 100)
-    assert traces.sources[0].data["second"].tolist() == pytest.approx([0.7, 0.4])
-    assert traces.panels["second"].figure.y_range.start <= 0.4 < 0.7 <= traces.panels["second"].figure.y_range.end
-    assert traces.measure([METRICS["ksd"]]) and [*traces.panels] == ["first"]
-
-
-def test_a_band_is_the_quantiles_of_the_runs_and_is_made_when_there_are_some():
-    runs = [rows([1.0, 1.0 - 0.1 * k, 0.5]) for k in range(5)] + [rows([1.0, 0.8])]
-    found = band(runs, "visited", "tv")
-    assert found["x"][0] == 0 and found["x"][-1] == 100
-    last = [1.0, 0.9, 0.8, 0.7, 0.6, 0.8]
-    assert found["middle"][-1] == pytest.approx(np.median(last))
-    assert found["low"][-1] == pytest.approx(np.quantile(last, 0.1))
-    assert len(band([], "visited", "tv")["x"]) == 0
-    assert len(band([rows([np.nan, np.nan])], "visited", "tv")["x"]) == 0
-    spans = {name: span(METRICS[name], [np.array([np.inf, 5.0, 1e-3])]) for name in DRAWN}
-    columns = line_columns(rows([np.inf, 0.5, 0.0]), spans)
-    assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
-    assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0
-    assert clock_end("seconds", 1.4, 20_000) == 2.0 and clock_end("visited", 500.0, 20_000) == 20_400
-    # Every model of a page is built, walked through and sent while all visitors of a server wait.
-    traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
-    models = set().union(*(panel.figure.references() for panel in traces.panels.values()))
-    assert len(models) < 260 and not any(areas(panel) for panel in traces.panels.values())
-    x = np.linspace(1.0, 100.0, 20)
-    history = {name: x for name in CLOCKS} | {name: x / 200 for name in ("tv", "kl_forward")}
-    traces.show([history] * 3, {"tv": None, "kl_forward": None}, 100)
-    traces.show_bands([[history, history]] * 3)
-    traces.set_theme(dark=True)
-    for panel in traces.panels.values():
-        made = areas(panel)
-        assert len(panel.sources["band-2"].data["x"]) > 10
-        assert [each.glyph.fill_color for each in made] == list(style.entrant_colours(True)[:3])
-        assert {each.level for each in made} == {"underlay"}
-    traces.show_bands([])
-    assert not len(traces.panels["first"].sources["band-0"].data["x"])
 
 
 def areas(panel):

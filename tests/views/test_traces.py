@@ -2,9 +2,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.pictures import ticks
 from pmdviz.scenes import trace_columns as columns
-from pmdviz.scenes.trace_columns import Mark
 from pmdviz.views import TracesView
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
@@ -81,57 +79,3 @@ def test_a_run_that_has_ended_by_itself_has_the_whole_axis():
     assert (view.figure.x_range.start, view.figure.x_range.end) == (100, 500)
     view.follow()
     assert view.figure.x_range.end == 20_400
-
-
-def legend(view):
-    return [item.label.value for item in view.legend.items]
-
-
-def labels(view):
-    return [view.sources[f"label {k}"].data["text"][0] for k in range(2)]
-
-
-def test_independent_draws_and_marks_are_in_the_legend_and_traces_have_their_names_next_to_them():
-    view = TracesView()
-    marks = [
-        Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated"),
-        Mark(5, 500, 5000, 0.2, "knob", "bandwidth"),
-    ]
-    view.show(history(), {"floor_tv": 0.2, "floor_kl": 0.02}, marks, 20_000)
-    assert legend(view) == ["independent draws: 0.200", "new particles", "setting changed"]
-    assert labels(view) == ["TV", ""]
-    assert view.marks.data["x"] == [300, 500]
-    assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
-    assert view.middle.text == view.corner.text == ""
-    view.choose("kl")
-    assert legend(view)[:1] == ["independent draws: forward KL 0.0200"]
-    view.show(history(), NO_FLOORS, marks[:1])
-    assert legend(view) == ["new particles"]
-    for end in (np.linspace(9, 1, 50), np.full(50, 1e-9), np.full(50, np.inf)):  # apart, and on one edge or the other
-        view.show(history(kl_forward=end, kl_reverse=2 * end), NO_FLOORS)
-        heights = [view.sources[f"label {k}"].data["y"][0] for k in range(2)]
-        assert heights[0] - heights[1] >= 0.12 and 0 < heights[1] < heights[0] < 1  # 13 px of 110
-        assert {*labels(view)} == {"forward KL", "reverse KL"}
-    assert columns.floor_words(columns.GROUPS["tv"], {}) == ""
-
-
-def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
-    view = TracesView("log_z")
-    assert "log Z from above" in legend(view)  # before anything is known
-    view.show(history(5, log_z=np.zeros(5), log_z_exact=np.zeros(5)), NO_FLOORS)
-    assert legend(view) == ["log Z", "exact log Z"]
-    view.show(history(5, log_z=np.zeros(5), log_z_above=np.zeros(5)), NO_FLOORS)
-    assert legend(view) == ["log Z", "log Z from above"]
-    for group, chosen in columns.GROUPS.items():
-        view.choose(group, "seconds")
-        seen = {
-            layer.renderer.glyph.y
-            for layer in view.drawn.values()
-            if layer.store.source is view.source and layer.visible
-        }
-        assert seen == set(chosen.metrics)
-    view = TracesView()
-    view.choose(group="kl")
-    view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
-    span = view.figure.y_range
-    assert view.figure.yaxis[0].ticker.ticks == ticks(span.start, span.end, log=True) != []

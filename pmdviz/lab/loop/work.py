@@ -25,7 +25,7 @@ from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.fit_testing import FitResult, tested
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
-from pmdviz.experiments.seeds import SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
 from pmdviz.kernels.compiling import FIT_GROUPS, compiler
 from pmdviz.kernels.jit import DEFAULT

@@ -13,9 +13,19 @@ import panel as pn
 from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
-from pmdviz.experiments.theory_bounds import SMOOTHNESS, STRATEGIES, VARIED, Rate
+from pmdviz.experiments.theory import (
+    SMOOTHNESS,
+    STRATEGIES,
+    VARIED,
+    Convergence,
+    Rate,
+    Terms,
+    dimension,
+    mean_terms,
+    merged,
+    unrolled,
+)
 from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
-from pmdviz.experiments.theory_theorems import Convergence, Terms, dimension, mean_terms, merged, unrolled
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import read
 from pmdviz.lab.controls.widgets import WIDE, select, small_button, text

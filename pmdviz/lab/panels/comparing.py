@@ -11,9 +11,8 @@ import panel as pn
 from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.race.entrants import setting_words
-from pmdviz.experiments.race.recipe import compared, spent_in, telling
-from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
+from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
+from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs
 from pmdviz.lab.controls.setup import alike, fitting_methods
 from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text

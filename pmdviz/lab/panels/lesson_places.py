@@ -19,7 +19,7 @@ from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
-from pmdviz.presets.measures import NoScope, RaceScope, RunScope
+from pmdviz.presets import NoScope, RaceScope, RunScope
 from pmdviz.scenes.columns import EMPTY_AREAS, EMPTY_LINE, StageColumns
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import GROUPS, first_group
