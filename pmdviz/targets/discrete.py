@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import FairSigns, Target
@@ -107,19 +108,19 @@ class Categorical(Target):
         """By a visit of every value."""
         return Enumeration(self.space, self.log_joint)
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, 1), all values alike."""
         return self._values[rng.integers(len(self._values), size=(n, 1))]
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         return np.full(len(theta), -np.log(len(self._values)))
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         log_p = self._log_p[np.searchsorted(self._values, theta[:, 0])]
         return len(batch) * (log_p - self._log_prior(theta))
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """A draw: there is nothing to be conditional on."""
         return self._values[[rng.choice(len(self._values), p=self.probabilities)]]
 
@@ -196,23 +197,21 @@ class Ising(FairSigns):
         closed = o.boundary == "closed"
         return None if self.no_reference else TransferMatrix(o.coupling, fields, closed, self.log_joint)
 
-    def log_relaxed_and_gradient(
-        self, points: np.ndarray, batch: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def log_relaxed_and_gradient(self, points: Array, batch: Array | None = None) -> tuple[Array, Array]:
         """Both from one visit of every spin."""
         return ising_relaxed(points, *self._model)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         return len(batch) * (ising_log_density(theta, *self._model) - self._log_prior(theta))
 
-    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_relaxed(self, points: Array, batch: Array) -> Array:
         return ising_log_density(points, *self._model)
 
-    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         return ising_relaxed(points, *self._model)[1]
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         size, coupling, field, *rest = self._model
         return ising_sweep(theta, size, coupling, field, rng.random(self.dim), *rest)
 
@@ -296,26 +295,26 @@ class BernoulliRBM(FairSigns):
         chains = gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
         return None if chains_disagree(chains) else DrawsReference(chains)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         return len(batch) * (self._log_relaxed(theta, batch) - self._log_prior(theta))
 
-    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_relaxed(self, points: Array, batch: Array) -> Array:
         fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
         return np.einsum("mi,i->m", points, self.visible_bias) + log_2_cosh(fields).sum(axis=1)
 
-    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         """b + W tanh(c + W'z)."""
         fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
         return self.visible_bias + np.einsum("mk,ik->mi", np.tanh(fields), self.weights)
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """All hidden units given the visible ones, and all visible ones given those: P(1) = 1 / (1 + e^(-2 field))."""
         hidden = _drawn(rng, self.hidden_bias + np.einsum("i,ik->k", theta, self.weights))
         return _drawn(rng, self.visible_bias + np.einsum("ik,k->i", self.weights, hidden))
 
 
-def _drawn(rng: np.random.Generator, fields: np.ndarray) -> np.ndarray:
+def _drawn(rng: Rng, fields: Array) -> Array:
     """Units of -1 and 1 in their fields (n,), independent of one another."""
     return np.where(rng.random(len(fields)) < 0.5 * (1 + np.tanh(fields)), 1.0, -1.0)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice
 from pmdviz.targets.exact import Box, OnGrids, normal_cdf
 from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd
@@ -61,7 +62,7 @@ class EightSchools(WithoutData):
         """By a sum over log tau: given tau all else is Gaussian."""
         return SchoolsExact(self._log_p, self.is_centred)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         t, x, mu = theta[:, 0], theta[:, 1:-1], theta[:, -1:]
         tau = _exp(t)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -72,7 +73,7 @@ class EightSchools(WithoutData):
             found = _log_tau(t) + _log_normal(mu[:, 0], PRIOR_SD) + of_x + of_data
         return np.where(np.isnan(found), -np.inf, found)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """Of log tau, of the eight, of mu, (m, 10)."""
         t, x, mu = theta[:, 0], theta[:, 1:-1], theta[:, -1:]
         tau = _exp(t)[:, None]
@@ -91,15 +92,15 @@ class EightSchools(WithoutData):
 class Given(NamedTuple):
     """Given log tau (n,): mu ~ N(mean, variance) and x_j ~ N(at + slope mu, spread), independent given mu."""
 
-    mean: np.ndarray  # (n,)
-    variance: np.ndarray
-    at: np.ndarray  # (n, 8)
-    slope: np.ndarray
-    spread: np.ndarray
-    log_mass: np.ndarray  # (n,): log of p(log tau) p(data | tau), nats
+    mean: Array  # (n,)
+    variance: Array
+    at: Array  # (n, 8)
+    slope: Array
+    spread: Array
+    log_mass: Array  # (n,): log of p(log tau) p(data | tau), nats
 
 
-def given(t: np.ndarray, is_centred: bool) -> Given:
+def given(t: Array, is_centred: bool) -> Given:
     """The Gaussian conditionals of all other coordinates, and the unnormalised density of log tau."""
     tau = _exp(np.asarray(t, float))[..., None]
     total = ERRORS**2 + tau**2
@@ -117,7 +118,7 @@ def given(t: np.ndarray, is_centred: bool) -> Given:
 class SchoolsExact(OnGrids):
     """Moments, marginals and draws by a sum over log tau; `log_p` is the unnormalised density."""
 
-    def __init__(self, log_p: Callable[[np.ndarray], np.ndarray], is_centred: bool) -> None:
+    def __init__(self, log_p: Callable[[Array], Array], is_centred: bool) -> None:
         super().__init__()
         self._log_p, self._is_centred = log_p, is_centred
         self._nodes = known = given(NODES, is_centred)
@@ -139,11 +140,11 @@ class SchoolsExact(OnGrids):
         for array in (self.mean, self.mean_error, self.cov):
             array.flags.writeable = False
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p(points), (n, 10) -> (n,)."""
         return self._log_p(np.asarray(points, float)) - self.log_z
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, 10): log tau, mu given it, the others given both."""
         uniform, normals = rng.random(n), rng.standard_normal((n, 9))
         t = np.interp(uniform, np.cumsum(self._mass), NODES + 0.5 * (NODES[1] - NODES[0]))
@@ -152,12 +153,12 @@ class SchoolsExact(OnGrids):
         x = known.at + known.slope * mu[:, None] + np.sqrt(known.spread) * normals[:, :8]
         return np.column_stack([t, x, mu])
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,); without log tau by a sum over it."""
         chosen = [*coordinates]
         others = [(k, place) for place, k in enumerate(chosen) if k != 0]
 
-        def log_density(points: np.ndarray) -> np.ndarray:
+        def log_density(points: Array) -> Array:
             columns = {k: np.asarray(points, float)[:, place] for k, place in others}
             if 0 in chosen:
                 known = given(np.asarray(points, float)[:, chosen.index(0)], self._is_centred)
@@ -182,7 +183,7 @@ class SchoolsExact(OnGrids):
         share = (normal_cdf((high - mean) / sds) - normal_cdf((low - mean) / sds)).prod(axis=2)
         return float(mass @ ((up_to - below) * share.mean(axis=1)))
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Sd of an effect in the neck, or of log tau, coordinates divided by `unit` (10,)."""
         sd = float(np.sqrt(self.cov[0, 0]))
         neck = np.sqrt(given(np.array([self.mean[0] - NECK_SDS * sd]), self._is_centred).spread[0])
@@ -192,7 +193,7 @@ class SchoolsExact(OnGrids):
 NORMALS = np.linspace(-8.0, 8.0, 4_001)
 
 
-def _conditional(known: Given, columns: dict[int, np.ndarray]) -> np.ndarray:
+def _conditional(known: Given, columns: dict[int, Array]) -> Array:
     """log density of mu (9) and some x_j (1 .. 8) given log tau; without mu by Woodbury's identity."""
     left = {k - 1: values for k, values in columns.items() if k != 9}
     if 9 in columns:
@@ -212,14 +213,14 @@ def _conditional(known: Given, columns: dict[int, np.ndarray]) -> np.ndarray:
     return -0.5 * (squares - known.variance * crossed**2 / grown + np.log(grown) + log_det)
 
 
-def _exp(t: np.ndarray) -> np.ndarray:
+def _exp(t: Array) -> Array:
     return np.exp(np.clip(t, -300.0, 300.0))
 
 
-def _log_tau(t: np.ndarray) -> np.ndarray:
+def _log_tau(t: Array) -> Array:
     """log density of log tau under its prior: a half-Cauchy tau, and the Jacobian tau."""
     return t + np.log(2 / (np.pi * PRIOR_SCALE)) - np.logaddexp(0.0, 2 * (t - np.log(PRIOR_SCALE)))
 
 
-def _log_normal(off: np.ndarray, sd: np.ndarray | float) -> np.ndarray:
+def _log_normal(off: Array, sd: Array | float) -> Array:
     return -0.5 * (off / sd) ** 2 - np.log(np.sqrt(2 * np.pi) * sd)

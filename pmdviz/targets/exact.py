@@ -13,6 +13,7 @@ from typing import Protocol, TypeGuard
 import numpy as np
 
 from pmdviz.densities.grid import Grid
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.mixture import gaussian_mixture_log_density
 from pmdviz.targets.mass import MAX_BOXES, Box, Cells, grown_cells, mass_cells, merged, mode_boxes
@@ -23,12 +24,12 @@ KEPT_GRIDS = 12
 class Reference(Protocol):
     """The interface of a reference: in closed form, on a grid, by enumeration, or as draws."""
 
-    mean: np.ndarray  # (d,)
-    cov: np.ndarray  # (d, d)
-    mean_error: np.ndarray  # (d,) Monte Carlo standard error of `mean`; 0 where it is exact
+    mean: Array  # (d,)
+    cov: Array  # (d, d)
+    mean_error: Array  # (d,) Monte Carlo standard error of `mean`; 0 where it is exact
     log_z: float | None  # log of the normalising constant p(X), where it is known
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n draws (n, d)."""
 
 
@@ -38,16 +39,16 @@ class Exact(Reference, Protocol):
     box: Box  # holds all but 1e-9 of the mass
     boxes: tuple[Box, ...]  # so do these, which do not overlap: one for each mode that stands apart
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p(points | X), (n, d) -> (n,)."""
 
-    def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
+    def on_grid(self, grid: Grid, everywhere: bool = True) -> Array:
         """log p at the cell centres, shape `grid.shape`; unless `everywhere`, -inf outside `boxes`."""
 
     def mass_in(self, box: Box) -> float:
         """At least so much of the posterior's mass lies in `box`."""
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
 
 
@@ -55,10 +56,10 @@ class OnGrids:
     """log p at the cells of the last few grids; computed once each, safe to ask from several threads."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Grid, bool], np.ndarray] = {}
+        self._kept: dict[tuple[Grid, bool], Array] = {}
         self._lock = threading.Lock()  # held while a grid is computed; a finished grid is read without it
 
-    def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
+    def on_grid(self, grid: Grid, everywhere: bool = True) -> Array:
         """log p at the cell centres, shape `grid.shape`, read-only; unless `everywhere`, -inf outside `boxes`."""
         key = grid, everywhere
         found = self._kept.get(key)
@@ -79,7 +80,7 @@ class OnGrids:
 class GaussianExact(OnGrids):
     """N(mean, cov), everything in closed form; `log_z` = log p(X) where it is given."""
 
-    def __init__(self, mean: np.ndarray, cov: np.ndarray, log_z: float | None = None) -> None:
+    def __init__(self, mean: Array, cov: Array, log_z: float | None = None) -> None:
         super().__init__()
         self.mean, self.cov, self.log_z = np.array(mean, float), np.array(cov, float), log_z
         self.mean_error = np.zeros(len(self.mean))
@@ -89,17 +90,17 @@ class GaussianExact(OnGrids):
         self.boxes = (self.box,)
         read_only(self.mean, self.cov)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log N(points | mean, cov), (n, d) -> (n,)."""
         z = np.linalg.solve(self._cholesky, (np.asarray(points, float) - self.mean).T)
         constant = 0.5 * len(self.mean) * np.log(2 * np.pi) + np.log(np.diag(self._cholesky)).sum()
         return -0.5 * (z**2).sum(axis=0) - constant
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
         return self.mean + rng.standard_normal((n, len(self.mean))) @ self._cholesky.T
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,)."""
         chosen = list(coordinates)
         return GaussianExact(self.mean[chosen], self.cov[np.ix_(chosen, chosen)]).log_density
@@ -111,7 +112,7 @@ class GaussianExact(OnGrids):
             outside += 0.5 * math.erfc((mean - low) / (sd * 2**0.5)) + 0.5 * math.erfc((high - mean) / (sd * 2**0.5))
         return 1.0 - outside
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd in any direction, coordinates divided by `unit`."""
         return float(np.linalg.svd(self._cholesky / unit[:, None], compute_uv=False)[-1])
 
@@ -124,7 +125,7 @@ class GridExact(OnGrids):
 
     def __init__(
         self,
-        log_joint: Callable[[np.ndarray], np.ndarray],
+        log_joint: Callable[[Array], Array],
         start_box: Box,
         enough: int | None = None,
         grows: bool = False,
@@ -144,11 +145,11 @@ class GridExact(OnGrids):
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
         read_only(self.mean, self.cov)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p(points | X), (n, d) -> (n,)."""
         return self._log_joint(np.asarray(points, float)) - (self.log_z or 0.0)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a cell by its mass, uniform within the cell (cells are far below the posterior's sd)."""
         cells = rng.choice(len(self._probability), size=n, p=self._probability)
         return self._cells.centres[cells] + (rng.random((n, len(self.box))) - 0.5) * self._cells.width
@@ -160,18 +161,18 @@ class GridExact(OnGrids):
             inside &= (values >= low) & (values <= high)
         return float(self._probability[inside].sum())
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd of the highest mode in any direction, coordinates divided by `unit`."""
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
 
 
-def read_only(*arrays: np.ndarray) -> None:
+def read_only(*arrays: Array) -> None:
     """Forbid writing to arrays."""
     for array in arrays:
         array.flags.writeable = False
 
 
-def _curvature_cov(log_p: Callable[[np.ndarray], np.ndarray], cells: Cells, cov: np.ndarray) -> np.ndarray:
+def _curvature_cov(log_p: Callable[[Array], Array], cells: Cells, cov: Array) -> Array:
     """Covariance of the Gaussian with the curvature of log p at its highest cell, by second differences.
 
     At the edge of the support, without curvature, it is `cov`.
@@ -205,7 +206,7 @@ class DrawsReference:
 
     log_z: float | None = None
 
-    def __init__(self, chains: np.ndarray) -> None:
+    def __init__(self, chains: Array) -> None:
         k, _, d = chains.shape
         self.draws = np.array(chains.reshape(-1, d), float)
         self.mean, centred = self.draws.mean(axis=0), self.draws - self.draws.mean(axis=0)
@@ -213,7 +214,7 @@ class DrawsReference:
         self.mean_error = chains.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(k)
         read_only(self.draws, self.mean, self.cov, self.mean_error)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n of the draws (n, d), each at most once while there are enough."""
         return self.draws[rng.choice(len(self.draws), size=n, replace=n > len(self.draws))]
 
@@ -242,11 +243,11 @@ class GaussianMixtureExact(OnGrids):
 
     def __init__(
         self,
-        weights: np.ndarray,
-        means: np.ndarray,
-        cov: np.ndarray,
+        weights: Array,
+        means: Array,
+        cov: Array,
         log_z: float = 0.0,
-        log_density: Callable[[np.ndarray], np.ndarray] | None = None,
+        log_density: Callable[[Array], Array] | None = None,
     ) -> None:
         super().__init__()
         self.weights, self.means, self.covs = np.array(weights, float), np.array(means, float), np.array(cov, float)
@@ -261,7 +262,7 @@ class GaussianMixtureExact(OnGrids):
         self.box, self.boxes = self._boxes()
         read_only(self.weights, self.means, self.covs, self.mean, self.cov, self.mean_error)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log sum_k w_k N(points | mean_k, C_k), (n, d) -> (n,)."""
         points = np.asarray(points, float)
         if self._given is not None:
@@ -279,7 +280,7 @@ class GaussianMixtureExact(OnGrids):
             total = np.logaddexp(total, constant - 0.5 * squares)
         return total
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a component by its weight, then a draw from it."""
         chosen = rng.choice(len(self.weights), size=n, p=self.weights)
         noise = rng.standard_normal((n, self.means.shape[1]))
@@ -290,7 +291,7 @@ class GaussianMixtureExact(OnGrids):
             draws[chosen == k] += np.einsum("ni,ji->nj", noise[chosen == k], self._choleskys[k])
         return draws
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,): the mixture of theirs."""
         chosen = list(coordinates)
         covs = self.covs[..., np.array(chosen)[:, None], chosen]
@@ -304,7 +305,7 @@ class GaussianMixtureExact(OnGrids):
         shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if self._correlated else inside.prod(axis=1)
         return float((self.weights * shares).sum())
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd of a component in any direction, coordinates divided by `unit` (d,)."""
         return float(np.linalg.svd(self._choleskys / np.asarray(unit)[:, None], compute_uv=False).min())
 
@@ -312,14 +313,14 @@ class GaussianMixtureExact(OnGrids):
     def _correlated(self) -> bool:
         return bool((self._choleskys != self._choleskys * np.eye(self.means.shape[1])).any())
 
-    def _whitened(self, points: np.ndarray, k: int) -> np.ndarray:
+    def _whitened(self, points: Array, k: int) -> Array:
         """L_k^-1 x; not by BLAS, whose last bits depend on threads."""
         return np.einsum("ni,ji->nj", points, self._inverses[k])
 
     def _log_jacobian(self, k: int) -> float:
         return -float(np.log(np.diagonal(self._choleskys[k])).sum())
 
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self) -> tuple[Array, Array]:
         """Mean (d,) and covariance (d, d): within the components and between them."""
         mean = (self.weights[:, None] * self.means).sum(axis=0)
         away = self.means - mean
@@ -337,11 +338,11 @@ class GaussianMixtureExact(OnGrids):
         return whole, tuple(apart) if len(apart) <= MAX_BOXES else (whole,)
 
 
-def _box(low: np.ndarray, high: np.ndarray) -> Box:
+def _box(low: Array, high: Array) -> Box:
     return tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
 
-def normal_cdf(z: np.ndarray) -> np.ndarray:
+def normal_cdf(z: Array) -> Array:
     """Phi(z), element by element."""
     return _half_erfc(-np.asarray(z) / 2**0.5)
 

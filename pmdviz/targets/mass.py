@@ -13,9 +13,10 @@ import numpy as np
 from pmdviz.densities.density import GaussianMixture, normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.streams import stream
 
-LogDensity = Callable[[np.ndarray], np.ndarray]
+LogDensity = Callable[[Array], Array]
 Box = tuple[tuple[float, float], ...]
 
 NATS_KEPT = 50.0  # cells whose log density is further below the peak hold no mass
@@ -31,9 +32,9 @@ MAX_SPLITS = 60  # 3^-60 of the box is below rounding
 class Cells(NamedTuple):
     """Equal cells: centres (n, d), log density there (n,), edges (d,)."""
 
-    centres: np.ndarray
-    values: np.ndarray
-    width: np.ndarray
+    centres: Array
+    values: Array
+    width: Array
 
     @property
     def box(self) -> Box:
@@ -78,7 +79,7 @@ def grown_cells(log_density: LogDensity, box: Box, enough: int | None = None) ->
     return cells
 
 
-def may_hold_mass(values: np.ndarray, siblings: int) -> np.ndarray:
+def may_hold_mass(values: Array, siblings: int) -> Array:
     """Which cells lie, or may reach, within NATS_KEPT of the peak; `siblings` in a row come from one cell.
 
     A narrow peak between the centres can be far above all of them, by less than the values differ among siblings:
@@ -93,7 +94,7 @@ def may_hold_mass(values: np.ndarray, siblings: int) -> np.ndarray:
     return (reach >= values.max() - NATS_KEPT).ravel()  # at 1e17 nats and more, 50 make no difference
 
 
-def beside(cells: Cells, chosen: np.ndarray) -> np.ndarray:
+def beside(cells: Cells, chosen: Array) -> Array:
     """Which cells (n,) touch one of the chosen ones (n,), or are one."""
     places = np.rint((cells.centres - cells.centres.min(axis=0)) / cells.width).astype(np.int64) + 1
     strides = np.cumprod([1, *(places.max(axis=0) + 2)])[:-1]
@@ -117,7 +118,7 @@ def mode_boxes(cells: Cells) -> tuple[Box, ...]:
     return tuple(merged(boxes)) if len(boxes) <= MAX_BOXES else (cells.box,)
 
 
-def _groups(raster: np.ndarray) -> np.ndarray:
+def _groups(raster: Array) -> Array:
     """Labels (n,) of the connected groups of places (n, d), diagonal neighbours included."""
     places, which = np.unique(raster, axis=0, return_inverse=True)
     numbers = {tuple(place): k for k, place in enumerate(places.tolist())}
@@ -155,7 +156,7 @@ def _split(log_density: LogDensity, cells: Cells, parts: int) -> Cells:
     return Cells(centres, _checked(log_density, centres), width)
 
 
-def _checked(log_density: LogDensity, points: np.ndarray) -> np.ndarray:
+def _checked(log_density: LogDensity, points: Array) -> Array:
     values = log_density(points)
     bad = np.isnan(values) | (values == np.inf)
     if bad.any():
@@ -185,12 +186,12 @@ WIDER = 2.0  # sds of the second Gaussian at each place: p may have heavier tail
 class Climbers(NamedTuple):
     """Points on their way up, in coordinates divided by the prior's sds, and the best Gaussian that each has met."""
 
-    x: np.ndarray  # (s, d)
-    log_p: np.ndarray  # (s,)
-    radius: np.ndarray  # (s,) the longest step that is allowed
-    mass: np.ndarray  # (s,) largest log of Laplace's approximation to the integral of p so far; -inf: none
-    centre: np.ndarray  # (s, d) where that was
-    curvature: np.ndarray  # (s, d, d) there, of -log p
+    x: Array  # (s, d)
+    log_p: Array  # (s,)
+    radius: Array  # (s,) the longest step that is allowed
+    mass: Array  # (s,) largest log of Laplace's approximation to the integral of p so far; -inf: none
+    centre: Array  # (s, d) where that was
+    curvature: Array  # (s, d, d) there, of -log p
 
 
 class Posterior(Protocol):
@@ -199,19 +200,19 @@ class Posterior(Protocol):
     offers: frozenset[str]
     dim: int
     num_data: int
-    data_rows: np.ndarray
-    scale: np.ndarray
+    data_rows: Array
+    scale: Array
 
-    def sample_prior(self, rng: np.random.Generator, m: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, m: int) -> Array:
         """m draws (m, d) of the prior."""
 
-    def log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def log_prior(self, theta: Array) -> Array:
         """(m, d) -> (m,) in nats."""
 
-    def log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def log_likelihood(self, theta: Array, batch: Array) -> Array:
         """(m, d) -> (m,) in nats."""
 
-    def grad_log_joint(self, theta: np.ndarray) -> np.ndarray:
+    def grad_log_joint(self, theta: Array) -> Array:
         """(m, d) -> (m, d), of log prior and log likelihood of all data."""
 
 
@@ -232,7 +233,7 @@ def find_modes(target: Posterior) -> GaussianMixture | None:
         return _mixture_of(gaussians, target.scale)
 
 
-def _climbed(target: Posterior, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _climbed(target: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
     """(log masses, centres, curvatures) of the best places on each path, and of its ends."""
     log_p = _log_p(target, x)
     x, log_p = x[np.isfinite(log_p)], log_p[np.isfinite(log_p)]
@@ -262,7 +263,7 @@ def _climbed(target: Posterior, x: np.ndarray) -> list[tuple[np.ndarray, np.ndar
     return [(at.mass, at.centre, at.curvature), ends]
 
 
-def _moved(target: Posterior, at: Climbers, step: np.ndarray) -> Climbers:
+def _moved(target: Posterior, at: Climbers, step: Array) -> Climbers:
     """Take the steps, shortened to the trust radius, that raise log p; the others halve their radius twice."""
     length = np.linalg.norm(step, axis=1)
     there = at.x + step * np.minimum(1.0, at.radius / np.maximum(length, 1e-300))[:, None]
@@ -275,7 +276,7 @@ def _moved(target: Posterior, at: Climbers, step: np.ndarray) -> Climbers:
     )
 
 
-def _slopes(target: Posterior, x: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slopes(target: Posterior, x: Array, widths: Array) -> tuple[Array, Array]:
     """Gradient (s, d) of log p, and the curvature (s, d, d) of -log p by central differences of the gradient."""
     s, d = x.shape
     moves = widths[:, :, None] * np.eye(d)
@@ -285,7 +286,7 @@ def _slopes(target: Posterior, x: np.ndarray, widths: np.ndarray) -> tuple[np.nd
     return gradients.mean(axis=(0, 2)), 0.5 * (curvature + curvature.transpose(0, 2, 1))
 
 
-def _log_p(target: Posterior, x: np.ndarray) -> np.ndarray:
+def _log_p(target: Posterior, x: Array) -> Array:
     """log p (s,), -inf where it is not a number or outside the prior's support."""
     theta = x * target.scale
     values = target.log_prior(theta)
@@ -295,14 +296,14 @@ def _log_p(target: Posterior, x: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, -np.inf)
 
 
-def _laplace(log_p: np.ndarray, values: np.ndarray, usable: np.ndarray) -> np.ndarray:
+def _laplace(log_p: Array, values: Array, usable: Array) -> Array:
     """log p + d/2 log 2 pi - 1/2 log det H, (s,); -inf where H is not positive definite."""
     solid = usable & (values > FLAT).all(axis=1)
     volume = 0.5 * (np.log(2 * np.pi) - np.log(np.maximum(values, FLAT))).sum(axis=1)
     return np.where(solid, log_p + volume, -np.inf)
 
 
-def _mixture_of(found: list[tuple[np.ndarray, np.ndarray, np.ndarray]], scale: np.ndarray) -> GaussianMixture | None:
+def _mixture_of(found: list[tuple[Array, Array, Array]], scale: Array) -> GaussianMixture | None:
     """Those that differ, heaviest first, half of the weight spread evenly and half by mass."""
     mass, centres, curvatures = (np.concatenate(parts) for parts in zip(*found, strict=True))
     kept: list[int] = []

@@ -14,6 +14,7 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.formulas import COORDINATES, Formula
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Real, Typed, Whole
 from pmdviz.targets.base import GaussianPrior, Target
@@ -33,7 +34,7 @@ class WithoutData(GaussianPrior, Target):
 
     q0_mean: float = 0.0
 
-    def start_from(self, q0_mean: float, q0_sd: float, low: np.ndarray, high: np.ndarray) -> None:
+    def start_from(self, q0_mean: float, q0_sd: float, low: Array, high: Array) -> None:
         """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
         self.data, self.q0_mean, self.prior_sd = None, q0_mean, q0_sd
         self.scale = np.full(self.dim, q0_sd)
@@ -41,28 +42,28 @@ class WithoutData(GaussianPrior, Target):
         high = np.maximum(np.broadcast_to(high, self.dim), q0_mean + Q0_SDS * q0_sd)
         self.view_box = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) from q0."""
         return self.q0_mean + super().sample_prior(rng, n)
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         return super()._log_prior(theta - self.q0_mean)
 
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_prior(self, theta: Array) -> Array:
         return super()._grad_log_prior(theta - self.q0_mean)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         return len(batch) * (self._log_p(theta) - self._log_prior(theta))
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return len(batch) * (self._grad_log_p(theta) - self._grad_log_prior(theta))
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         """Log of the unnormalised density, (m, d) -> (m,), in nats."""
         raise NotImplementedError
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """Its gradient, (m, d) -> (m, d)."""
         raise NotImplementedError
 
@@ -117,20 +118,18 @@ class CorrelatedGaussian(InBlocks, WithoutData):
         """In closed form."""
         return GaussianExact(np.zeros(self.dim), self.cov, 0.0)
 
-    def block_gradient(
-        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """It is linear in the others, (M, k): their mean is enough."""
         columns, rest = block.columns, others.mean(axis=0)
         rest[columns] = 0.0
         rows = self.precision[columns]  # (k, d)
         return -np.einsum("ij,mj->mi", rows[:, columns], own) - np.einsum("ij,j->i", rows, rest)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         constant = 0.5 * (self.dim * np.log(2 * np.pi) - np.linalg.slogdet(self.precision)[1])
         return 0.5 * (theta * self._grad_log_p(theta)).sum(axis=1) - constant
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         return -np.einsum("ij,mj->mi", self.precision, theta)
 
 
@@ -180,10 +179,10 @@ class Funnel(WithoutData):
         """In closed form."""
         return FunnelExact(self.options.sd, self.dim)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         return _log_funnel(theta[:, 0], theta[:, 1:], self.options.sd)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """-v / sd^2 - (d - 1) / 2 + |x|^2 exp(-v) / 2, and -x exp(-v)."""
         v, x = theta[:, 0], theta[:, 1:]
         precision = np.exp(np.minimum(-v, LARGEST))
@@ -205,19 +204,19 @@ class FunnelExact(OnGrids):
         self.boxes = (self.box,)
         read_only(self.mean, self.mean_error, self.cov)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p(points), (n, d) -> (n,)."""
         points = np.asarray(points, float)
         return _log_funnel(points[:, 0], points[:, 1:], self._sd)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): v, then the others given it."""
         draws = rng.standard_normal((n, len(self.mean)))
         draws[:, 0] *= self._sd
         draws[:, 1:] *= np.exp(0.5 * draws[:, :1])
         return draws
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,): without v by a sum over it."""
         chosen, sd = list(coordinates), self._sd
         if 0 in chosen:
@@ -225,7 +224,7 @@ class FunnelExact(OnGrids):
             return lambda points: _log_funnel(points[:, at], points[:, others], sd)
         v, mass = self._nodes()
 
-        def log_density(points: np.ndarray) -> np.ndarray:
+        def log_density(points: Array) -> Array:
             squares = (points**2).sum(axis=1, keepdims=True)
             given = -0.5 * (squares * np.exp(-v) + points.shape[1] * (v + np.log(2 * np.pi)))
             peak = given.max(axis=1)
@@ -240,19 +239,19 @@ class FunnelExact(OnGrids):
         sds = np.exp(0.5 * v)[:, None]
         return float((mass * (normal_cdf(high / sds) - normal_cdf(low / sds)).prod(axis=1)).sum())
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Sd of x in the neck, three sds below the mean of v, or the sd of v; coordinates divided by `unit` (d,)."""
         neck = np.exp(-0.5 * NECK_SDS * self._sd)
         return float(min(self._sd / unit[0], (neck / np.asarray(unit[1:])).min()))
 
-    def _nodes(self, between: tuple[float, float] = (-np.inf, np.inf)) -> tuple[np.ndarray, np.ndarray]:
+    def _nodes(self, between: tuple[float, float] = (-np.inf, np.inf)) -> tuple[Array, Array]:
         """Values of v and their masses, the middles of equal cells of an interval."""
         low, high = max(between[0], self.box[0][0]), min(between[1], self.box[0][1])
         edges = np.linspace(low, max(low, high), NODES + 1)
         return 0.5 * (edges[1:] + edges[:-1]), np.diff(normal_cdf(edges / self._sd))
 
 
-def _log_funnel(v: np.ndarray, x: np.ndarray, sd: float) -> np.ndarray:
+def _log_funnel(v: Array, x: Array, sd: float) -> Array:
     """log N(v | 0, sd^2) + sum_k log N(x_k | 0, exp(v)), v (n,) and x (n, k) -> (n,)."""
     of_v = -0.5 * (v / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))
     squares = (x**2).sum(axis=1) * np.exp(np.minimum(-v, LARGEST))
@@ -272,8 +271,8 @@ BOX = ((-7.0, 7.0), (-7.0, 7.0))  # of z
 class Weights(NamedTuple):
     """Of both layers, the biases in the last row."""
 
-    first: np.ndarray  # (3, HIDDEN)
-    second: np.ndarray  # (HIDDEN + 1, SIDE^2)
+    first: Array  # (3, HIDDEN)
+    second: Array  # (HIDDEN + 1, SIDE^2)
 
 
 class DecoderOptions(TargetOptions):
@@ -311,15 +310,15 @@ class Decoder(WithoutData):
         """By a grid sum."""
         return GridExact(self.log_joint, BOX)
 
-    def decoded(self, theta: np.ndarray) -> np.ndarray:
+    def decoded(self, theta: Array) -> Array:
         """The probabilities that pixels are 1, (m, 2) -> (m, 64)."""
         return probability(logits_of(weights(), theta)[1])
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         logits = logits_of(weights(), theta)[1]
         return log_normal(theta) + (self.image * logits - np.logaddexp(0, logits)).sum(axis=1)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """-z + W_1 [(1 - h^2) * W_2 (x - sigmoid(l))]."""
         hidden, logits = logits_of(weights(), theta)
         back = np.einsum("mp,hp->mh", self.image - probability(logits), weights().second[:-1])
@@ -333,18 +332,18 @@ def weights() -> Weights:
     return Weights(rows[:3], rows[3:].reshape(HIDDEN + 1, SIDE**2))
 
 
-def logits_of(made: Weights, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def logits_of(made: Weights, z: Array) -> tuple[Array, Array]:
     """Hidden units (m, HIDDEN) and logits of the pixels (m, 64); no BLAS, whose bits depend on threads."""
     hidden = np.tanh(np.einsum("mk,kh->mh", z, made.first[:-1]) + made.first[-1])
     return hidden, np.einsum("mh,hp->mp", hidden, made.second[:-1]) + made.second[-1]
 
 
-def probability(logits: np.ndarray) -> np.ndarray:
+def probability(logits: Array) -> Array:
     """1 / (1 + exp(-logits))."""
     return 0.5 * (1 + np.tanh(0.5 * logits))
 
 
-def log_normal(z: np.ndarray) -> np.ndarray:
+def log_normal(z: Array) -> Array:
     """log N(z | 0, I_2), (m, 2) -> (m,)."""
     return -0.5 * (z**2).sum(axis=1) - np.log(2 * np.pi)
 
@@ -421,16 +420,16 @@ class TypedDensity(WithoutData):
         """By a grid sum."""
         return GridExact(self._log_p, self.box, NUM_CELLS[self.dim])
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         return self.formula.value(theta)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """Of the formula; 0 outside the support, where there is none and a particle is not pulled anywhere."""
         values, gradient = self.formula.value_and_gradient(theta)
         gradient[values == -np.inf] = 0.0
         return gradient
 
-    def _checked_log_p(self, points: np.ndarray) -> np.ndarray:
+    def _checked_log_p(self, points: Array) -> Array:
         """log p, (n, d) -> (n,). Raises InputError at the first point where it is NaN or +inf."""
         values = self.formula.value(points)
         bad = np.isnan(values) | (values == np.inf)
@@ -443,7 +442,7 @@ class TypedDensity(WithoutData):
             raise _refused(f"is minus infinity wherever it was tried, first at {first}; move q0 to where it is not")
         return values
 
-    def _place(self, point: np.ndarray) -> str:
+    def _place(self, point: Array) -> str:
         return ", ".join(f"{name} = {value:.4g}" for name, value in zip(self.parameter_names, point, strict=True))
 
 
@@ -467,7 +466,7 @@ def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
                    "far out it must go to minus infinity, as -square(x) does")  # fmt: skip
 
 
-def _edge_masses(cells: Cells, box: Box) -> np.ndarray:
+def _edge_masses(cells: Cells, box: Box) -> Array:
     """The share of the mass at the edges of the box, (d,)."""
     share, low, high = _shares(cells), *np.array(box).T
     depth = EDGE * (high - low)
@@ -475,7 +474,7 @@ def _edge_masses(cells: Cells, box: Box) -> np.ndarray:
     return share @ outside
 
 
-def _shares(cells: Cells) -> np.ndarray:
+def _shares(cells: Cells) -> Array:
     mass = np.exp(cells.values - cells.values.max())
     return mass / mass.sum()
 
@@ -485,7 +484,7 @@ def _doubled(low: float, high: float) -> tuple[float, float]:
     return low - half, high + half
 
 
-def _bulk(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _bulk(cells: Cells) -> tuple[Array, Array]:
     """Lowest and highest coordinates (d,) between which BULK of each marginal lies."""
     share, tail = _shares(cells), 0.5 * (1 - BULK)
     ends = []
