@@ -11,8 +11,7 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, History, after_step, is_due, next_due
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
+from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng

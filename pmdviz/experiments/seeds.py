@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 

@@ -15,8 +15,7 @@ from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, Raw, documented
-from pmdviz.targets.exact import Box, Exact, Reference, has_density
-from pmdviz.targets.mass import Handle, find_modes
+from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density
 from pmdviz.targets.options import SIMULATED, TableForm, as_source
 from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 

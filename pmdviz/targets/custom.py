@@ -27,8 +27,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.enumeration import MAX_STATES, Enumeration
-from pmdviz.targets.exact import DrawsReference, Exact, GridExact, Reference
-from pmdviz.targets.mass import ENOUGH
+from pmdviz.targets.exact import ENOUGH, DrawsReference, Exact, GridExact, Reference
 from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, Space, checked_blocks, coordinate_blocks
 
 PROBES = 8  # prior draws on which the functions are tried

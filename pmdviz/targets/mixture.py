@@ -21,8 +21,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.enumeration import states_of
-from pmdviz.targets.exact import GaussianMixtureExact, GridExact, read_only
-from pmdviz.targets.mass import Handle
+from pmdviz.targets.exact import GaussianMixtureExact, GridExact, Handle, read_only
 from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 

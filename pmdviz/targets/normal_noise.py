@@ -17,8 +17,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import GaussianExact, GridExact
-from pmdviz.targets.mass import Handle
+from pmdviz.targets.exact import GaussianExact, GridExact, Handle
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
 

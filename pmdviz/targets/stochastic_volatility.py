@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pmdviz.kernels import volatility
+from pmdviz.kernels import likelihoods
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, Target
@@ -139,40 +139,40 @@ class StochasticVolatility(InBlocks, Target):
         of_psi = log_prior_phi(phi) + np.log1p(-(phi**2))
         shape, scale = GAMMA
         of_s2 = shape * np.log(scale) - math.lgamma(shape) - shape * theta[:, LOG_S2] - scale / s2
-        return of_mu + of_psi + of_s2 + volatility.volatility_log_path(mu, phi, s2, theta, PATH)
+        return of_mu + of_psi + of_s2 + likelihoods.volatility_log_path(mu, phi, s2, theta, PATH)
 
     @IN_SILENCE
     def _grad_log_prior(self, theta: Array) -> Array:
         mu, phi, s2 = parameters(theta)
         zero = np.zeros(len(mu))
-        of_psi, out = volatility.volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
+        of_psi, out = likelihoods.volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
         out[:, PSI] = slope_psi(phi, of_psi)
-        factor, product = volatility.volatility_mean_terms(phi, theta, PATH)
+        factor, product = likelihoods.volatility_mean_terms(phi, theta, PATH)
         out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
-        squares = volatility.volatility_squares(mu, zero, phi, theta, PATH)
+        squares = likelihoods.volatility_squares(mu, zero, phi, theta, PATH)
         out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * self.num_data - GAMMA[0]
         return out
 
     def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log N(y | 0, exp(x_t)) of every row, (m, d) and (n, 2) -> (m, n), in nats."""
         x = theta[:, PATH + rows[:, 0].astype(np.int64)]
-        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, volatility.FARTHEST)))
+        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, likelihoods.FARTHEST)))
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         if self._is_whole(batch):
-            return volatility.volatility_log_likelihood(theta, PATH, batch[:, 1])
+            return likelihoods.volatility_log_likelihood(theta, PATH, batch[:, 1])
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
     def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         out = np.zeros(theta.shape)
         if self._is_whole(batch):
-            volatility.volatility_pull(theta, PATH, batch[:, 1], out)
+            likelihoods.volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
         np.add.at(
             out,
             (slice(None), places),
-            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], volatility.FARTHEST)) - 1),
+            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], likelihoods.FARTHEST)) - 1),
         )
         return out
 
@@ -195,13 +195,13 @@ class StochasticVolatility(InBlocks, Target):
         phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
             precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = volatility.volatility_mean_terms(
+            factor, product = likelihoods.volatility_mean_terms(
                 phi, particles, PATH, later if self.options.mean_update == "printed" else 1
             )
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
         mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
-        squares = volatility.volatility_squares(mean, variance, phi, particles, PATH)
+        squares = likelihoods.volatility_squares(mean, variance, phi, particles, PATH)
         return np.array([GAMMA[0] + 0.5 * self.num_data, GAMMA[1] + 0.5 * squares.mean()])
 
     def closed_draws(self, block: Block, parameters: Array, rng: Rng, n: int) -> Array:
@@ -218,7 +218,7 @@ class StochasticVolatility(InBlocks, Target):
         m, phi = len(own), np.tanh(own[:, 0])
         mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_psi, out = volatility.volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
+        of_psi, out = likelihoods.volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
         out[:, 0] = slope_psi(phi, of_psi)
         return out
 
@@ -227,15 +227,15 @@ class StochasticVolatility(InBlocks, Target):
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
         returns = np.ascontiguousarray(data[:, 1])
-        volatility.volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        likelihoods.volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
         shift = _shift(rng, mu, x, returns)
         mu, x[:] = mu + shift, x + shift
         phi = _new_phi(rng, mu, phi, s2, x)
         one, path = np.array([phi]), x[None]
-        factor, product = (values[0] for values in volatility.volatility_mean_terms(one, path, 0))
+        factor, product = (values[0] for values in likelihoods.volatility_mean_terms(one, path, 0))
         precision = 1 / MEAN_VARIANCE + factor / s2
         mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
-        squares = volatility.volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
+        squares = likelihoods.volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
         s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
         new[:PATH] = mu, np.log(s2), np.arctanh(phi)
         return new

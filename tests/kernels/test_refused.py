@@ -26,7 +26,6 @@ INDUCING = ZERO((1, 2, 1)), factorised(ZERO((1, 2, 1))), ZERO((1, 2, 3))
 
 # Words of the message, the kernel, and what it is given.
 REFUSED = [
-    ("bend", likelihoods.banana_log_likelihood, (ZERO((2, 2)), ONE(3), 1.0, np.nan)),
     ("x must", likelihoods.bimodal_log_likelihood, (ZERO((2, 1)), ONE((3, 1)), 1.0)),
     ("sigma_x", likelihoods.bimodal_log_likelihood, (ZERO((2, 1)), ONE(3), 0.0)),
     ("x must", likelihoods.gaussian_log_likelihood, (ZERO((2, 2)), NAN, 1.0)),

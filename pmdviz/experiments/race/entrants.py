@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET, Change, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, Change, Recipe, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import find_method

@@ -15,10 +15,11 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
-from pmdviz.methods.step import ComputedTerms, Cost, Event, MethodKnobs, StepInfo
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped, read_only, rows_in_words
+from pmdviz.methods.step import ComputedTerms, Event, MethodKnobs, Scalar, StepInfo, total
 from pmdviz.targets import Target
 
+ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
 BLOCK = 256  # new draws kept apart: a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
@@ -165,9 +166,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         """The state of one chain at iteration 0."""
         raise NotImplementedError
 
-    def move(
-        self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> tuple[OneChain, StepInfo]:
+    def move(self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped[OneChain]:
         """One iteration of one chain."""
         raise NotImplementedError
 
@@ -178,7 +177,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
 
     def step(
         self, rng: Rng, state: OneChain | Pool, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> tuple[OneChain | Pool, StepInfo]:
+    ) -> Stepped[OneChain | Pool]:
         """One iteration of each chain, on rows of its own or on all."""
         if not isinstance(state, Pool):
             return self.move(rng, state, target, batch, knobs)
@@ -231,7 +230,7 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
     first, count = infos[0], len(infos)
     events = {event.kind: event for info in infos for event in info.events}
     return StepInfo(
-        Cost(*(sum(parts) for parts in zip(*(info.cost for info in infos), strict=True))),
+        total(*(info.cost for info in infos)),
         f"{count} chains, the first: {first.words}",
         tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},

@@ -15,23 +15,12 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein_forces import matched_force, stein_force
 from pmdviz.kernels.stein_weights import smooth_step
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, checked_log_density, read_only, rows_in_words
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
-from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
+from pmdviz.methods.particles import NUM_PARTICLES
 from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
-from pmdviz.methods.step import (
-    BATCH_SIZE,
-    STEP_SIZE,
-    BatchKnobs,
-    ComputedTerms,
-    Cost,
-    Scalar,
-    StepBlock,
-    StepInfo,
-    Term,
-    Work,
-)
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 NUM_CENTRES = 5  # of a base that is a mixture
@@ -251,7 +240,7 @@ def ranked(log_ratio: Array) -> Array:
 WEIGHTINGS: dict[str, Callable[[Array], Array]] = {
     "ratios": normalise,
     "ranks": ranked,
-    "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
+    "none": lambda log_ratio: weighting.equal(len(log_ratio)),
 }
 
 
@@ -306,7 +295,7 @@ class DiscreteGFSVGD(BatchMethod):
     varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
-        STEP_SIZE,
+        optimisers.STEP_SIZE,
         Scalar("length_scale", "kernel width", "units of x", True),
         Scalar("typical_move", "typical move", "units of x", True),
         Scalar("ess_of_ratios", "ESS of the weights in the force", "particles", True),
@@ -351,12 +340,12 @@ class DiscreteGFSVGD(BatchMethod):
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)
-        arrays = read_only(bins(target, knobs)(latent), equal_log_weights(m), latent, zeros, zeros.copy())
+        arrays = read_only(bins(target, knobs)(latent), weighting.equal(m), latent, zeros, zeros.copy())
         return DiscreteGFSVGDState(*arrays, float(m), 0)
 
     def step(
         self, rng: Rng, state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs
-    ) -> tuple[DiscreteGFSVGDState, StepInfo]:
+    ) -> Stepped[DiscreteGFSVGDState]:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
         return moved.state, step_info(state, moved, target, len(batch), knobs)
