@@ -17,6 +17,7 @@ from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import ACTS, Knobs, Raw, Value
 from pmdviz.methods import Method, StepBlock
+from pmdviz.methods.base import frozen
 from pmdviz.targets import Target
 
 # Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.
@@ -193,7 +194,7 @@ class Session:
         method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
         for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
         rng = np.random.default_rng(for_method)
-        state = method.init(rng, target, knobs)
+        state = frozen(method.init(rng, target, knobs))
         frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method, recipe.budget_unit)
         if method.resamples:
             frame = frame.replaced(ancestry=Ancestry.of(frame.particles))
@@ -336,7 +337,7 @@ class Session:
             seconds=before.seconds + seconds,
             rejuvenations=before.rejuvenations + bool(block.info.rejuvenated),
             limited_steps=before.limited_steps + bool(block.info.limited),
-            state=block.state,
+            state=frozen(block.state),
             info=block.info,
             budget=self.recipe.budget,
             batch_rows=rows if isinstance(rows, slice) else rows.copy(),  # not a view of the whole permutation

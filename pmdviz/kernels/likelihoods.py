@@ -13,7 +13,7 @@ from numba.extending import overload
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
 from pmdviz.kernels.jit import OVERLOAD, WarmUps, exp64, fast_jit, jit
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import Rows, by_rows
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
 GRADIENTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x, out (d,)), which puts the gradient in `out`
@@ -294,8 +294,7 @@ def _for_each(kernel: Callable, theta: Array, rows: Array, shape: Callable, *giv
     """What a kernel puts for theta (m, d) and rows (B, d + 1) into an array of shape(theta)."""
     theta = matrix(theta, "theta")
     rows, out = finite(matrix(rows, "rows", theta.shape[1] + 1), "rows"), np.empty(shape(theta))
-    cost = float(len(theta)) * rows.size
-    run_blocks(lambda a, b: kernel(theta[a:b], rows, *given, out[a:b]), len(theta), ROWS_PER_BLOCK, cost)
+    by_rows(kernel, (theta,), (rows, *given), (out,), ROWS_PER_BLOCK, float(len(theta)) * rows.size)
     return out
 
 
@@ -481,16 +480,13 @@ def volatility_log_path(mu: Array, phi: Array, s2: Array, points: Array, first: 
 
 def volatility_log_likelihood(points: Array, first: int, y: Array) -> Array:
     """log p(y | x) = sum_t log N(y_t | 0, exp x_t) of returns y (T,), in nats: (m,)."""
-    points, squares, out = plain(points), y * y, np.empty(len(points))
-    _by_rows(lambda a, b: _likelihood(points[a:b], first, squares, out[a:b]), points)
+    (out,) = _of_paths(_likelihood, points, (), (first, y * y), ())
     return out - 0.5 * len(y) * np.log(2 * np.pi)
 
 
 def volatility_squares(mu: Array, var: Array, phi: Array, points: Array, first: int) -> Array:
     """E over N(mu, var) of (1 - phi^2) (x_1 - mu)^2 + sum_t (x_t - mu - phi (x_{t-1} - mu))^2: (m,)."""
-    points, out = plain(points), np.empty(len(points))
-    _by_rows(lambda a, b: _squares(mu[a:b], var[a:b], phi[a:b], points[a:b], first, out[a:b]), points)
-    return out
+    return _of_paths(_squares, points, (mu, var, phi), (first,), ())[0]
 
 
 def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 1.0) -> tuple[Array, Array]:
@@ -498,9 +494,7 @@ def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 
 
     With `times` T - 1 the later terms of B are counted so often, as printed in the paper, which is a mistake.
     """
-    points, factor, product = plain(points), np.empty(len(points)), np.empty(len(points))
-    _by_rows(lambda a, b: _mean_terms(phi[a:b], points[a:b], first, times, factor[a:b], product[a:b]), points)
-    return factor, product
+    return _of_paths(_mean_terms, points, (phi,), (first, times), (), ())
 
 
 def volatility_gradient(
@@ -511,22 +505,19 @@ def volatility_gradient(
     In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left
     empty.
     """
-    points, given, squares = plain(points), (mu, var, phi, precision), y * y
-    of_psi, out = np.empty(len(points)), np.empty(points.shape)
-    _by_rows(
-        lambda a, b: _gradient(*(v[a:b] for v in given), points[a:b], first, squares, of_psi[a:b], out[a:b]), points
-    )
-    return of_psi, out
+    return _of_paths(_gradient, points, (mu, var, phi, precision), (first, y * y), (), points.shape[1:])
 
 
 def volatility_pull(points: Array, first: int, y: Array, out: Array) -> None:
     """Add the gradient of log p(y | x), 1/2 (y_t^2 e^-x_t - 1), to that in the points: (m, d), of returns y (T,)."""
-    points, squares = plain(points), y * y
-    _by_rows(lambda a, b: _pull(points[a:b], first, squares, out[a:b]), points)
+    by_rows(_pull, (plain(points),), (first, y * y), (out,), PATHS_PER_BLOCK, float(points.size))
 
 
-def _by_rows(work: Callable[[int, int], None], points: Array) -> None:
-    run_blocks(work, len(points), PATHS_PER_BLOCK, float(points.size))
+def _of_paths(kernel: Callable, points: Array, each: Rows, given: tuple, *shapes: tuple[int, ...]) -> Rows:
+    """What a kernel puts for each of the points, with numbers of theirs, into arrays of a row of these shapes each."""
+    out = tuple(np.empty((len(points), *shape)) for shape in shapes)
+    by_rows(kernel, (*each, plain(points)), given, out, PATHS_PER_BLOCK, float(points.size))
+    return out
 
 
 @jit

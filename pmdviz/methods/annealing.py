@@ -25,7 +25,6 @@ from pmdviz.methods.base import (
     checked_gradient,
     checked_log_likelihood,
     checked_log_prior,
-    read_only,
     usual_rows,
 )
 from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
@@ -347,9 +346,9 @@ class Ladder(SmoothedMethod):
         momenta = rng.standard_normal((n, d))
         nothing = np.empty((0, d))
         return LadderState(
-            *read_only(points[:m], weighting.equal(m), points, momenta, log_prior, np.zeros(n), nothing, nothing),
-            *read_only(rungs), 0, 0.0, 0, *read_only(np.zeros(len(rungs))), knobs.time_step,
-            *read_only(np.zeros(len(rungs)), np.empty(0)), 0.0, 0,
+            points[:m], weighting.equal(m), points, momenta, log_prior, np.zeros(n), nothing, nothing,
+            rungs, 0, 0.0, 0, np.zeros(len(rungs)), knobs.time_step,
+            np.zeros(len(rungs)), np.empty(0), 0.0, 0,
         )  # fmt: skip
 
     def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
@@ -461,7 +460,6 @@ def settled(state: LadderState, walkers: Walkers, accepted: Array, wanted: float
         if knobs.tuning == "pilots" and len(accepted) > m:  # a run that began without pilots has none
             step = float(min(LONGEST, step * np.exp(RATE * (accepted[m:].mean() - wanted))))
         state = state._replace(particles=walkers.points[:m].copy(), time_steps=time_steps, time_step=step)
-    read_only(*(part for part in state if isinstance(part, Array)))
     return state
 
 

@@ -324,11 +324,14 @@ def rows_in_words(batch: Array) -> str:
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
 
 
-def read_only(*arrays: Array) -> tuple[Array, ...]:
-    """The arrays, from now on closed to writing: a state never changes."""
-    for array in arrays:
-        array.flags.writeable = False
-    return arrays
+def frozen(state: State) -> State:
+    """The state of a method with every array in it read-only."""
+    for part in state.values() if isinstance(state, Mapping) else state:
+        if isinstance(part, Array):
+            part.flags.writeable = False
+        elif isinstance(part, (tuple, Mapping)):
+            frozen(part)
+    return state
 
 
 def checked_log_prior(target: Target, theta: Array) -> Array:

@@ -12,7 +12,7 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag
 from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import BatchMethod, Stepped, read_only, rows_in_words
+from pmdviz.methods.base import BatchMethod, Stepped, rows_in_words
 from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
 from pmdviz.methods.particles import NUM_PARTICLES
 from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
@@ -112,7 +112,7 @@ class StraightThrough(BatchMethod):
         rows = rng.integers(n, size=(m, n)) if knobs.bootstrap else np.tile(np.arange(n), (m, 1))
         zeros = np.zeros(latent.shape)
         arrays = nearest(latent, target.space), weighting.equal(m), latent, rows, zeros, zeros.copy()
-        return StraightThroughState(*read_only(*arrays), 0)
+        return StraightThroughState(*arrays, 0)
 
     def step(
         self, rng: Rng, state: StraightThroughState, target: Target, batch: Array, knobs: StraightThroughKnobs
@@ -130,7 +130,7 @@ class StraightThrough(BatchMethod):
         particles = nearest(latent, target.space)
         changes = float((particles != state.particles).sum() / m)
         words = f"step {eps:.3g} · {m} batch{'es' * (m > 1)} of {size:,} · {changes:.3g} coordinates changed a particle"
-        arrays = read_only(particles, state.log_weights, latent, state.rows, first, second)
+        arrays = particles, state.log_weights, latent, state.rows, first, second
         scalars = {"step_size": eps, "changes": changes}
         parts = paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
         terms = clipped(parts, free, latent)

@@ -11,7 +11,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Method, Stepped, read_only
+from pmdviz.methods.base import BatchMethod, Method, Stepped
 from pmdviz.methods.optimisers import mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
@@ -75,7 +75,7 @@ class SubsetGP(Method):
     def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
         """No data: the prior."""
         none = target.extended(None, target.data_rows[:0])
-        return GPState(*read_only(*none), 0)
+        return GPState(*none, 0)
 
     def batch_size(self, state: GPState, knobs: SubsetGPKnobs, num_data: int) -> int:
         """B, and at last the rest of the subset."""
@@ -95,7 +95,7 @@ class SubsetGP(Method):
         wider = target.extended(state.conditionals, batch)
         after, seen = target.bounded(wider, batch, 1.0, 1.0), state.seen + len(batch)
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
-        state = GPState(*read_only(*after), state.iteration + 1, seen)
+        state = GPState(*after, state.iteration + 1, seen)
         return state, StepInfo(Cost(len(batch), len(batch)), words)
 
     def density(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> Density:
@@ -142,7 +142,7 @@ class SVIGP(BatchMethod):
 
     def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> GPState:
         """Inducing inputs among the data, and the prior there."""
-        return GPState(*read_only(*target.conditionals(rng, 1)), 0)
+        return GPState(*target.conditionals(rng, 1), 0)
 
     def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped[GPState]:
         """One natural-gradient step."""
@@ -150,7 +150,7 @@ class SVIGP(BatchMethod):
         rho = optimisers.decayed(t, knobs)
         after = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
         words = f"step {rho:.3g} · batch of {len(batch):,}"
-        before, after = state, GPState(*read_only(*after), t)
+        before, after = state, GPState(*after, t)
         return after, StepInfo(
             Cost(len(batch), len(batch)),
             words,

@@ -14,7 +14,7 @@ from pmdviz.kernels.mixture import component_shares, weighted_sums
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import DEFAULT_BUDGET, Stepped, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import DEFAULT_BUDGET, Stepped, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.smc import OnePass
 from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
@@ -299,8 +299,7 @@ class AdaptiveIS(SmoothedMethod):
         means, _ = prior_draws(rng, target, M)
         moments = np.zeros((M, 2 * target.dim + 1)), np.zeros((M, 2 * target.dim + 1))
         sds = np.tile(np.asarray(target.scale, float), (M, 1))
-        parts = read_only(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments)
-        return AdaptiveISState(*parts, 1.0, np.nan, 0)
+        return AdaptiveISState(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments, 1.0, np.nan, 0)
 
     def step(
         self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs
@@ -323,7 +322,6 @@ class AdaptiveIS(SmoothedMethod):
             iteration=state.iteration + 1,
         )
         state = _adapted(state, alive, proposal, shares, target, knobs)
-        read_only(*(part for part in state if isinstance(part, Array)))
         asked = int(supported.sum())
         scalars = {
             **weighting.scalars(ess, log_weights),

@@ -21,7 +21,7 @@ from pmdviz.kernels.chains import langevin_step
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, read_only, rows_in_words
+from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
@@ -147,7 +147,7 @@ class PMFVB(Method):
                 closed[block.name] = target.closed_start(block)
                 particles[:, block.columns] = target.closed_draws(block, closed[block.name], rng, len(particles))
         weights, bounds = weighting.equal(len(particles)), np.empty(0)
-        return PMFVBState(*read_only(particles, weights), _kept(closed), 0, *read_only(bounds), -np.inf, 0)
+        return PMFVBState(particles, weights, MappingProxyType(dict(closed)), 0, bounds, -np.inf, 0)
 
     def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped[PMFVBState]:
         """All blocks once, each given what the ones before it have come to."""
@@ -249,8 +249,7 @@ def recorded(state: PMFVBState, particles: Array, closed: Mapping[str, Array], b
         bounds = np.append(bounds, bound)[-(WINDOW // BOUND_EVERY) :]
     if bound is not None and len(bounds) == WINDOW // BOUND_EVERY and bounds.mean() > best:
         best, best_at = float(bounds.mean()), t
-    particles, bounds = read_only(particles, bounds)
-    return PMFVBState(particles, state.log_weights, _kept(closed), t, bounds, best, best_at)
+    return PMFVBState(particles, state.log_weights, MappingProxyType(dict(closed)), t, bounds, best, best_at)
 
 
 def checked(gradient: Array, target: Target, batch: Array) -> Array:
@@ -262,12 +261,6 @@ def checked(gradient: Array, target: Target, batch: Array) -> Array:
         return gradient
     words = f"the gradient of a block of target {target.name!r} is {gradient[bad][0]}, averaged over other blocks"
     raise TargetError(words, None, rows_in_words(batch))
-
-
-def _kept(closed: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Parameters that do not change any more."""
-    names = list(closed)
-    return MappingProxyType(dict(zip(names, read_only(*(closed[name] for name in names)), strict=True)))
 
 
 # Particle mean-field VB for nets: every particle moves a random block of its weights, against the mean particle.
@@ -386,7 +379,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
             weights = target.first_weights(rng, m)
         particles, misfit = target.with_noise(weights, np.ones(m)), float(target.num_data)
         arrays = particles, weighting.equal(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
-        return PMFVBNNState(*read_only(*arrays), misfit, 0, np.nan, target.flat_score, np.inf, 0)
+        return PMFVBNNState(*arrays, misfit, 0, np.nan, target.flat_score, np.inf, 0)
 
     def step(
         self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs
@@ -411,7 +404,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         first, second = moments(state, likelihood - ridge * moved, knobs)
         running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())
         particles = target.with_noise(moved, noise_draws(rng, running, target, len(moved)))
-        arrays = read_only(particles, state.log_weights, rates_of(moved, target), first, second)
+        arrays = particles, state.log_weights, rates_of(moved, target), first, second
         after = validated(PMFVBNNState(*arrays, running, t, *state[7:]), target)
         slopes["push"] = np.broadcast_to(push, moved.shape)
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))

@@ -10,7 +10,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import Stepped, checked_gradient, read_only
+from pmdviz.methods.base import Stepped, checked_gradient
 from pmdviz.methods.mcmc import Chain, appended, position, started
 from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, Tuning, current_step, is_tuned, leap, log_joint_at, tuned
 from pmdviz.methods.optimisers import move_update
@@ -104,7 +104,7 @@ class NUTS(Chain):
         eps, tuning = current_step(state, knobs), is_tuned(state, knobs)
         tree, discarded, depth = doubled(rng, Motion(target, batch, eps), at._replace(momentum=momentum), knobs)
         steps, chance = max(tree.asked.steps, 1), tree.asked.chances / max(tree.asked.steps, 1)
-        (gradient,) = read_only(tree.drawn.gradient.copy())
+        gradient = tree.drawn.gradient.copy()
         flight = tree.drawn.steps * eps * target.scale * momentum
         state = state._replace(log_joint=tree.drawn.log_joint, gradient=gradient)
         if tuning:

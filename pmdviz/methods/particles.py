@@ -17,7 +17,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import weighting
-from pmdviz.methods.base import Method, checked_log_prior, read_only, rows_in_words
+from pmdviz.methods.base import Method, checked_log_prior, rows_in_words
 from pmdviz.methods.step import MethodKnobs
 from pmdviz.targets import Target
 
@@ -118,7 +118,7 @@ def resized(
         parts["particles"][old:][inside] = moved[inside]
     parts["log_weights"] = weighting.equal(m)
     words = f"particles {old:,} → {m:,}, {'a random subset' if m < old else 'with copies'} · "
-    return state._replace(**dict(zip(parts, read_only(*parts.values()), strict=True))), words, rows
+    return state._replace(**parts), words, rows
 
 
 def covariance(particles: Array, weights: Array, scale: Array) -> Array:

@@ -20,7 +20,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     NUM_PARTICLES,
@@ -288,7 +288,7 @@ def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, kno
     particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
-    drawn = read_only(particles, weighting.equal(m), log_proposal, log_prior)
+    drawn = particles, weighting.equal(m), log_proposal, log_prior
     names = ("particles", "log_weights", "log_proposal", "log_prior")
     each = candidates_each(knobs.draws, m, target.dim)
     return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents
@@ -342,7 +342,7 @@ class PMD(SmoothedMethod, BatchMethod):
         m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        arrays = read_only(particles, weighting.equal(m), log_prior, log_prior, target.data_rows[:0].copy())
+        arrays = particles, weighting.equal(m), log_prior, log_prior, target.data_rows[:0].copy()
         return PMDState(
             *arrays[:4],
             0,
@@ -434,7 +434,7 @@ def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
     from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
-    log_weights, rows = read_only(log_weights, (rows if rest else rows[:0]).copy())
+    log_weights, rows = log_weights, (rows if rest else rows[:0]).copy()
     return state._replace(
         log_weights=log_weights,
         iteration=state.iteration + 1,
@@ -536,7 +536,7 @@ class Structured(BatchMethod):
     def init(self, rng: Rng, target: Target, knobs: StructuredKnobs) -> StructuredState:
         """m particles of the prior, equally weighted."""
         found = target.conditionals(rng, knobs.num_particles)
-        return StructuredState(*read_only(*found, weighting.equal(knobs.num_particles)), 0)
+        return StructuredState(*found, weighting.equal(knobs.num_particles), 0)
 
     def step(
         self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs
@@ -549,7 +549,7 @@ class Structured(BatchMethod):
         previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
         log_weights = weighting.normalised(previous + partitions + base, state.particles, batch)
         ess = effective_sample_size(state.log_weights)
-        state = StructuredState(*read_only(*after, log_weights), t)
+        state = StructuredState(*after, log_weights, t)
         return state, StepInfo(
             Cost(len(batch), len(batch) * m),
             f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",

@@ -17,7 +17,7 @@ from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topics import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, read_only, usual_rows
+from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, usual_rows
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     KERNELS,
@@ -97,7 +97,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
-        return OnePassState(*read_only(particles, weighting.equal(m), np.ones(m)), 0, 0, np.inf, 0, 0.0)
+        return OnePassState(particles, weighting.equal(m), np.ones(m), 0, 0, np.inf, 0, 0.0)
 
     def renewed(
         self, rng: Rng, state: OnePassState, target: Target, ess: float, knobs: OwnKnobs
@@ -116,7 +116,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.supported > 0)
         before = state.log_weights
         log_z = state.log_z + float(np.logaddexp.reduce(before + log_likelihood))
-        (log_weights,) = read_only(weighting.normalised(state.log_weights + log_likelihood, state.particles, batch))
+        log_weights = weighting.normalised(state.log_weights + log_likelihood, state.particles, batch)
         state = state._replace(
             log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch), log_z=log_z
         )
@@ -207,7 +207,7 @@ class SMC(OnePass):
         density = KernelDensity(centres, state.log_weights, kernel)
         particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
-        drawn = read_only(particles, weighting.equal(len(particles)), supported)
+        drawn = particles, weighting.equal(len(particles)), supported
         return (
             state._replace(**dict(zip(("particles", "log_weights", "supported"), drawn, strict=True))),
             reason,
@@ -336,7 +336,11 @@ class Tempering(SmoothedMethod):
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
         return TemperingState(
-            *read_only(particles, weighting.equal(m), log_prior, np.zeros(m), np.arange(m)),
+            particles,
+            weighting.equal(m),
+            log_prior,
+            np.zeros(m),
+            np.arange(m),
             *(0.0, 0, 0, 0, particles, 0, 0.0),
         )
 
@@ -372,7 +376,6 @@ class Tempering(SmoothedMethod):
             numbers = {"Δβ": state.beta - before.beta}
             likelihood = (state.beta - before.beta) * before.log_likelihood
             terms = weighting.terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
-        read_only(*(each for each in state if isinstance(each, Array)))
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
             Cost(len(batch) if asked else 0, len(batch) * asked),
@@ -574,7 +577,7 @@ class ParticleLDA(Once):
         """No words yet: the prior of the topics in every particle."""
         m, documents = knobs.num_particles, target.documents(target.data_rows[:0])
         natural = np.full((m, *documents.shape), documents.beta)
-        return ParticleLDAState(*read_only(natural, weighting.equal(m)), 0.0, 0, 0)
+        return ParticleLDAState(natural, weighting.equal(m), 0.0, 0, 0)
 
     def step(
         self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs
@@ -593,7 +596,7 @@ class ParticleLDA(Once):
         log_z = state.log_z + float(np.logaddexp.reduce(before + found))
         log_weights = weighting.normalised(before + found, np.empty((m, 0)), batch)
         seen = state.seen + len(batch)
-        after = ParticleLDAState(*read_only(natural, log_weights), log_z, state.iteration + 1, seen)
+        after = ParticleLDAState(natural, log_weights, log_z, state.iteration + 1, seen)
         words = f"batch of {len(batch):,} · {seen:,} of {target.num_data:,} documents read · ESS "
         return after, StepInfo(
             Cost(len(batch), len(batch) * m),

@@ -16,7 +16,7 @@ from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, read_only, rows_in_words
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
@@ -72,7 +72,7 @@ class OnlineVB(BatchMethod):
     def init(self, rng: Rng, target: Target, knobs: OnlineVBKnobs) -> OnlineVBState:
         """Dirichlet parameters near 1, drawn at random so that topics differ."""
         shape = target.documents(target.data_rows[:0]).shape
-        return OnlineVBState(*read_only(rng.gamma(START, 1 / START, (1, *shape))), 0)
+        return OnlineVBState(rng.gamma(START, 1 / START, (1, *shape)), 0)
 
     def step(
         self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs
@@ -82,7 +82,7 @@ class OnlineVB(BatchMethod):
         rho = optimisers.decayed(t, knobs)
         counts = expected_counts(state.natural[0], documents.sparse, documents.alpha)
         aim = documents.beta + target.num_data / len(batch) * counts
-        (natural,) = read_only((1 - rho) * state.natural + rho * aim)
+        natural = (1 - rho) * state.natural + rho * aim
         words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         before, share = state.natural[0], target.num_data / len(batch)
 
@@ -189,8 +189,7 @@ class JaakkolaJordan(GaussianFit):
     def init(self, rng: Rng, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
         """The prior, N(0, diag(scale^2))."""
         d = target.dim
-        parts = np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale)
-        return JaakkolaJordanState(*read_only(*parts), 0)
+        return JaakkolaJordanState(np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale), 0)
 
     def step(
         self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
@@ -207,7 +206,7 @@ class JaakkolaJordan(GaussianFit):
         size = np.sqrt((factor**2).sum(axis=1).mean())
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
         before, pull = state.mean, state.mean / target.scale**2  # of the prior, with another sign
-        state = JaakkolaJordanState(*read_only(linear, precision, mean, factor), t)
+        state = JaakkolaJordanState(linear, precision, mean, factor, t)
         return state, StepInfo(
             Cost(len(batch), len(batch), 0),
             words,
@@ -285,7 +284,7 @@ class SVI(GaussianFit):
         """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""
         d = target.dim
         mean, zeros = target.sample_prior(rng, 1)[0], np.zeros((d, d + 1))
-        return SVIState(*read_only(mean, np.diag(START_SD * target.scale), zeros, zeros.copy()), 0)
+        return SVIState(mean, np.diag(START_SD * target.scale), zeros, zeros.copy(), 0)
 
     def step(self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs) -> Stepped[SVIState]:
         """One stochastic step."""
@@ -307,7 +306,6 @@ class SVI(GaussianFit):
             pulls = partial(pulls_of, slope, theta, target)
             terms = optimisers.paced("adam", memory, rho * target.scale, target.scale, pulls)
         state = moved._replace(iteration=t)
-        read_only(*state[:-1])
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(noise)),
             f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}",
@@ -499,7 +497,7 @@ class GaussianVB(GaussianFit):
         columns = target.dim if knobs.shape == "full" else 1
         kept = knobs.window if knobs.gradient == "normalised" else 0
         squares = np.zeros((kept, target.dim, 1 + columns))
-        return GaussianVBState(*read_only(mean, np.diag(sd) if knobs.shape == "full" else sd, squares), 0)
+        return GaussianVBState(mean, np.diag(sd) if knobs.shape == "full" else sd, squares, 0)
 
     def step(
         self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs
@@ -518,7 +516,6 @@ class GaussianVB(GaussianFit):
             terms = partial(optimisers.paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
         check_reach(state.mean, sds(state), target, gamma, batch)
         state = state._replace(iteration=t)
-        read_only(*state[:-1])
         pairs = len(batch) * len(noise)
         return state, StepInfo(
             Cost(len(batch), pairs, pairs),

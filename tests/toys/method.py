@@ -6,7 +6,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods import weighting
-from pmdviz.methods.base import BatchMethod, checked_log_likelihood, read_only
+from pmdviz.methods.base import BatchMethod, checked_log_likelihood
 from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
@@ -54,7 +54,7 @@ class ToyAverage(SmoothedMethod, BatchMethod):
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> ToyState:
         particles, _ = prior_draws(rng, target, knobs.num_particles)
-        return ToyState(*read_only(particles, weighting.equal(knobs.num_particles)), 0)
+        return ToyState(particles, weighting.equal(knobs.num_particles), 0)
 
     def step(
         self, rng: np.random.Generator, state: ToyState, target: Target, batch: np.ndarray, knobs: Any
@@ -62,7 +62,7 @@ class ToyAverage(SmoothedMethod, BatchMethod):
         t, before = state.iteration + 1, effective_sample_size(state.log_weights)
         likelihood = checked_log_likelihood(target, state.particles, batch) * target.num_data / len(batch) / t
         previous = (1 - 1 / t) * state.log_weights
-        (log_weights,) = read_only(weighting.normalised(previous + likelihood, state.particles, batch))
+        log_weights = weighting.normalised(previous + likelihood, state.particles, batch)
         scalars = {"ess_before": before, "zero_weight": int((log_weights == -np.inf).sum()), "toy_share": 1 / t}
         terms = weighting.terms(log_weights, previous=previous, likelihood=likelihood)
         cost = Cost(len(batch), len(batch) * len(state.particles))

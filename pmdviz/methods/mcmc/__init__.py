@@ -15,7 +15,7 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped, read_only, rows_in_words
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped, rows_in_words
 from pmdviz.methods.step import ComputedTerms, Event, MethodKnobs, Scalar, StepInfo, total
 from pmdviz.targets import Target
 
@@ -74,7 +74,7 @@ def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
 
 def started(rng: Rng, target: Target) -> tuple[Array, Array]:
     """`older` and `newer` of a chain that starts at a draw from the prior."""
-    older, newer = read_only(np.empty((0, target.dim)), target.sample_prior(rng, 1))
+    older, newer = np.empty((0, target.dim)), target.sample_prior(rng, 1)
     return older, newer
 
 
@@ -96,7 +96,6 @@ def appended(state: OneChain, thetas: Array) -> OneChain:
     full = len(newer) // BLOCK * BLOCK
     if full:
         older, newer = np.concatenate([older, newer[:full]]), newer[full:].copy()
-    older, newer = read_only(older, newer)
     return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
 
 

@@ -11,7 +11,7 @@ from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, Real, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position, started
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Update, Work, events, total
 from pmdviz.targets import Target
@@ -305,7 +305,7 @@ class LeapfrogChain(Chain):
         asked = Cost()
         if state.gradient is None:
             log_joint, values = log_joint_at(target, position(state), batch)
-            (gradient,) = read_only(checked_gradient(target, position(state)[None], batch)[0])
+            gradient = checked_gradient(target, position(state)[None], batch)[0]
             state = state._replace(log_joint=log_joint, gradient=gradient)
             asked = _cost(0 if knobs.one_pass else values * len(batch), len(batch))
         block = self.step_many(rng, state, target, batch, 1, knobs, 1)
@@ -372,7 +372,7 @@ class LeapfrogChain(Chain):
     def _moved(self, state: LeapfrogState, found: Trajectories, plan: Plan | None) -> LeapfrogState:
         """The state after the trajectories."""
         made = found.made
-        (gradient,) = read_only(found.gradient)
+        gradient = found.gradient
         accepted = state.accepted + int(found.accepted[:made].sum())
         state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
         if plan is not None:

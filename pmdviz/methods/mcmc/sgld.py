@@ -12,14 +12,14 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.topics import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, read_only
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
-(NO_MEMORY,) = read_only(np.zeros(0))
+NO_MEMORY = np.zeros(0)
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
@@ -202,13 +202,13 @@ class PSGLD(SGLD):
 
     def start(self, rng: Rng, target: Target, knobs: PSGLDKnobs) -> SGLDState:
         """A draw from the prior, and V = 0."""
-        return SGLDState(*started(rng, target), 0, NO_MEMORY, *read_only(np.zeros(target.dim)))
+        return SGLDState(*started(rng, target), 0, NO_MEMORY, np.zeros(target.dim))
 
     def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped[SGLDState]:
         """One Langevin step in the units that the gradients so far suggest."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
-        (square,) = read_only(knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / target.num_data) ** 2)
+        square = knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / target.num_data) ** 2
         steps = step_size / (knobs.damping + np.sqrt(square))  # ε G, (d,)
         moved = theta + 0.5 * steps * gradient + np.sqrt(steps) * noise
         check_reach(moved, target, step_size, batch)
@@ -269,7 +269,7 @@ class AdamSGLD(SGLD):
 
     def start(self, rng: Rng, target: Target, knobs: AdamSGLDKnobs) -> SGLDState:
         """A draw from the prior, m = 0 and v = 0."""
-        return SGLDState(*started(rng, target), 0, *read_only(np.zeros(target.dim), np.zeros(target.dim)))
+        return SGLDState(*started(rng, target), 0, np.zeros(target.dim), np.zeros(target.dim))
 
     def move(
         self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs
@@ -283,7 +283,6 @@ class AdamSGLD(SGLD):
         check_reach(moved, target, step_size, batch)
         mean = knobs.gradient_memory * state.mean + (1 - knobs.gradient_memory) * gradient
         square = knobs.square_memory * state.mean_square + (1 - knobs.square_memory) * gradient**2
-        mean, square = read_only(mean, square)
         state = appended(state._replace(mean=mean, mean_square=square), moved[None])
         info = info_of(step_size, len(batch), change, noise)
         terms = {"drift": 0.5 * step_size * gradient[None], "push": 0.5 * step_size * push[None], "noise": noise[None]}
@@ -355,7 +354,7 @@ class SGRLD(BatchMethod, Chain):
     def start(self, rng: Rng, target: Target, knobs: SGRLDKnobs) -> SGRLDState:
         """Gamma(1, 1): topics that differ, but by no more than words of equal rank would."""
         expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
-        return SGRLDState(*read_only(np.empty((0, target.dim)), _point(expanded), expanded), 0)
+        return SGRLDState(np.empty((0, target.dim)), _point(expanded), expanded, 0)
 
     def move(self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs) -> Stepped[SGRLDState]:
         """One Langevin step along the gradient of a batch."""
@@ -366,7 +365,7 @@ class SGRLD(BatchMethod, Chain):
         share = target.num_data / len(batch)
         drift = documents.beta - theta + share * (counts - _shares(theta) * counts.sum(axis=0))
         moved = np.abs(theta + 0.5 * step_size * drift + np.sqrt(step_size * theta) * noise)
-        (moved,) = read_only(np.maximum(moved, SMALLEST))
+        moved = np.maximum(moved, SMALLEST)
         state = appended(state, _point(moved))._replace(expanded=moved)
         words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
         return state, StepInfo(

@@ -9,10 +9,10 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.stein_weights import Descent, descended, stein_matrix
+from pmdviz.kernels.stein import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import weighting
-from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, read_only, usual_rows
+from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
 from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
 from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
@@ -193,8 +193,7 @@ class BlackBoxIS(SmoothedMethod):
         """m draws of the proposal, equally weighted."""
         points = proposed(rng, target, knobs)
         m, equal = len(points), weighting.equal(len(points))
-        zeros = np.zeros(points.shape), np.zeros(m)
-        arrays = read_only(points, equal, equal.copy(), *zeros, np.full(m, 1 / m))
+        arrays = points, equal, equal.copy(), np.zeros(points.shape), np.zeros(m), np.full(m, 1 / m)
         return BlackBoxISState(*arrays, 1.0, np.inf, np.inf, 0, 0)
 
     def batch_size(self, state: BlackBoxISState, knobs: BlackBoxISKnobs, num_data: int) -> int:
@@ -219,7 +218,6 @@ class BlackBoxIS(SmoothedMethod):
         if state.iteration == 0:
             state, cost = informed(state, target, batch, knobs)
         state = lowered(state, target, knobs)
-        read_only(*(part for part in state if isinstance(part, Array)))
         gap = state.gap / state.value if state.value > 0 else 0.0
         scalars = weighting.scalars(ess, state.log_weights) | {"duality_gap": gap}
         scalars["weighted_discrepancy"] = float(np.sqrt(state.value))

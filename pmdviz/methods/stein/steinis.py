@@ -16,10 +16,10 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.densities.product import Smoothed
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.stein_weights import transport_diagonal
+from pmdviz.kernels.stein import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers, stein, weighting
-from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.optimisers import flow_update, paced
 from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
@@ -172,7 +172,7 @@ class SteinIS(SmoothedMethod):
         leaders, _ = prior_draws(rng, target, knobs.num_leaders)
         starts = points[:m].copy()
         still = np.zeros(leaders.shape)
-        arrays = read_only(starts, weighting.equal(m), leaders, leaders, still, points, log_q, starts, np.zeros(m))
+        arrays = starts, weighting.equal(m), leaders, leaders, still, points, log_q, starts, np.zeros(m)
         return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
 
     def step(
@@ -187,7 +187,6 @@ class SteinIS(SmoothedMethod):
         asked, terms = 0, dict[str, Array]()
         if renewed or knobs.is_checked(moved.iteration):
             moved, asked, terms = weighted(moved, target, batch, knobs)
-        read_only(*(part for part in moved if isinstance(part, Array)))
         rows = len(batch)
         scalars = {**did.scalars, **weighting.scalars(ess, moved.log_weights), "moving_ess": moved.share}
         return moved, StepInfo(
@@ -412,8 +411,7 @@ class PathIntegration(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: PathIntegrationKnobs) -> PathIntegrationState:
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
-        arrays = read_only(particles, weighting.equal(len(particles)), np.zeros(1))
-        return PathIntegrationState(*arrays, None, 0)
+        return PathIntegrationState(particles, weighting.equal(len(particles)), np.zeros(1), None, 0)
 
     def step(
         self, rng: Rng, state: PathIntegrationState, target: Target, batch: Array, knobs: PathIntegrationKnobs
@@ -435,7 +433,7 @@ class PathIntegration(SmoothedMethod):
         particles = state.particles + eps * unit * force
         check_reach(particles, target, planned, batch)
         parts = partial(stein.parts_of_force, places, scores, h)
-        state = PathIntegrationState(*read_only(particles, state.log_weights, areas), state.start_gap, t)
+        state = PathIntegrationState(particles, state.log_weights, areas, state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer step would fold space)" if eps < planned else ""
         scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
         return state, StepInfo(

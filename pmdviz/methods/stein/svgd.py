@@ -20,10 +20,10 @@ from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
-from pmdviz.kernels.stein_forces import sampled_median_distance, soft_means
+from pmdviz.kernels.stein import sampled_median_distance, soft_means
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, stein, weighting
-from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, read_only
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density
 from pmdviz.methods.optimisers import flow_update, momentum, paced
 from pmdviz.methods.particles import (
     BANDWIDTH,
@@ -163,7 +163,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         zeros = np.zeros(particles.shape)
-        return SVGDState(*read_only(particles, weighting.equal(len(particles)), zeros, zeros.copy()), 0, np.nan)
+        return SVGDState(particles, weighting.equal(len(particles)), zeros, zeros.copy(), 0, np.nan)
 
     def step(self, rng: Rng, state: SVGDState, target: Target, batch: Array, knobs: SVGDKnobs) -> Stepped[SVGDState]:
         """One step along the Stein force of a batch."""
@@ -179,7 +179,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
         scalars = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
         parts, memory = partial(stein.parts_of_force, x, scores, h, knobs.kernel), (state.first, second, t)
-        state = SVGDState(*read_only(particles, state.log_weights, first, second), t, h)
+        state = SVGDState(particles, state.log_weights, first, second, t, h)
         words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
         annealed = knobs.annealing == "on"
         return state, StepInfo(
@@ -490,7 +490,7 @@ class GFSVGD(SmoothedMethod):
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         equal, zeros = weighting.equal(len(particles)), np.zeros(particles.shape)
         arrays = particles, equal, zeros, zeros.copy(), particles.copy(), np.zeros(len(particles)), equal.copy()
-        return GFSVGDState(*read_only(*arrays), 0, growth(particles, target.scale))
+        return GFSVGDState(*arrays, 0, growth(particles, target.scale))
 
     def step(
         self, rng: Rng, state: GFSVGDState, target: Target, batch: Array, knobs: GFSVGDKnobs
@@ -510,7 +510,7 @@ class GFSVGD(SmoothedMethod):
         size = optimisers.decayed(t, knobs)
         particles = x + size * target.scale * direction
         parts, memory = partial(stein.parts_of_force, x, scores, h, knobs.kernel, w), (state.first, second, t)
-        arrays = read_only(particles, state.log_weights, first, second, x, log_p, log_w)
+        arrays = particles, state.log_weights, first, second, x, log_p, log_w
         info = _step_info(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
         state = GFSVGDState(*arrays, t, growth(particles, target.scale))
         terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
