@@ -251,22 +251,17 @@ class LadderState(NamedTuple):
 
     particles: Array  # (m, d)
     log_weights: Array  # (m,) logsumexp 0
-    points: Array  # (n, d) of the walkers
-    momenta: Array  # (n, d), of moves that keep them
-    log_prior: Array  # (n,)
-    log_likelihood: Array  # (n,) scaled to all data; 0 before it is known
-    grad_prior: Array  # (n, d), (0, d) where it is not needed
-    grad_likelihood: Array  # (n, d), scaled likewise
+    walkers: Walkers  # (n,) of them; the log likelihood is scaled to all data, and 0 before it is known
     rungs: Array  # (T + 1,) temperatures: those that the run began with
-    rung: int  # of the walkers, in 0 .. T
-    beta: float  # of that rung
-    returning: int  # 1 during the way back and after it
-    time_steps: Array  # (T + 1,) used at each rung so far, prior sds
-    time_step: float  # for the next rung
+    time_step: float  # for the next rung, prior sds
+    time_steps: Array  # (T + 1,) used at each rung so far
     log_zs: Array  # (T + 1,) estimates of log Z at each rung of the way up, nats
     back_log_weights: Array  # (n,) of the way back, logsumexp 0
-    back_log_z: float  # log of the mean weight of the way back: estimate of log Z of the rung - log Z
-    iteration: int
+    back_log_z: float = 0.0  # log of the mean weight of the way back: estimate of log Z of the rung - log Z
+    rung: int = 0  # of the walkers, in 0 .. T
+    beta: float = 0.0  # of that rung
+    returning: int = 0  # 1 during the way back and after it
+    iteration: int = 0
 
 
 class Ladder(SmoothedMethod):
@@ -343,13 +338,11 @@ class Ladder(SmoothedMethod):
         m, rungs = knobs.num_particles, knobs.rungs()
         points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
         n, d = points.shape
-        momenta = rng.standard_normal((n, d))
-        nothing = np.empty((0, d))
+        momenta, nothing, zeros = rng.standard_normal((n, d)), np.empty((0, d)), np.zeros(len(rungs))
+        walkers = Walkers(points, momenta, log_prior, np.zeros(n), nothing, nothing)
         return LadderState(
-            points[:m], weighting.equal(m), points, momenta, log_prior, np.zeros(n), nothing, nothing,
-            rungs, 0, 0.0, 0, np.zeros(len(rungs)), knobs.time_step,
-            np.zeros(len(rungs)), np.empty(0), 0.0, 0,
-        )  # fmt: skip
+            points[:m], weighting.equal(m), walkers, rungs, knobs.time_step, zeros, zeros.copy(), np.empty(0)
+        )
 
     def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
         """At temperature 1, or after the way back."""
@@ -390,8 +383,7 @@ class Ladder(SmoothedMethod):
     def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
         """The walkers with what the step needs: asked for in the first step, carried along later."""
         known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
-        walkers = walkers_of(state)
-        return (walkers, Cost()) if known else asked(walkers, target, batch, self.by_gradient(target))
+        return (state.walkers, Cost()) if known else asked(state.walkers, target, batch, self.by_gradient(target))
 
     def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
         """The gain of each walker's log-weight at the rung of `beta`: (β' - β) log L, (n,)."""
@@ -424,17 +416,12 @@ class Ladder(SmoothedMethod):
         return self.unfinished(state, knobs) or super().caveat(state, knobs)
 
 
-def walkers_of(state: LadderState) -> Walkers:
-    """The walkers of a state."""
-    return Walkers(*(getattr(state, name) for name in Walkers._fields))
-
-
 def turned(rng: Rng, state: LadderState, target: Target, knobs: LadderKnobs) -> LadderState:
     """The way back begins: as many exact draws as there are particles, at β = 1."""
     points = target.exact.sample(rng, len(state.particles))
     n, d = points.shape
     fresh = Walkers(points, rng.standard_normal((n, d)), target.log_prior(points), np.zeros(n), *[np.empty((0, d))] * 2)
-    return state._replace(**fresh._asdict(), returning=1, back_log_weights=weighting.equal(n))
+    return state._replace(walkers=fresh, returning=1, back_log_weights=weighting.equal(n))
 
 
 def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: Array) -> LadderState:
@@ -444,7 +431,9 @@ def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: 
     if way < 0:
         raised = state.back_log_weights + gained
         total = state.back_log_z + float(np.logaddexp.reduce(raised))
-        return state._replace(back_log_weights=weighting.normalised(raised, state.points, batch), back_log_z=total)
+        return state._replace(
+            back_log_weights=weighting.normalised(raised, state.walkers.points, batch), back_log_z=total
+        )
     raised = state.log_weights + gained[: len(state.log_weights)]
     log_zs = state.log_zs.copy()
     log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
@@ -453,7 +442,7 @@ def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: 
 
 def settled(state: LadderState, walkers: Walkers, accepted: Array, wanted: float, knobs: LadderKnobs) -> LadderState:
     """The state with its walkers moved, and the next rung's step by what the pilots accepted."""
-    state = state._replace(**walkers._asdict())
+    state = state._replace(walkers=walkers)
     if not state.returning:
         m, time_steps, step = len(state.log_weights), state.time_steps.copy(), state.time_step
         time_steps[state.rung] = step
@@ -608,7 +597,7 @@ class StochasticAIS(BatchMethod, Ladder):
         if state.beta == 0:
             return beta * log_likelihood
         with np.errstate(invalid="ignore"):
-            found = beta * log_likelihood - state.beta * state.log_likelihood
+            found = beta * log_likelihood - state.beta * state.walkers.log_likelihood
         return np.where(np.isnan(found), -np.inf, found)
 
 

@@ -43,16 +43,16 @@ class PMDState(NamedTuple):
     log_weights: Array  # (m,) relative to the proposal, logsumexp 0
     log_proposal: Array  # (m,) log density the particles were drawn from, nats
     log_prior: Array  # (m,) nats
-    iteration: int
+    rest_rows: Array  # the rows of a warm start's batch that a limited step has left to be applied; none otherwise
+    each: int  # of how many candidates every one of the particles was chosen
     warm_iterations: int  # steps of the warm start's pass; 0 without one
-    drawn_at: int  # t of the step that the particles were drawn for
-    each: int  # of how many candidates every one of them was chosen
-    held: int  # limited steps so far, which the schedule does not count
-    rest: float  # share of the warm start's last batch that a limited step has left to be applied
-    rest_rows: Array  # the rows of that batch; none where nothing is left
-    in_a_row: int  # how many steps before now were limited, one after the other
-    fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
-    fewest_at: int  # iteration of that
+    iteration: int = 0
+    drawn_at: int = 1  # t of the step that the particles were drawn for
+    held: int = 0  # limited steps so far, which the schedule does not count
+    rest: float = 0.0  # share of `rest_rows` that is left
+    in_a_row: int = 0  # how many steps before now were limited, one after the other
+    fewest: float = np.inf  # the smallest ESS that new particles have been drawn from; infinite where none have
+    fewest_at: int = 0  # iteration of that
     prior_left: float = 1.0  # exponent of the starting density that the steps have not replaced yet, in [0, 1]
     from_limited: float = 0.0  # share of q's exponent that limited mirror steps have put in, in [0, 1]
 
@@ -342,20 +342,8 @@ class PMD(SmoothedMethod, BatchMethod):
         m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        arrays = particles, weighting.equal(m), log_prior, log_prior, target.data_rows[:0].copy()
-        return PMDState(
-            *arrays[:4],
-            0,
-            warm,
-            drawn_at=1,
-            each=candidates_each(knobs.draws, m, target.dim),
-            held=0,
-            rest=0.0,
-            rest_rows=arrays[4],
-            in_a_row=0,
-            fewest=np.inf,
-            fewest_at=0,
-        )
+        each, none = candidates_each(knobs.draws, m, target.dim), target.data_rows[:0].copy()
+        return PMDState(particles, weighting.equal(m), log_prior, log_prior, none, each, warm)
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
         """B; in the warm start's pass 10, the last batch of it the rest; none while one is being applied."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -130,8 +131,9 @@ class Target:
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             REGISTERED[cls.name] = cls
-            if "Options" in cls.__dict__:
-                cls.Options.kind_words = f"option of target {cls.name!r}:"
+            if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Options"):
+                cls.Options = own
+            cls.Options.kind_words = f"option of target {cls.name!r}:"
 
     def __init__(self, /, **options: Raw) -> None:
         self.options = self.checked_options(options)

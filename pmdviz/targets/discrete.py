@@ -10,16 +10,8 @@ import numpy as np
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.targets import enumeration
 from pmdviz.targets.base import FairSigns, Target
-from pmdviz.targets.enumeration import (
-    MAX_SIDE,
-    Enumeration,
-    HiddenEnumeration,
-    TransferMatrix,
-    chains_disagree,
-    gibbs_chains,
-    log_2_cosh,
-)
 from pmdviz.targets.exact import DrawsReference
 from pmdviz.targets.options import TargetOptions, target_seed
 from pmdviz.targets.space import Discrete, numbered
@@ -91,7 +83,6 @@ class Categorical(Target):
     """
 
     name = "categorical"
-    Options = CategoricalOptions
     declared = frozenset({"conditionals"})
 
     def build(self) -> None:
@@ -104,9 +95,9 @@ class Categorical(Target):
         low, high, margin = self._values[0], self._values[-1], MARGIN * np.ptp(self._values)
         self.scale, self.view_box = np.array([self._values.std()]), ((float(low - margin), float(high + margin)),)
 
-    def make_exact(self) -> Enumeration:
+    def make_exact(self) -> enumeration.Enumeration:
         """By a visit of every value."""
-        return Enumeration(self.space, self.log_joint)
+        return enumeration.Enumeration(self.space, self.log_joint)
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, 1), all values alike."""
@@ -163,7 +154,6 @@ class Ising(FairSigns):
     """
 
     name = "ising"
-    Options = IsingOptions
     kernel_groups = ("ising", "transfer")
     declared = frozenset({"conditionals", "relaxation"})
 
@@ -180,22 +170,22 @@ class Ising(FairSigns):
     @property
     def no_reference(self) -> str:
         """That a lattice is too wide."""
-        size = self.options.size
-        if size <= MAX_SIDE:
+        size, most = self.options.size, enumeration.MAX_SIDE
+        if size <= most:
             return ""
         return (
             f"A lattice of {size} × {size} spins is too wide for the transfer matrix, which visits all 2^{size} states "
-            f"of a column: no exact answer tells how far off a run is; up to {MAX_SIDE} × {MAX_SIDE} there is one."
+            f"of a column: no exact answer tells how far off a run is; up to {most} × {most} there is one."
         )
 
-    def make_exact(self) -> Enumeration | TransferMatrix | None:
+    def make_exact(self) -> enumeration.Enumeration | enumeration.TransferMatrix | None:
         """By a visit of every state up to 4 x 4, and of every state of a column up to 10 x 10; None beyond."""
         o = self.options
         if o.size <= MAX_ENUMERATED:
-            return Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.space, self.log_joint)
         fields = (o.field + self.offsets).reshape(o.size, o.size)
         closed = o.boundary == "closed"
-        return None if self.no_reference else TransferMatrix(o.coupling, fields, closed, self.log_joint)
+        return None if self.no_reference else enumeration.TransferMatrix(o.coupling, fields, closed, self.log_joint)
 
     def log_relaxed_and_gradient(self, points: Array, batch: Array | None = None) -> tuple[Array, Array]:
         """Both from one visit of every spin."""
@@ -255,7 +245,6 @@ class BernoulliRBM(FairSigns):
     """
 
     name = "bernoulli_rbm"
-    Options = BernoulliRBMOptions
     kernel_groups = ("boltzmann",)
     declared = frozenset({"conditionals", "relaxation"})
 
@@ -279,21 +268,21 @@ class BernoulliRBM(FairSigns):
             "visit all its states: nothing tells how far off a run is; smaller weights would help."
         )
 
-    def make_exact(self) -> Enumeration | HiddenEnumeration | None:
+    def make_exact(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | None:
         """By a visit of every visible state, or of every hidden one; None where both are too many."""
         o = self.options
         if o.visible <= MAX_VISIBLE:
-            return Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.space, self.log_joint)
         if o.hidden <= MAX_HIDDEN:
-            return HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
+            return enumeration.HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
         return None
 
-    def make_reference(self) -> Enumeration | HiddenEnumeration | DrawsReference | None:
+    def make_reference(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | DrawsReference | None:
         """The exact one, or draws of 500 long Gibbs chains; None where these disagree with one another."""
         if (exact := self.make_exact()) is not None:
             return exact
-        chains = gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
-        return None if chains_disagree(chains) else DrawsReference(chains)
+        chains = enumeration.gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
+        return None if enumeration.chains_disagree(chains) else DrawsReference(chains)
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
@@ -301,7 +290,7 @@ class BernoulliRBM(FairSigns):
 
     def _log_relaxed(self, points: Array, batch: Array) -> Array:
         fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
-        return np.einsum("mi,i->m", points, self.visible_bias) + log_2_cosh(fields).sum(axis=1)
+        return np.einsum("mi,i->m", points, self.visible_bias) + enumeration.log_2_cosh(fields).sum(axis=1)
 
     def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         """b + W tanh(c + W'z)."""

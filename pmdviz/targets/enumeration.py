@@ -11,7 +11,7 @@ from pmdviz.kernels.chains import Trajectories, hamiltonian
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.spins import block_gibbs, column_states, drawn_columns, pair_sums, through_bonds
-from pmdviz.targets.exact import read_only
+from pmdviz.targets.exact import Normalised, read_only
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
@@ -22,30 +22,29 @@ MAX_STATES = 2**20  # 4 x 4 spins have 2^16
 BLOCK = 2**14  # states that are asked for at once
 
 
-class Enumeration:
+class Enumeration(Normalised):
     """p over all states of a `Discrete` space, normalised by their sum; draws by the inverse of its running sum."""
 
     def __init__(self, space: Discrete, log_p: Callable[[Array], Array]) -> None:
-        self._space, values = space, [log_p(states) for states in _blocks(space)]
-        flat = np.concatenate(values)
-        peak = flat.max()
-        mass = np.exp(flat - peak)
-        self.log_z: float | None = float(peak + np.log(mass.sum()))
-        self.probabilities = mass / mass.sum()
-        parts = list(zip(_blocks(space), np.split(self.probabilities, _cuts(space)), strict=True))
+        self._space, self._log_p = space, log_p
+        self.probabilities, self.log_z = _shares(np.concatenate([log_p(states) for states in _blocks(space)]))
+        cuts = range(BLOCK, space.num_states, BLOCK)
+        parts = list(zip(_blocks(space), np.split(self.probabilities, cuts), strict=True))
         self.mean = sum((p[:, None] * states).sum(axis=0) for states, p in parts)
         self.cov = sum(((states - self.mean) * p[:, None]).T @ (states - self.mean) for states, p in parts)
         self.mean_error = np.zeros(space.dim)
-        self._log_p = log_p
         read_only(self.probabilities, self.mean, self.cov, self.mean_error)
-
-    def log_density(self, points: Array) -> Array:
-        """log p(points), (n, d) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
         return states_of(self._space, rng.choice(len(self.probabilities), size=n, p=self.probabilities))
+
+
+def _shares(log_p: Array) -> tuple[Array, float]:
+    """Probabilities (k,) of unnormalised log ones, and the log of their normaliser."""
+    peak = log_p.max()
+    mass = np.exp(log_p - peak)
+    return mass / mass.sum(), float(peak + np.log(mass.sum()))
 
 
 def states_of(space: Discrete, numbers: Array) -> Array:
@@ -63,10 +62,6 @@ def numbers_of(space: Discrete, states: Array) -> Array:
     return (digits * powers).sum(axis=1)
 
 
-def _cuts(space: Discrete) -> range:
-    return range(BLOCK, space.num_states, BLOCK)
-
-
 def _blocks(space: Discrete) -> Iterator[Array]:
     for start in range(0, space.num_states, BLOCK):
         yield states_of(space, np.arange(start, min(start + BLOCK, space.num_states)))
@@ -75,7 +70,7 @@ def _blocks(space: Discrete) -> Iterator[Array]:
 # The exact distribution of a Bernoulli RBM's visible units, by a visit of every state of its hidden ones.
 
 
-class HiddenEnumeration:
+class HiddenEnumeration(Normalised):
     """p(z) = sum_h p(h) prod_i p(z_i | h), all units -1 or 1, with p(h) proportional to e^(c'h) prod_i 2 cosh(a_i).
 
     a = b + W h are the fields that the d visible units feel, and E(z_i | h) = tanh(a_i): moments and draws are exact.
@@ -87,20 +82,14 @@ class HiddenEnumeration:
         states = states_of(units, np.arange(units.num_states))
         fields = visible + np.einsum("sk,ik->si", states, weights)
         flat = np.einsum("sk,k->s", states, hidden) + log_2_cosh(fields).sum(axis=1)
-        peak = flat.max()
-        mass = np.exp(flat - peak)
-        self.log_z: float | None = float(peak + np.log(mass.sum()))
-        self._probabilities, self._means, self._log_p = mass / mass.sum(), np.tanh(fields), log_p
+        self._probabilities, self.log_z = _shares(flat)
+        self._means, self._log_p = np.tanh(fields), log_p
         self.mean = np.einsum("s,si->i", self._probabilities, self._means)
         centred = self._means - self.mean
         between = np.einsum("si,sj->ij", centred * self._probabilities[:, None], centred)
         self.cov = between + np.diag(1 - np.einsum("s,si->i", self._probabilities, self._means**2))
         self.mean_error = np.zeros(len(visible))
         read_only(self.mean, self.cov, self.mean_error)
-
-    def log_density(self, points: Array) -> Array:
-        """log p(points), (n, d) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): hidden states, and visible ones given them."""
@@ -126,7 +115,7 @@ class Scaled(NamedTuple):
     log_scale: float
 
 
-class TransferMatrix:
+class TransferMatrix(Normalised):
     """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i) on n x n spins, `closed` or open.
 
     With K the bonds between two columns, D_c the weights exp(its own bonds and fields) of the states of column c, and
@@ -149,10 +138,6 @@ class TransferMatrix:
         self._moments()
         self.mean_error = np.zeros(self._size**2)
         read_only(self.mean, self.cov, self.mean_error)
-
-    def log_density(self, points: Array) -> Array:
-        """log p(points), (n, d) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): the first column by its marginal, each next one given the first and the one before."""

@@ -377,6 +377,17 @@ class Exact(Reference, Protocol):
         """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
 
 
+class Normalised:
+    """An unnormalised log density (n, d) -> (n,), `_log_p`, whose normaliser is known."""
+
+    _log_p: LogDensity
+    log_z: float | None
+
+    def log_density(self, points: Array) -> Array:
+        """log p(points), (n, d) -> (n,)."""
+        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
+
+
 class OnGrids:
     """log p at the cells of the last few grids; computed once each, safe to ask from several threads."""
 
@@ -442,7 +453,7 @@ class GaussianExact(OnGrids):
         return float(np.linalg.svd(self._cholesky / unit[:, None], compute_uv=False)[-1])
 
 
-class GridExact(OnGrids):
+class GridExact(Normalised, OnGrids):
     """A posterior normalised by a sum over the small cells of `start_box` that hold its mass.
 
     The box `grows`, for a posterior with one mode, where that mode lies outside it.
@@ -456,7 +467,7 @@ class GridExact(OnGrids):
         grows: bool = False,
     ) -> None:
         super().__init__()
-        self._log_joint = log_joint
+        self._log_p = log_joint
         self._cells = (grown_cells if grows else mass_cells)(log_joint, start_box, enough)
         self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
         peak = self._cells.values.max()
@@ -469,10 +480,6 @@ class GridExact(OnGrids):
         self.cov = (centred * self._probability[:, None]).T @ centred
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
         read_only(self.mean, self.cov)
-
-    def log_density(self, points: Array) -> Array:
-        """log p(points | X), (n, d) -> (n,)."""
-        return self._log_joint(np.asarray(points, float)) - (self.log_z or 0.0)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a cell by its mass, uniform within the cell (cells are far below the posterior's sd)."""

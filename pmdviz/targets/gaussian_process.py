@@ -237,7 +237,6 @@ class SparseGP(GaussianProcess):
     """
 
     name = "sparse_gp"
-    Options = SparseGPOptions
     kernel_groups = ("linear", "sparse_gp")
     input_names = ("x",)
     table = SPARSE_TABLE
@@ -305,7 +304,6 @@ class SongYears(GaussianProcess):
     """
 
     name = "song_years"
-    Options = SongYearsOptions
     kernel_groups = ("linear", "sparse_gp")
     table = SONG_YEARS_TABLE
 
@@ -392,7 +390,6 @@ class GPClassification(GaussianPrior, Target):
     """
 
     name = "gp_classification" if find_spec("sklearn") else ""
-    Options = GPClassificationOptions
     kernel_groups = ("gp_classification",)
     declared = frozenset()
     table = CLASSES_TABLE

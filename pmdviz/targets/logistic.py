@@ -73,7 +73,6 @@ class Logistic(InBlocks, GaussianPrior, Target):
     """
 
     name = "logistic"
-    Options = LogisticOptions
     kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
@@ -231,7 +230,6 @@ class Softmax(GaussianPrior, Target):
     """
 
     name = "softmax"
-    Options = SoftmaxOptions
     declared = frozenset({"gradient", "simulation", "predictive"})
     predicts = "classes"
     table = SOFTMAX_TABLE

@@ -7,15 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.kernels import mixture
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.mixture import (
-    MixtureModel,
-    gaussian_mixture_grad_log_density,
-    gaussian_mixture_log_density,
-    mixture_grad_log_likelihood,
-    mixture_log_likelihood,
-    mixture_model,
-)
 from pmdviz.kernels.spins import mixture_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
@@ -63,7 +56,6 @@ class Mixture(GaussianPrior, Target):
     """
 
     name = "mixture"
-    Options = MixtureOptions
     kernel_groups = ("mixture",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = TABLE
@@ -88,9 +80,9 @@ class Mixture(GaussianPrior, Target):
         )
 
     @property
-    def model(self) -> MixtureModel:
+    def model(self) -> mixture.MixtureModel:
         """For compiled chains."""
-        return mixture_model(self.prior_sd, self.num_data, self.options.sigma_x, self.options.p)
+        return mixture.mixture_model(self.prior_sd, self.num_data, self.options.sigma_x, self.options.p)
 
     def make_exact(self) -> GridExact:
         """By a grid sum: both means lie between the data and 0, up to the prior's reach."""
@@ -104,10 +96,10 @@ class Mixture(GaussianPrior, Target):
         return theta[0] + theta[1] * second + self.options.sigma_x * rng.standard_normal(n)
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return mixture_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
+        return mixture.mixture_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
 
     def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
+        return mixture.mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
 
     def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """The labels given theta, then both coordinates of theta at once given the labels."""
@@ -161,7 +153,6 @@ class Gmm(InBlocks, WithoutData):
     """
 
     name = "gmm"
-    Options = GmmOptions
     kernel_groups = ("gaussian_mixture",)
     declared = frozenset({"gradient", "blocks"})
 
@@ -194,10 +185,10 @@ class Gmm(InBlocks, WithoutData):
         return GaussianMixtureExact(self.weights, self.means, self.options.variance * np.eye(self.dim))
 
     def _log_p(self, theta: Array) -> Array:
-        return gaussian_mixture_log_density(theta, self.means, self.log_weights, self.options.variance)
+        return mixture.gaussian_mixture_log_density(theta, self.means, self.log_weights, self.options.variance)
 
     def _grad_log_p(self, theta: Array) -> Array:
-        return gaussian_mixture_grad_log_density(theta, self.means, self.log_weights, self.options.variance)
+        return mixture.gaussian_mixture_grad_log_density(theta, self.means, self.log_weights, self.options.variance)
 
 
 # A Gaussian mixture bent along a parabola: a banana whose density, moments and draws are known exactly.
@@ -233,7 +224,6 @@ class WarpedGmm(WithoutData):
     """
 
     name = "warped_gmm"
-    Options = WarpedGmmOptions
     kernel_groups = ("gaussian_mixture",)
 
     def build(self) -> None:
@@ -247,11 +237,13 @@ class WarpedGmm(WithoutData):
         return WarpedExact(self)
 
     def _log_p(self, theta: Array) -> Array:
-        return gaussian_mixture_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
+        return mixture.gaussian_mixture_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
 
     def _grad_log_p(self, theta: Array) -> Array:
         """(g_1 - 2 c x_1 g_2, g_2) with g the mixture's gradient at z(x)."""
-        found = gaussian_mixture_grad_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
+        found = mixture.gaussian_mixture_grad_log_density(
+            self._unbent(theta), MEANS, self.log_weights, self.options.variance
+        )
         found[:, 0] -= 2 * self.options.curvature * theta[:, 0] * found[:, 1]
         return found
 
@@ -336,7 +328,6 @@ class Rbm(WithoutData):
     """
 
     name = "rbm"
-    Options = RbmOptions
     kernel_groups = ("boltzmann", "gaussian_mixture")
     declared = frozenset({"gradient", "conditionals"})
 

@@ -61,7 +61,6 @@ class BinaryNet(FairSigns):
     """
 
     name = "binary_net" if find_spec("sklearn") else ""
-    Options = BinaryNetOptions
     declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
     table = BINARY_TABLE
@@ -230,7 +229,6 @@ class RegressionNet(InLatentScales, Target):
     """
 
     name = "regression_net"
-    Options = RegressionNetOptions
     kernel_groups = ("regression_net",)
     declared = frozenset({"gradient", "predictive", "latent_scales"})
     by_points = True

@@ -61,7 +61,6 @@ class Banana(GaussianPrior, Target):
     """
 
     name = "banana"
-    Options = BananaOptions
     kernel_groups = ("banana",)
     declared = frozenset({"gradient", "row_density"})
     table = BANANA_TABLE
@@ -124,7 +123,7 @@ REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
-class BimodalOptions(options.TargetOptions):
+class Bimodal1DOptions(options.TargetOptions):
     """Options of `bimodal1d`.
 
     sigma_x: Standard deviation of each observation around θ².
@@ -149,7 +148,6 @@ class Bimodal1D(GaussianPrior, Target):
     """
 
     name = "bimodal1d"
-    Options = BimodalOptions
     kernel_groups = ("bimodal",)
     declared = frozenset({"gradient", "row_density"})
     table = BIMODAL_TABLE
@@ -234,7 +232,6 @@ class Gaussian(GaussianPrior, Target):
     """
 
     name = "gaussian"
-    Options = GaussianOptions
     kernel_groups = ("gaussian",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = GAUSSIAN_TABLE
@@ -338,7 +335,6 @@ class Linear(GaussianPrior, Target):
     """
 
     name = "linear"
-    Options = LinearOptions
     kernel_groups = ("linear",)
     declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
@@ -484,7 +480,6 @@ class PPCA(Linear):
     """
 
     name = "ppca" if find_spec("sklearn") else ""
-    Options = PPCAOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""
     image_shape = (SIDE, SIDE)

@@ -71,7 +71,6 @@ class StochasticVolatility(InBlocks, Target):
     """
 
     name = "stochastic_volatility"
-    Options = StochasticVolatilityOptions
     kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"
     reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))

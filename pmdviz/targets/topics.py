@@ -188,7 +188,6 @@ class Topics(Target):
     """
 
     name = "topics"
-    Options = TopicsOptions
     kernel_groups = ("topics",)
     declared = frozenset({"predictive", "conditional_family", "documents"})
     table = TABLE

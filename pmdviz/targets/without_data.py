@@ -24,6 +24,7 @@ from pmdviz.targets.exact import (
     GaussianExact,
     GridExact,
     LogDensity,
+    Normalised,
     OnGrids,
     mass_cells,
     normal_cdf,
@@ -107,7 +108,6 @@ class CorrelatedGaussian(InBlocks, WithoutData):
     """
 
     name = "correlated_gaussian"
-    Options = CorrelatedGaussianOptions
     declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
@@ -175,7 +175,6 @@ class Funnel(WithoutData):
     """
 
     name = "funnel"
-    Options = FunnelOptions
 
     def build(self) -> None:
         """Nothing is drawn."""
@@ -303,7 +302,6 @@ class Decoder(WithoutData):
     """
 
     name = "decoder"
-    Options = DecoderOptions
     image_shape = (SIDE, SIDE)
 
     def build(self) -> None:
@@ -377,7 +375,7 @@ FEW = {1: 1_000, 2: 8_000}  # cells are enough to find a box
 NUM_CELLS = {1: 4_096, 2: 60_000}  # that hold the exact density: rings and squiggles are long and thin
 
 
-class FormulaOptions(TargetOptions):
+class TypedDensityOptions(TargetOptions):
     """Options of `formula`.
 
     density: A formula of x, or of x and y, up to a constant. It is made of numbers, + - * / **, brackets, pi, e and
@@ -410,7 +408,6 @@ class TypedDensity(WithoutData):
     """
 
     name = "formula"
-    Options = FormulaOptions
 
     def build(self) -> None:
         """Find the box that holds the mass. Raises InputError for a density that has none, or a value that is none."""
@@ -456,7 +453,7 @@ class TypedDensity(WithoutData):
 
 
 def _refused(why: str) -> InputError:
-    return FormulaOptions.specs()["density"].refusal(why)
+    return TypedDensityOptions.specs()["density"].refusal(why)
 
 
 def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
@@ -538,7 +535,6 @@ class EightSchools(WithoutData):
 
     question = "The same model in two sets of coordinates. In which does a chain reach small tau?"
     name = "eight_schools"
-    Options = EightSchoolsOptions
 
     def build(self) -> None:
         """The data are eight numbers and their errors, which are part of the density."""
@@ -606,7 +602,7 @@ def given(t: Array, is_centred: bool) -> Given:
     return Given(mean, variance, *parts, log_mass)
 
 
-class SchoolsExact(OnGrids):
+class SchoolsExact(Normalised, OnGrids):
     """Moments, marginals and draws by a sum over log tau; `log_p` is the unnormalised density."""
 
     def __init__(self, log_p: Callable[[Array], Array], is_centred: bool) -> None:
@@ -630,10 +626,6 @@ class SchoolsExact(OnGrids):
         self.boxes = (self.box,)
         for array in (self.mean, self.mean_error, self.cov):
             array.flags.writeable = False
-
-    def log_density(self, points: Array) -> Array:
-        """log p(points), (n, 10) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - self.log_z
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, 10): log tau, mu given it, the others given both."""

@@ -132,7 +132,7 @@ def _walkers(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Points and log-weights at the present temperature: of a way back those that take it, else the particles."""
     back = getattr(frame.state, "back_log_weights", ())
     if len(back):
-        return frame.state.points, back
+        return frame.state.walkers.points, back
     return frame.particles, np.log(np.maximum(frame.weights, 1e-300))
 
 
