@@ -225,14 +225,13 @@ class RacePage(LivePage):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self.setup.begun = None
-        self.setup.show(self.recipe)
+        self.setup.forget()
         self._say("Cancelled. The page still shows the last picture.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
         self.playback.playing(False)
-        self.setup.begun = None
+        self.setup.forget()
         self._say(failed_step_words(error))
 
     def refused(self, what: str, error: InputError) -> None:
@@ -258,8 +257,8 @@ class RacePage(LivePage):
         acts: dict[str, Callable[[], None]] = {
             "toggle": self._toggle,
             "step": self._step,
-            "restart": lambda: self._begin(self.recipe),
-            "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
+            "restart": lambda: self._begin(self.setup.recipe),
+            "reseed": self._reseed,
             "proceed": self._proceed,
             "back": lambda: self._visit(self._last.at - 1),
             "what_if": self._ask_what_if,
@@ -271,8 +270,12 @@ class RacePage(LivePage):
     def _toggle(self) -> None:
         """Play, Pause, or what both mean at the end of the race: race again."""
         if self._last.done and not self.live.playing:
-            self._begin(self.recipe)
+            self._begin(self.setup.recipe)
         self.live.play(not self.live.playing)
+
+    def _reseed(self) -> None:
+        recipe = self.setup.recipe
+        self._begin(replace(recipe, seeds=(fresh_seed(recipe.seeds[0]),)))
 
     def _freeze(self) -> None:
         if self.live.playing:
@@ -327,13 +330,17 @@ class RacePage(LivePage):
 
     def _open_in_lab(self, k: int) -> None:
         """One entrant as a run of the Lab, at the moment that is shown; without a Lab, copy its Python."""
-        runner, tile = self.live.runner, self._last.tiles[k]
+        runner, begun = self.live.runner, self.setup.begun
         try:
-            recipe = runner.race.sessions[runner.place(self._last.names[k])].recipe
+            if begun is None:
+                session = runner.race.sessions[runner.place(self._last.names[k])]
+                recipe, at = session.recipe, self._last.tiles[k].iteration
+            else:
+                recipe, at = begun.recipes[k], 0
         except InputError as error:
             return self._say(error.on_page)
         if self.on_open is not None:
-            self.on_open("lab", links.Link(recipe, tile.iteration))
+            self.on_open("lab", links.Link(recipe, at))
         else:
             self.sharing.clipboard.put_on_clipboard(recipe.to_python())
 
@@ -355,7 +362,7 @@ class RacePage(LivePage):
         with pn.io.hold(self._doc):
             self.screen.dim(True)
             self._forget_bands()
-        self.setup.begun = recipe
+        self.setup.expect(recipe)
         self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
     # The work in the background
