@@ -434,7 +434,7 @@ def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScen
         clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
     )
     limits = race_scenes.spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
-    made = race_scenes.traces_picture(
+    made = race_scenes.race_traces_picture(
         [tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name]
     )
     unknown = all(np.isnan(history[metric.name]).all() for history in histories)

@@ -14,10 +14,9 @@ from pmdviz.export.options import RaceLook
 from pmdviz.export.player import RacePage
 from pmdviz.export.writers import picture_of
 from pmdviz.scenes import style
-from pmdviz.scenes.race import tile_columns
+from pmdviz.scenes.race import tile_columns, tile_picture
 from pmdviz.scenes.stage import SCENES
-from pmdviz.scenes.tiles import tile_picture
-from pmdviz.views.race_tiles import RaceTiles
+from pmdviz.views.stage import RaceTiles
 from tests.export.conftest import KINDS
 from tests.export.unpacking import merged, opened
 from tests.support.tables import looped

@@ -10,7 +10,7 @@ from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.comparing import BRANCH, KNOB, METHOD, PRESET, ComparePanel
 from pmdviz.lab.panels.race_screen import status_fields
 from pmdviz.presets import PRESETS
-from pmdviz.views.race_traces import SLOTS
+from pmdviz.views.traces import SLOTS
 from tests.scenes.test_race_difference import scene_of
 
 

@@ -8,10 +8,9 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export.films import Film, RaceFilm, stage_of
 from pmdviz.export.options import Look, RaceLook
 from pmdviz.export.player import Page
-from pmdviz.scenes.race import Standing, race_scene
+from pmdviz.scenes.race import Standing, race_scene, tile_picture
 from pmdviz.scenes.stage import SCENES, SceneChoice
-from pmdviz.scenes.stage.mean_of_runs import RUNS, frames_of
-from pmdviz.scenes.tiles import tile_picture
+from pmdviz.scenes.stage.components import RUNS, frames_of
 
 RECIPE = Recipe(num_particles=80, budget=3_000)
 SCENE = SCENES["mean_of_runs"]

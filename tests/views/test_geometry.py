@@ -1,8 +1,8 @@
 import numpy as np
 
+from pmdviz.lab.pages.geometry import DensityView, KLView, TriangleView
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs
-from pmdviz.views.geometry import DensityView, KLView, TriangleView
 
 
 def test_axes_hold_every_setting_and_a_drag_is_told():

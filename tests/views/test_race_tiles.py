@@ -6,11 +6,10 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
-from pmdviz.scenes.race import CLOCKS, Standing, band, line_columns, race_scene, span
-from pmdviz.scenes.tiles import cut
+from pmdviz.scenes.race import CLOCKS, Standing, band, cut, line_columns, race_scene, span
 from pmdviz.scenes.trace_columns import clock_end
-from pmdviz.views.race_tiles import RaceTiles
-from pmdviz.views.race_traces import RaceTraces
+from pmdviz.views.stage import RaceTiles
+from pmdviz.views.traces import RaceTraces
 from tests.support.tables import looped
 
 DRAWN = ("tv", "kl_forward")

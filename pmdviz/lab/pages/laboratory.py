@@ -19,7 +19,7 @@ from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
-from pmdviz.lab.controls.setup import Setup
+from pmdviz.lab.controls.setup import Gallery, Setup
 from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.controls.widgets import LOW, MORE, WIDE, PlaybackBar, small_button, text
 from pmdviz.lab.links import HERE, Link, Page
@@ -35,11 +35,9 @@ from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.cards import Notice, Sheet, Trouble
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
-from pmdviz.lab.panels.gallery import Gallery
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.status import BRANCH_BUTTONS, status_fields
-from pmdviz.lab.panels.verdict import Verdict
+from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, status_fields
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice

@@ -11,8 +11,7 @@ import panel as pn
 from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.race.entrants import setting_words
-from pmdviz.experiments.race.recipe import compared, spent_in, telling
+from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
 from pmdviz.experiments.seeds import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs
 from pmdviz.lab.controls.setup import alike, fitting_methods

@@ -6,7 +6,7 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe, entrants, race
-from pmdviz.experiments.race.entrants import split
+from pmdviz.experiments.race.recipe import split
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import make_target
 from tests.support.own import own_target, plain
