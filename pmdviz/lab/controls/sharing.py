@@ -286,7 +286,7 @@ class Actions(Clipboard):
         self._last = last
         self.copy = small_button("Copy Python", lambda: self.put_on_clipboard(self._python()))
         self.share = small_button("Copy link")
-        self.save = small_button("Save PNG", self._save)
+        self.save = small_button("Save PNG", lambda: ack.update(saves=ack.saves + 1))
         # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, forever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
         self.download = pn.widgets.FileDownload(
@@ -298,9 +298,6 @@ class Actions(Clipboard):
         rows = {"Python": [self.copy], "Picture and table of this moment": [self.save, self.download]}
         look = {"gap": "6px", "margin": (4, 0, 10, 0), "sizing_mode": "stretch_width"}
         return [part for title, row in rows.items() for part in (text(title), pn.FlexBox(*row, **look))]
-
-    def _save(self) -> None:
-        self._ack.saves += 1
 
     def _python(self) -> str:
         last = self._last()

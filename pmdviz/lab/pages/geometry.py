@@ -72,28 +72,10 @@ class TriangleView(GeometryView):
         for event in ("panstart", "pan", "panend"):
             self.figure.js_on_event(event, CustomJS(args=args, code=DRAG_JS))
 
-    def on_drag(self, act: Callable[[str, Any, Any], None]) -> None:
-        """Have `act(attr, old, new)` called with the columns of the point that the start is dragged to."""
-        self.dragged.on_change("data", act)
-
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of a theme, without an outline."""
         super().set_theme(dark, presenter)
         self.figure.outline_line_color = None
-
-
-class DensityView(GeometryView):
-    """The same steps on a density over one parameter; "cut" is where the gradient's is 0."""
-
-    def __init__(self) -> None:
-        super().__init__("density", density_picture, height=CHART_PX)
-
-
-class KLView(GeometryView):
-    """The forward KL of both over three states against t, with the bound."""
-
-    def __init__(self) -> None:
-        super().__init__("kl", kl_picture, height=CHART_PX)
 
 
 # The question above the pictures and the captions below them.
@@ -157,7 +139,10 @@ class GeometryPage(Page):
     keys: ClassVar[Mapping[str, str]] = {"space": "toggle", "right": "step", "left": "back", "R": "restart"}
 
     def __init__(self) -> None:
-        self.views = {"triangle": TriangleView(), "density": DensityView(), "kl": KLView()}
+        charts = {"density": density_picture, "kl": kl_picture}
+        self.views = {"triangle": TriangleView()} | {
+            name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()
+        }
         self.knobs = GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None
@@ -168,7 +153,7 @@ class GeometryPage(Page):
         self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
         self.views["triangle"].figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out()))
-        self.views["triangle"].on_drag(handed(lambda attr, old, new: self._drag(new)))
+        self.views["triangle"].dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
         self._make_view()
         self._show()
 
@@ -257,9 +242,6 @@ class GeometryPage(Page):
             view.show(geometry)
         self.found.object = found(geometry)
         self.form.show(self.knobs, self._usual, {})
-        self._enable()
-
-    def _enable(self) -> None:
         self.playback.enable(ready=True, done=self.knobs.steps == MOST_STEPS, at_start=self.knobs.steps == 0)
 
     # Step by step

@@ -22,7 +22,7 @@ from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.sharing import PageSharing
 from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import SLOW, Pace
+from pmdviz.lab.loop.live import SLOW
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
@@ -131,7 +131,8 @@ class RacePage(LivePage):
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.inside = RaceInside(self._watch, self._freeze)
+        self.inside = RaceInside(lambda name: self.live.do("look", methodcaller("watch", name)), self._freeze)
+        self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
         ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
@@ -166,28 +167,18 @@ class RacePage(LivePage):
         if self.live.runner is not None:
             self.live.runner.cancel()
         super().stop()
-        self.exports.stop()
         self.bands.cancel()
         self.bands.pause(False)
-
-    def _sheet_moved(self, sheet: Sheet) -> None:
-        """One sheet at a time, and the pictures make room for it."""
-        if sheet.shown:
-            (self.share if sheet is self.settings else self.settings).hide()
-        self.screen.make_room(self.settings.shown or self.share.shown)
 
     def _laid_out(self, width: float) -> None:
         """The browser has built the figures, or their size has changed."""
         self.screen.tiles.width = float(width)
         self.ready()
         if self._last is not None:
-            self.live.do("look", RaceRunner.settle)
-
-    def _glance(self, runner: RaceRunner) -> RaceScene:
-        return runner.settle()
+            self._glance()
 
     def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceScene]:
-        return _made(self.recipe) if runner is None else (runner, runner.settle())
+        return _made(self.recipe) if runner is None else (runner, runner.snapshot())
 
     # What the live loop draws on
 
@@ -218,10 +209,7 @@ class RacePage(LivePage):
         else:
             self.busy_card.hide()
         if slow is not None and not self.live.playing:
-            asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
-
-    def _settle(self) -> None:
-        self.live.do("look", RaceRunner.settle)
+            asyncio.get_running_loop().call_later(SETTLE_S, self._glance)
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
@@ -251,7 +239,7 @@ class RacePage(LivePage):
         self._freeze()
         self.live.cancel()
         self.busy_card.cancelling()
-        self._settle()
+        self._glance()
 
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
@@ -276,10 +264,6 @@ class RacePage(LivePage):
     def _reseed(self) -> None:
         recipe = self.setup.recipe
         self._begin(replace(recipe, seeds=(fresh_seed(recipe.seeds[0]),)))
-
-    def _freeze(self) -> None:
-        if self.live.playing:
-            self.live.play(False)
 
     def _step(self) -> None:
         self._freeze()
@@ -320,10 +304,6 @@ class RacePage(LivePage):
         self.live.do("look", lambda runner: _without(runner, name))
         return True
 
-    def _watch(self, name: str | None) -> None:
-        """Have the inside of one entrant's steps computed, as long as it races; None: of none."""
-        self.live.do("look", lambda runner: runner.watch(runner.place(name) if name in runner.names else None))
-
     def _query(self, recipe: RaceRecipe) -> str:
         """The link to the round that is shown."""
         return links.race_query(recipe, self._last.at if self._last else 0)
@@ -344,17 +324,6 @@ class RacePage(LivePage):
         else:
             self.sharing.clipboard.put_on_clipboard(recipe.to_python())
 
-    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
-        """Theme and size of the labels."""
-        super().set_theme(dark, presenter)
-        self.inside.set_theme(self._dark)
-
-    def _look_at(self, choice: SceneChoice) -> None:
-        self.live.do("look", lambda runner: runner.look_at(choice))
-
-    def _set_pace(self, pace: Pace) -> None:
-        self.live.pace = pace
-
     def _begin(self, recipe: RaceRecipe) -> None:
         """Another race instead of this one; drop all results of the old one."""
         if self.live.runner is not None:
@@ -369,7 +338,7 @@ class RacePage(LivePage):
 
     def _tell_floor(self) -> None:
         if not self.floor.running and not self.live.playing:
-            self._settle()
+            self._glance()
 
     def _press_bands(self, seeds: int) -> None:
         if self.bands.running:
@@ -384,7 +353,7 @@ class RacePage(LivePage):
         with pn.io.hold(self._doc):
             self._show_bands()
         if not self.bands.running and not self.live.playing:
-            self._settle()
+            self._glance()
 
     def _forget_bands(self) -> None:
         self.bands.forget()
