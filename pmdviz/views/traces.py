@@ -49,17 +49,19 @@ class TracesView(PictureFigure):
     Other runs and where a person is in the run so far are drawn as well (`Standing`).
     """
 
-    def __init__(self, group: str = "tv", others: bool = True) -> None:
+    def __init__(self, group: str = "tv") -> None:
         self.group, self.clock = group, "visited"
-        self.groups = dict(GROUPS) if others else {group: GROUPS[group]}
         self._seeds: SeedRuns | None = None
         self._bands: Bands = {}
         self._seeds_said = ""
         self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), AT_THE_END)
         self._playing = False
-        longest = {log: _longest(self.groups, log) for log in (True, False)}
-        more = [self._picture(each) for each in longest.values() if each is not None]
-        super().__init__("traces", self._picture(self.groups[group]), zoom="width", more=more)
+        longest = (
+            max((each for each in GROUPS.values() if each.log == log), key=lambda each: len(each.metrics))
+            for log in (True, False)
+        )
+        more = [self._picture(each) for each in longest]
+        super().__init__("traces", self._picture(GROUPS[group]), zoom="width", more=more)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
     @property
@@ -81,14 +83,14 @@ class TracesView(PictureFigure):
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
         self.group, self.clock = group or self.group, clock or self.clock
-        self._bands = bands_of(self._seeds, self.clock, tuple(self.groups[self.group].metrics))
+        self._bands = bands_of(self._seeds, self.clock, tuple(GROUPS[self.group].metrics))
         self.follow()
 
     def show_seeds(self, runs: SeedRuns | None) -> None:
         """Have a band over the same run with other seeds behind each trace; None for no bands."""
         if runs is not self._seeds:
             self._seeds = runs
-            self._bands = bands_of(runs, self.clock, tuple(self.groups[self.group].metrics))
+            self._bands = bands_of(runs, self.clock, tuple(GROUPS[self.group].metrics))
             self.show(*self._last)
 
     def say_seeds(self, words: str) -> None:
@@ -103,7 +105,7 @@ class TracesView(PictureFigure):
 
     def iteration_at(self, x: float) -> int | None:
         """The iteration of the run so far that is nearest to a place on the axis; None where nothing has been run."""
-        history = self._history(self.groups[self.group])
+        history = self._history(GROUPS[self.group])
         if len(history["iteration"]) < 2:
             return None
         return round(float(np.interp(x, history[self.clock], history["iteration"])))
@@ -124,7 +126,7 @@ class TracesView(PictureFigure):
         Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
         """
         self._last = history, floors, marks, budget, unit, expected, standing
-        self.draw_picture(self._picture(self.groups[self.group]))
+        self.draw_picture(self._picture(GROUPS[self.group]))
 
     def _history(self, group: Group) -> Mapping[str, np.ndarray]:
         history = self._last[0]
@@ -147,11 +149,6 @@ class TracesView(PictureFigure):
             middle = "" if self._playing else WAITING.format(group.title)
         corner = "\n".join(filter(None, (made.corner, self._seeds_said)))
         return labelled(made._replace(middle=middle, corner="" if middle else corner), group, self.clock)
-
-
-def _longest(groups: Mapping[str, Group], log: bool) -> Group | None:
-    """The group with the most traces on a kind of axis."""
-    return max((each for each in groups.values() if each.log == log), key=lambda each: len(each.metrics), default=None)
 
 
 LABELS, LEAST_GAP, BESIDE, END = 2, 0.15, 0.1, 0.06  # traces; shares of the picture's height

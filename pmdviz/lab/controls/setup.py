@@ -314,8 +314,8 @@ class Setup(ProblemControls):
         three = basic_three(knobs, way.idle_knobs(target) | self.knobs.hidden)
         if self._brief_of != (kind, three):
             self._brief_of, specs = (kind, three), kind.specs()
-            self.brief.use(partial(self._set_knob, kind))
-            self.brief.build({name: limits.capped(specs[name], kind) for name in three}, usual)
+            seen = {name: limits.capped(specs[name], kind) for name in three}
+            self.brief.build(seen, usual, partial(self._set_knob, kind))
         self.brief.show(knobs, usual, pending)
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:

@@ -29,7 +29,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Replay, Runner, Snapshot, replay_to
 from pmdviz.lab.loop.task import Again
 from pmdviz.presets import find_experiment_preset
-from pmdviz.scenes.words import duration
+from pmdviz.scenes.words import capital, duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
 TOO_LONG = (
@@ -100,7 +100,7 @@ class Sharing:
         try:
             put(self.query(snapshot, start, page))
         except InputError as error:
-            self._tell(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
+            self._tell(f"{capital(str(error))} (Export, recipe as JSON).")
 
     def follow(self, snapshot: Snapshot, playing: bool) -> None:
         """Bring the address bar up to date, once something has happened."""
@@ -238,7 +238,7 @@ class PageSharing:
         try:
             text = self._query(self.shown)
         except InputError as error:
-            self.clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}{self._hint}.")
+            self.clipboard.say(f"{capital(str(error))}{self._hint}.")
             return
         self._ack.link = self._ack.link or text
         self.clipboard.put_on_clipboard(text)

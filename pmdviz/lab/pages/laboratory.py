@@ -283,8 +283,8 @@ class Lab(LivePage):
         """End the live loop and its background work."""
         super().stop()
         self.own.stop()
-        self.fit.stop()
-        self.luck.stop()
+        self.fit.work.forget()
+        self.luck.work.forget()
 
     def cancel(self) -> None:
         """Stop long work: a step, a new run, or the floor; the last picture stays."""
@@ -294,7 +294,7 @@ class Lab(LivePage):
             self.busy_card.cancelling()
         else:
             self.floor.cancel()
-            self.luck.cancel()
+            self.luck.work.cancel()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         runner = runner or Runner(begun(self._recipe), preset=self._preset_of())

@@ -26,6 +26,7 @@ from pmdviz.scenes.words import (
     observations_used,
     short,
     state,
+    whole_sentence,
 )
 
 # The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
@@ -263,11 +264,6 @@ def rest_words(snapshot: Snapshot) -> str:
     return f"TV {number(tv)}: {judged}."
 
 
-def _sentence(words: str) -> str:
-    """With a capital and a full stop."""
-    return f"{words[0].upper()}{words[1:]}".rstrip(".") + "."
-
-
 class Verdict:
     """The sentence below the stage; `undo()` restores a run, `restore(name, value)` a setting, `explain()` says why."""
 
@@ -301,7 +297,7 @@ class Verdict:
         caveat = snapshot.frame.caveat if at_rest else ""
         changed = changed_words(self._change, snapshot) if self._change is not None else ""
         parts = (self._fall, words) if self._fall else (changed, judged, caveat, words)
-        self.say(" ".join(map(_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
+        self.say(" ".join(map(whole_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
         for button, on in ((self.undo, can_undo or bool(self._fall)), (self.why, at_rest or bool(self._fall))):
             if button.visible != on:
                 button.visible = on
