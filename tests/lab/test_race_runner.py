@@ -234,7 +234,7 @@ def test_cancelled_steps_leave_everybody_where_they_stood():
     finally:
         gate.open.set()
     end = time.monotonic() + 60
-    while under_way(runner.settle()):
+    while under_way(runner.snapshot()):
         assert time.monotonic() < end
         time.sleep(0.01)
     assert runner.snapshot().tiles[0].visited == runner.race.sessions[0].frame.visited == 0
