@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
+
+if TYPE_CHECKING:
+    from pmdviz.densities.shaped import Shape
 
 
 def normalise(log_weights: Array) -> Array:
@@ -213,6 +216,7 @@ class ShapedDensity(Weighted):
     centres : array (m, d), where the kernels lie: nearer to the cluster's mean than the particles
     factors : array (K, d, d), lower triangular, in the units of theta
     few : bool, whether the particles are too few for a shape; `cov` is then theirs, without the kernels'
+    shape : Shape or None, the choice that the labels and factors are made by
     """
 
     particles: Array
@@ -221,6 +225,7 @@ class ShapedDensity(Weighted):
     centres: Array
     factors: Array
     few: bool = False
+    shape: Shape | None = None
 
     @cached_property
     def parts(self) -> list[KernelDensity]:

@@ -60,8 +60,8 @@ class Measured(dict[str, float | None]):
 class Frame:
     """One moment: the method's state after `iteration` steps and what it cost.
 
-    `density`, `grid` and `metrics` are pure functions of the state and the knobs, computed at the first use: drawing
-    or measuring a frame never touches the run.
+    `density`, `grid` and `metrics` are pure functions of the state and the knobs, and between measured frames of the
+    last one's, computed at the first use: drawing or measuring a frame never touches the run.
 
     Attributes
     ----------
@@ -124,7 +124,10 @@ class Frame:
     @cached_property
     def densities(self) -> Mapping[str, Density]:
         """The densities that the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
-        return self.method.densities(self.state, self.knobs, self.target)
+        given, last = (self.state, self.knobs, self.target), self.measured
+        if last is None:
+            return self.method.densities(*given)
+        return self.method.densities_between(*given, lambda: last.densities)
 
     @cached_property
     def judged_by(self) -> str:

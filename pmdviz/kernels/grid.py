@@ -22,6 +22,7 @@ from pmdviz.kernels.pool import run_blocks
 REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
 BLOCKS = (32, 16, 8)  # rows of a block, the most that the kernel's shape allows; ROWS without blocks
 ROWS = 16
+PIECE = 250_000.0  # cost of the blocks that one call takes: a thread waits for Python's lock after each
 WHOLE = 4  # cells: a particle's columns are a multiple of it, what a loop leaves over is slow
 SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2: exp(-u^2 / 2) has the exponent -(SCALE u)^2
 MAX_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
@@ -46,11 +47,13 @@ def kde_on_grid(particles: Array, log_weights: Array, cholesky: Array, gx: Array
     reached = _rows_reached(particles, REACH * shape[2], gy)
 
     def work(start: int, stop: int) -> None:
-        (_scatter_blocks if rows else _scatter_rows)(particles, log_peaks, reached, shape, gx, gy, out, start, stop)
+        given = particles, log_peaks, reached, shape, gx, gy, out, start, stop
+        _scatter_many(*given, rows) if rows else _scatter_rows(*given)
 
     reach_x, reach_y = 2 * REACH * cholesky[0, 0] / step(gx) + 1, 2 * REACH * shape[2] / step(gy) + 1
     cells = min(gx.size, reach_x) * min(gy.size, reach_y)
-    run_blocks(work, gy.size, rows or ROWS, cells * len(particles) * (0.25 if rows else 1.0))
+    cost, each = cells * len(particles) * (0.25 if rows else 1.0), rows or ROWS
+    run_blocks(work, gy.size, each * max(1, round(gy.size / each * PIECE / cost)), cost)
     return out
 
 
@@ -196,6 +199,13 @@ def _scatter_blocks(particles, log_peaks, reached, shape, gx, gy, out, start, st
                 _add_product(out, low, left, rows[: high - low], columns[: right - left])
     for k in range(start, stop):
         _multiply_exp(out[k], gx, middle_x, 2.0 * SCALE / sd_x * tilt * offsets[k - start])
+
+
+@jit
+def _scatter_many(particles, log_peaks, reached, shape, gx, gy, out, start, stop, rows):
+    """Blocks of so many rows one after the other."""
+    for first in range(start, stop, rows):
+        _scatter_blocks(particles, log_peaks, reached, shape, gx, gy, out, first, min(first + rows, stop))
 
 
 @jit

@@ -107,7 +107,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 Rows = tuple[Array, ...]  # arrays with as many rows as one another
-SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
+SERIAL_BELOW = 1_000_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
 _of_thread_pool = threading.local()
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
 
@@ -181,6 +181,12 @@ class Method(Generic[State, Own]):
         Gaussian fit (Dai et al. 2016, section 6).
         """
         return {"": self.density(state, knobs, target)}
+
+    def densities_between(
+        self, state: State, knobs: Own, target: Target, last: Callable[[], Mapping[str, Density]]
+    ) -> Mapping[str, Density]:
+        """The densities of a frame that is not measured; `last` gives those of the last measured frame before it."""
+        return self.densities(state, knobs, target)
 
     def weighted(self, state: State, knobs: Own) -> Points | None:
         """The points that count as its particles, with weights, where making a density of them costs more; or None."""

@@ -9,9 +9,9 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import KernelDensity, weighted_sum
+from pmdviz.densities.density import Density, KernelDensity, ShapedDensity, weighted_sum
 from pmdviz.densities.product import MANY, DiagonalDensity, Smoothed, diagonal_density, few_density
-from pmdviz.densities.shaped import WIDEST, chosen_shape, shaped_density
+from pmdviz.densities.shaped import WIDEST, Shape, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
@@ -69,6 +69,7 @@ def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) ->
 # What methods with weighted particles share: two knobs, draws from the prior, and weights that must not all vanish.
 
 REACH = 1e6  # prior sds; a particle beyond that has diverged
+MOST_MOVED = 0.2  # of the weight, since the clusters were chosen
 
 
 NUM_PARTICLES = Whole(1, (1, 100_000), (5, 50_000), "Particles m", log=True, basic=True, acts="restart")
@@ -207,10 +208,18 @@ class SmoothedMethod(Method):
         return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
 
 
-def smoothed(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array, each: int = 1) -> Smoothed:
+def smoothed(
+    particles: Array,
+    log_weights: Array,
+    knobs: SmoothingKnobs,
+    scale: Array,
+    each: int = 1,
+    last: Density | None = None,
+) -> Smoothed:
     """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
 
-    Every particle was chosen of so many candidates `each`. Beyond 100 coordinates kernels without a covariance, round
+    Every particle was chosen of so many candidates `each`. The clusters of `last` are kept where it has these
+    particles with almost the same weights. Beyond 100 coordinates kernels without a covariance, round
     ones and the kernels of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
     """
     weights = np.exp(log_weights)
@@ -228,12 +237,19 @@ def smoothed(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale:
         h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
         return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
-        shape = chosen_shape(particles, weights, each)
+        shape = chosen_shape(particles, weights, each, last and _shape_near(last, particles, weights))
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)
     given = knobs.bandwidth_rule == "isotropic"  # a given width takes no shape
     return KernelDensity(particles, log_weights, cholesky, m < d + 2 and not given)
+
+
+def _shape_near(last: Density, particles: Array, weights: Array) -> Shape | None:
+    """The shape of a density of the same particles, if at most a fifth of the weight has moved since."""
+    if not isinstance(last, ShapedDensity) or not np.array_equal(last.particles, particles):
+        return None
+    return last.shape if np.abs(weights - last.weights).sum() <= 2 * MOST_MOVED else None
 
 
 def _round(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:

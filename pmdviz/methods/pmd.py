@@ -9,6 +9,7 @@ log likelihood, the step size γ (`scheduled`), the log-weights, and the weighte
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from pmdviz.methods.particles import (
     candidates_each,
     children,
     prior_draws,
+    smoothed,
 )
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
@@ -396,6 +398,13 @@ class PMD(SmoothedMethod, BatchMethod):
             numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
             update=WARM_UPDATE if warm else None,
         )
+
+    def densities_between(
+        self, state: PMDState, knobs: PMDKnobs, target: Target, last: Callable[[], Mapping[str, Density]]
+    ) -> Mapping[str, Density]:
+        """The weighted KDE in the clusters of the last measured frame: to choose them takes as long as all else."""
+        q = next(iter(last().values()))
+        return {"": smoothed(state.particles, state.log_weights, knobs, target.scale, state.each, q)}
 
     def unfinished(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That the start still has a share of q, or that limited steps have."""

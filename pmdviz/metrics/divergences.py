@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Points that represent the approximation q: as many of each kernel as it has weight, spread evenly within the kernel.
 
 NUM_POINTS, NUM_BEYOND = 16_384, 2048  # all over q; outside the grids
+FEW_BEYOND, LITTLE = 128, 1e-4  # outside the grids, where at most such a share of q is: it changes the KL by 0.001
 STEPS = {1: (0.6180339887498949,), 2: (0.7548776662466927, 0.5698402909980532)}  # 1/g, 1/g^2
 NEAR = 1.0  # sds from an edge up to which a kernel's own noise meets what lies beyond often enough
 REACH = 8.5  # sds: what a kernel has beyond does not count, here as on grids
@@ -70,10 +71,11 @@ def expectations(density: Density, exact: Exact, grids: list[Grid]) -> dict[str,
     }
 
 
-def reverse_outside(density: Density, exact: Exact, grids: list[Grid]) -> float:
+def reverse_outside(density: Density, exact: Exact, grids: list[Grid], number: int = NUM_BEYOND) -> float:
     """The part of KL(q || p) that lies outside the grids, in nats: infinite where p is 0 and q is not.
 
-    Points of every kernel beyond each edge of the grid that holds most of it, as many as it has mass there, about.
+    By a `number` of points, those of every kernel beyond each edge of the grid that holds most of it, as many as it has
+    mass there, about.
     """
     sds = density.kernel_sds
     bounds = np.array([grid.box for grid in grids])  # (grids, d, 2)
@@ -85,7 +87,7 @@ def reverse_outside(density: Density, exact: Exact, grids: list[Grid]) -> float:
     shares = (density.weights[:, None, None] * beyond).ravel()
     if not shares.any():
         return 0.0
-    parents, axes, sides = np.unravel_index(systematic(shares, NUM_BEYOND, 0.5), beyond.shape)
+    parents, axes, sides = np.unravel_index(systematic(shares, number, 0.5), beyond.shape)
     directions = density.choleskys[parents, axes] * ((2 * sides - 1) / sds[parents, axes])[:, None]
     noise, counts = _beyond(directions, gaps[parents, axes, sides])
     points, box = _placed(density, parents, noise), bounds[nearest[parents]]
@@ -94,7 +96,7 @@ def reverse_outside(density: Density, exact: Exact, grids: list[Grid]) -> float:
     if not kept.any():
         return 0.0
     log_ratio = density.log_density(points[kept]) - exact.log_density(points[kept])
-    return float((counts[kept] / edges[kept] * log_ratio).sum() * shares.sum() / NUM_BEYOND)
+    return float((counts[kept] / edges[kept] * log_ratio).sum() * shares.sum() / number)
 
 
 def _beyond(directions: Array, gaps: Array) -> tuple[Array, Array]:
@@ -104,9 +106,9 @@ def _beyond(directions: Array, gaps: Array) -> tuple[Array, Array]:
     the gap; what it counts for is the normal density over that and over exp(-gap^2 / 2), the point's share. Where the
     gap is small or negative it stays as it was, and counts where it lies beyond.
     """
-    noise = _noise(directions.shape[1])[:NUM_BEYOND]
+    noise = _noise(directions.shape[1])[: len(gaps)]
     along = np.einsum("nd,nd->n", noise, directions)
-    uniform = (0.5 + np.arange(1, NUM_BEYOND + 1) * STEPS[1][0]) % 1.0
+    uniform = (0.5 + np.arange(1, len(gaps) + 1) * STEPS[1][0]) % 1.0
     pushed = np.sqrt(np.maximum(gaps, NEAR) ** 2 - 2.0 * np.log(uniform))
     far = gaps >= NEAR
     counts = np.where(far, 1.0 / (np.sqrt(2 * np.pi) * pushed), along > gaps)
@@ -161,7 +163,7 @@ def panels(density: Density, exact: Exact) -> list[DensitiesOnGrid] | None:
     grids = []
     for box in exact.boxes:
         extent = _extent(box)
-        side = side_for(len(box), min(density.narrowest(extent), exact.narrowest(extent)), FINER_SIDES)
+        side = side_for(len(box), exact.narrowest(extent), FINER_SIDES, density.narrowest(extent))
         if side is None:
             return None
         grids.append(Grid(box, side))
@@ -203,10 +205,8 @@ def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, b
     """The grid to draw on, and whether it resolves p and q."""
     dim = len(view_box)
     for box in (view_box, exact.box if exact is not None else view_box):
-        narrowest = density.narrowest(_extent(box))
-        if exact is not None:
-            narrowest = min(narrowest, exact.narrowest(_extent(box)))
-        side = side_for(dim, narrowest)
+        of_exact = np.inf if exact is None else exact.narrowest(_extent(box))
+        side = side_for(dim, of_exact, kernel=density.narrowest(_extent(box)))
         if side is not None:
             return Grid(box, side), True
     resolves_exact = exact is None or side_for(dim, exact.narrowest(_extent(view_box)))
@@ -244,7 +244,8 @@ class Divergences(Mapping[str, float | None]):
 
     def __getitem__(self, name: str) -> float | None:
         if name == "kl_reverse" and self._beyond:
-            reverse = self._inside + reverse_outside(self._density, self._exact, self._beyond)
+            number = FEW_BEYOND if self._found["mass_outside"] < LITTLE else NUM_BEYOND
+            reverse = self._inside + reverse_outside(self._density, self._exact, self._beyond, number)
             self._found[name], self._beyond = None if np.isnan(reverse) else reverse, []
         return self._found[name]
 
@@ -348,8 +349,8 @@ def _log_q(pic: DensitiesOnGrid, counts: Array) -> Array:
     faint = q < UNDERFLOW * pic.density.kernel_peak
     log_q = np.log(np.where(faint, 1.0, q))
     if faint.any():
-        cells = pic.grid.points[counts.ravel()][faint]  # they hold so little of p that float32 will do
-        log_q[faint] = pic.density.log_density(cells, single=True)
+        cells = pic.grid.points_at(np.flatnonzero(counts)[faint])
+        log_q[faint] = pic.density.log_density(cells, single=True)  # they hold so little of p that this will do
     return log_q
 
 

@@ -6,8 +6,8 @@ Tried with Bokeh 3.9 and 3.10 (bokeh>=3.9,<3.11): `Server._tornado`, `ServerSess
 `PropertyDescriptor._get_default`, `__themed_values__` of a model, and the form of a token (JSON in base64, its payload
 packed by zlib).
 
-Tried with tornado 6.5 and 6.6 (tornado>=6.5,<7): `RequestHandler._finished`, `IOStream._write_buffer`, and the `stream`
-of a websocket's protocol. With panel-material-ui~=0.16.6: `Page._render_esm`.
+Tried with tornado 6.5 and 6.6 (tornado>=6.5,<7): `RequestHandler._finished`, `IOStream._write_buffer`, and `stream`,
+`_compressor` and `_write_frame` of a websocket's protocol. With panel-material-ui~=0.16.6: `Page._render_esm`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from bokeh.core.serialization import Serializer
 from bokeh.model import Model
 from bokeh.protocol.messages.patch_doc import patch_doc
 from bokeh.util.token import generate_jwt_token, get_session_id
+from tornado.escape import utf8
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 PACKED = "__bk__zlib_"  # the name of the payload in a token
 
@@ -146,13 +149,55 @@ def has_hung_up(handler: Any) -> bool:
 def pace(connection: Any, owed: Callable[[int], float]) -> None:
     """Read a websocket as fast as allowed: nothing for `owed(number)` seconds after so many bytes."""
     connection.stream = PacedStream(connection.stream, owed)
+    if connection._compressor is None:
+        connection.write_message = partial(_written, connection)
+
+
+def _written(connection: Any, message: str | bytes, binary: bool = False) -> asyncio.Future[None]:
+    """As tornado writes a message, which makes a task of each. Raises WebSocketClosedError."""
+    try:
+        return connection._write_frame(True, 2 if binary else 1, utf8(message))
+    except StreamClosedError:
+        raise WebSocketClosedError from None
 
 
 class PacedStream:
-    """A tornado stream; a client that sends faster than allowed waits."""
+    """A tornado stream; a client that sends faster than allowed waits.
+
+    All that is written in one turn of the loop leaves together: a frame of a run is five pieces.
+    """
 
     def __init__(self, stream: Any, owed: Callable[[int], float]) -> None:
         self._stream, self._owed = stream, owed
+        self._pieces: list[bytes] = []
+        self._written: list[asyncio.Future[None]] = []  # one of each piece
+
+    def write(self, data: bytes) -> asyncio.Future[None]:
+        """Write the bytes with this turn's others. Raises StreamClosedError."""
+        if self._stream.closed():
+            raise StreamClosedError
+        loop = asyncio.get_running_loop()
+        if not self._pieces:
+            loop.call_soon(self.flush)
+        self._pieces.append(data)
+        self._written.append(written := loop.create_future())
+        return written
+
+    def flush(self) -> None:
+        """Write now what waits."""
+        if not self._pieces:
+            return
+        data, written = b"".join(self._pieces), self._written
+        self._pieces, self._written = [], []
+        try:
+            self._stream.write(data).add_done_callback(partial(_over, written))
+        except StreamClosedError:
+            _tell(written, WebSocketClosedError())
+
+    def close(self, *args: Any, **kwargs: Any) -> None:
+        """Close it behind what was written before."""
+        self.flush()
+        self._stream.close(*args, **kwargs)
 
     async def read_bytes(self, number: int) -> bytes:
         """So many bytes."""
@@ -163,6 +208,21 @@ class PacedStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def _over(written: list[asyncio.Future[None]], done: asyncio.Future[None]) -> None:
+    closed = isinstance(done.exception(), StreamClosedError)
+    _tell(written, WebSocketClosedError() if closed else done.exception())
+
+
+def _tell(written: list[asyncio.Future[None]], error: BaseException | None) -> None:
+    """Those who wait for a write hear of its end; where nobody waits an error is none."""
+    for future in written:
+        if error is None and not future.done():
+            future.set_result(None)
+        elif not future.done():
+            future.set_exception(error)
+            future.exception()
 
 
 def bytes_waiting(stream: Any) -> int:

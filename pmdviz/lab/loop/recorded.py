@@ -55,19 +55,28 @@ class RecordedDensity(ShapedDensity):
     """q of a recorded frame: NumPy computes it on a grid, and all else needs kernels."""
 
     def on_grid(self, grid: Grid) -> np.ndarray:
-        """q at the cell centres: the weights per cell, convolved with each cluster's kernel in Fourier space."""
-        cell, (low, high) = grid.extent / grid.side, np.array(grid.box).T
-        at = np.floor((self.centres - low) / cell).astype(np.int64)
-        seen = ((self.centres >= low) & (self.centres < high)).all(axis=1)
-        x, y = 2 * np.pi * np.fft.rfftfreq(grid.side, cell[0]), 2 * np.pi * np.fft.fftfreq(grid.side, cell[1])[:, None]
+        """q at the cell centres: the weights per cell, convolved with each cluster's kernel in Fourier space.
+
+        A weight is shared out among the four nearest cells, which has the transform sinc^2 in each coordinate.
+        """
+        cell, low, side = grid.extent / grid.side, np.array(grid.box)[:, 0], grid.side
+        place = (self.centres - low) / cell - 0.5
+        first = np.floor(place).astype(np.int64)
+        share, seen = place - first, ((place > -0.5) & (place < side - 0.5)).all(axis=1)
+        x, y = np.fft.rfftfreq(side, cell[0]), np.fft.fftfreq(side, cell[1])[:, None]
+        shared_out = np.sinc(x * cell[0]) ** 2 * np.sinc(y * cell[1]) ** 2
+        x, y = 2 * np.pi * x, 2 * np.pi * y
         total = np.zeros((len(y), len(x)), complex)
         for c, factor in enumerate(self.factors):
-            inside = seen & (self.labels == c)
-            cells = at[inside, 1] * grid.side + at[inside, 0]
-            mass = np.bincount(cells, self.weights[inside], grid.side**2).reshape(grid.shape)
+            inside, mass = seen & (self.labels == c), np.zeros(side**2)
+            for right, up in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                i, j = (first[inside] + (right, up)).T % side
+                parts = np.abs(share[inside] - (1 - right, 1 - up)).prod(axis=1)
+                mass += np.bincount(j * side + i, self.weights[inside] * parts, side**2)
             (xx, xy), (_, yy) = factor @ factor.T
-            total += np.fft.rfft2(mass) * np.exp(-0.5 * (xx * x**2 + 2 * xy * x * y + yy * y**2))
-        return np.maximum(np.fft.irfft2(total, s=grid.shape), 0.0) / grid.cell_volume
+            kernel = np.exp(-0.5 * (xx * x**2 + 2 * xy * x * y + yy * y**2))
+            total += np.fft.rfft2(mass.reshape(grid.shape)) * kernel
+        return np.maximum(np.fft.irfft2(total / shared_out, s=grid.shape), 0.0) / grid.cell_volume
 
     log_density = sample = needs_kernels
     cov = property(needs_kernels)

@@ -37,7 +37,7 @@ from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, status_fields
+from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
@@ -340,7 +340,7 @@ class Lab(LivePage):
         """Bring the verdict up to date."""
         if self._last is None:
             return
-        words = status_fields(self._last, self.screen.extra, self.live.playing, self.floor.words)["more"]
+        words = more_words(self._last, self.screen.extra, self.live.playing, self.floor.words)
         start = self.screen.heading.sentence
         hidden = bool(self.screen.veil.parts & {"exact", "numbers"})  # by a lesson that asks first
         if hidden:

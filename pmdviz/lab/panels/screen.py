@@ -124,6 +124,7 @@ class LayerSwitches:
 
     def __init__(self, show: Callable[[list[str]], None]) -> None:
         self._show = show
+        self._named: Mapping[str, str] = {}
         self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
         self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
         self.key = pn.pane.HTML("", css_classes=["pmdviz-key"], stylesheets=[css.KEY], margin=0)  # over the stage
@@ -146,6 +147,9 @@ class LayerSwitches:
 
     def name(self, words: Mapping[str, str]) -> None:
         """Take the words of a legend; a mark without one is not drawn."""
+        if words == self._named:  # as in most frames
+            return
+        self._named = dict(words)
         for name, box in self.boxes.items():
             options = [words[name]] if name in words else box.options
             if (box.options, box.visible) != (options, name in words):

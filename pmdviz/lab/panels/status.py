@@ -109,11 +109,8 @@ def slow_words(snapshot: Snapshot) -> str:
     return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 
-def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
-    """What the status panel says: budget bar, state, what the step did, and one line for all else.
-
-    `unknown` is shown for a floor that is not known.
-    """
+def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> str:
+    """The line of the status panel for all but the state and the step."""
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
@@ -123,6 +120,14 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
         more.insert(0, result_words(snapshot, unknown))
     if snapshot.ghost:
         more.insert(0, snapshot.ghost.words)
+    return " · ".join(more)
+
+
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
+    """What the status panel says: budget bar, state, what the step did, and one line for all else.
+
+    `unknown` is shown for a floor that is not known.
+    """
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
     return {
         "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
@@ -130,7 +135,7 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
         "pmdviz-status": state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),
         "step": step_words(snapshot),
-        "more": " · ".join(more),
+        "more": more_words(snapshot, extra, playing, unknown),
         "live": "off" if playing else "polite",
         **past_fields(snapshot),
     }
