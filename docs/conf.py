@@ -41,6 +41,11 @@ suppress_warnings = ["myst.header"]  # a page may leave out a level of headings
 autodoc_typehints = "none"  # the docstrings say types in the words of the field
 autodoc_member_order = "bysource"
 autosummary_generate = True
+# pmdviz.Race and pmdviz.race: two files whose names differ in more than case, for the disks of macOS.
+_lower = {name for name in pmdviz.__all__ if name.islower()}
+autosummary_filename_map = {
+    f"pmdviz.{name}": f"pmdviz.{name}-class" for name in pmdviz.__all__ if name.lower() in _lower - {name}
+}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 default_role = "code"  # docstrings mark code as Markdown does, by single backticks

@@ -40,8 +40,8 @@ def show_tables(options: argparse.Namespace) -> None:
             if kind == "methods":
                 print(f"    Default budget: {budget_words(entry)}")
             for row in entry[part]:
-                unit = f", {row['unit']}" if row["unit"] else ""
-                print(f"    {row['name']} = {row['default']}  ({row['bounds']}{unit}; {row['acts']}) {row['help']}")
+                unit = f"; unit: {row['unit']}" if row["unit"] else ""
+                print(f"    {row['name']} = {row['default']}  ({row['values']}{unit}; {row['acts']}) {row['help']}")
     return None
 
 

@@ -93,10 +93,9 @@ class Table:
     def write(self) -> None:
         """Write all rows aside and move them in place."""
         began = time.monotonic()
-        as_parquet = self.path.suffix == ".parquet"
-        text = _parquet(self.rows, self._kinds) if as_parquet else csv_text(self.rows, self._kinds).encode()
+        content = table_bytes(self.path, self.rows, self._kinds)
         with atomic_write(self.path) as part:
-            part.write_bytes(text)
+            part.write_bytes(content)
         now = time.monotonic()
         self._next = now + SHARE * (now - began)
 
@@ -141,10 +140,15 @@ def table_path(path: str | os.PathLike[str]) -> Path:
     """`path` with the suffix of its kind. Raises InputError for another kind, or Parquet without pyarrow."""
     path = file_path(path)
     if path.suffix not in SUFFIXES and path.suffix:
-        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; got {shown(path.name)}")
+        raise InputError(f"a table is written as {' or '.join(SUFFIXES)}; got {shown(path.name)}")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("a .parquet table needs pyarrow: pip install 'pmdviz[parquet]', or give a .csv")
     return path if path.suffix else path.with_suffix(".parquet" if _has_pyarrow() else ".csv")
+
+
+def table_bytes(path: Path, rows: list[Row], kinds: Kinds) -> bytes:
+    """The rows as the kind of file that the suffix of `path` names."""
+    return _parquet(rows, kinds) if path.suffix == ".parquet" else csv_text(rows, kinds).encode()
 
 
 def _has_pyarrow() -> bool:

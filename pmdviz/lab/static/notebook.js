@@ -126,7 +126,10 @@ function render({ model, el }) {
   const take = (message, buffers) => {
     if (message.what === "scripts") {
       const all = (window[KEY] ??= {})
-      all[message.version] ??= load(buffers)
+      all[message.version] ??= load(buffers).catch((error) => {
+        delete all[message.version] // the next try loads them again
+        throw error
+      })
     }
     if (message.view !== id) {
       if (message.what === "document" && doc) {
