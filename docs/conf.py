@@ -196,7 +196,7 @@ def contents(menu):
 
 
 def _with_links(text, page, name, docs, folder):
-    """The page with its links as the site has them, but for what is between fences."""
+    """The page with its links as the site has them; text between fences stays."""
 
     def led(found):
         text, link, anchor = found["text"], found["to"], found["anchor"] or ""

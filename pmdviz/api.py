@@ -161,7 +161,8 @@ def read_table(
     """
     form = find_target(target).table
     if form is None:
-        raise InputError(f"target {target!r} takes no table")
+        takers = ", ".join(name for name, each in TARGETS.items() if each.table is not None)
+        raise InputError(f"target {target!r} takes no table; these do: {takers}")
     found = table_of(source, form, inputs, outcome, scale)
     name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "given"
     return hold(name, found.columns, found.rows, units=found.units)

@@ -136,7 +136,7 @@ def test_a_fifo_is_written_to_in_a_folder_that_takes_no_new_file(tmp_path, monke
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     assert check_writable(tmp_path / "fifo") == tmp_path / "fifo"
-    with pytest.raises(InputError, match="may not be written to"):
+    with pytest.raises(InputError, match="may not write to"):
         check_writable(tmp_path / "file")
 
 

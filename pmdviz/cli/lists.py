@@ -42,6 +42,9 @@ def show_tables(options: argparse.Namespace) -> None:
             for row in entry[part]:
                 unit = f"; unit: {row['unit']}" if row["unit"] else ""
                 print(f"    {row['name']} = {row['default']}  ({row['values']}{unit}; {row['acts']}) {row['help']}")
+    print("presets:")
+    for name, entry in presets().items():
+        print(f"  {name}: {entry['question']}")
     return None
 
 
@@ -176,7 +179,7 @@ def lessons_arguments(parser: argparse.ArgumentParser) -> None:
 def lessons(options: argparse.Namespace) -> int:
     """List or check them; returns the exit status: 1 where something is wrong with a lesson. Raises InputError."""
     if options.what not in ACTS:
-        raise unknown("act of lessons:", options.what, ACTS)
+        raise unknown("subcommand of lessons:", options.what, ACTS)
     check_text_path(options.json)
     return ACTS[options.what](options)
 

@@ -101,7 +101,8 @@ def principal_scores(source: str) -> np.ndarray:
     columns = table[:, :-1].astype(np.float64)
     columns = columns[:, np.ptp(columns, axis=0) > 0]
     if columns.shape[1] < 2:
-        raise InputError(f"data {shown(source)} need 2 columns that vary, besides the last", "data")
+        words = f"data {shown(source)} need at least 2 columns that vary, besides the last; got {columns.shape[1]}"
+        raise InputError(words, "data")
     columns -= columns.mean(axis=0)
     if not (CARRIED[source].one_unit if source in CARRIED else holds_images(source)):
         columns /= columns.std(axis=0)

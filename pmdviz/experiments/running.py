@@ -117,7 +117,9 @@ def run_experiment(name: str, knobs: Mapping[str, Raw], insist: bool = False, **
     chosen = experiment.Knobs.checked(dict(knobs))
     cases = {_key(case): case for case in experiment.cases(chosen)}
     if not cases:
-        raise InputError(f"experiment {name!r} has no cases with these knobs; got {shown(dict(knobs))}")
+        raise InputError(
+            f"experiment {name!r} has no cases with these settings; change one of {shown(dict(knobs), 200)}"
+        )
 
     def check(missing: list[Case], processes: int) -> None:
         check_size([size for case in missing if (size := experiment.size(case)) is not None], processes, insist)

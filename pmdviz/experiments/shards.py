@@ -200,9 +200,12 @@ class Subposterior(CustomTarget):
 
     def __init__(self, whole: Target, rows: np.ndarray, count: int) -> None:
         if whole.data is None:
-            raise InputError(f"target {whole.name!r} has no data to share out")
+            raise InputError(
+                f"target {whole.name!r} has no data to share out; choose one that `pmdviz list` gives `data`"
+            )
         if not isinstance(whole, GaussianPrior):
-            raise InputError(f"the prior must be a Gaussian around 0; target {whole.name!r} has another one")
+            words = f"the prior must be a Gaussian around 0; target {whole.name!r} has another one"
+            raise InputError(f"{words}: choose a target such as 'gaussian', 'linear' or 'logistic'")
         self.whole, self.count = whole, count
         wider, constant = np.sqrt(count), 0.5 * whole.dim * np.log(count)
         gradients: dict[str, Callable[..., np.ndarray]] = {}

@@ -179,6 +179,7 @@ class Rate(NamedTuple):
         return bool(self.whole) and {*self.whole} <= {*letters}
 
 
+NO_GRID = "this experiment needs a target of one or two dimensions with an exact posterior, such as 'mixture'"
 ONE_STEP = "one step, against the exact q of that step"
 THEOREM5 = "as printed, m and T in step; its proof gives √(log T / T) for the second term at η = 1"
 RATES = (
@@ -289,7 +290,7 @@ def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[
     options = {"dim": 1} if target == "gaussian" else {}
     made = Recipe(target, target_options=options).make_target()
     if made.planar is None:
-        raise InputError(f"target {target!r} has no exact posterior on a grid", "target")
+        raise InputError(f"{NO_GRID}; got {target!r}", "target")
     batch = max(1, made.num_data // PARTS)
     knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)

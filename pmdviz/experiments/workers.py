@@ -115,7 +115,9 @@ class Table:
         except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"cannot read {str(self.path)!r} as a table of a sweep: {error}") from error
+            raise InputError(
+                f"cannot read {str(self.path)!r} as a table of a sweep: {error}; give another path, or delete the file"
+            ) from error
 
     def _take_lock(self) -> None:
         try:
@@ -127,9 +129,11 @@ class Table:
                 os.close(self._lock)
         except BlockingIOError as error:
             os.close(self._lock)
-            raise InputError(f"{str(self.path)!r} is being written by another sweep") from error
+            raise InputError(
+                f"{str(self.path)!r} is being written by another process; wait for it, or give another path"
+            ) from error
         except OSError as error:
-            raise InputError(f"cannot write {str(self.path)!r}: {error}") from error
+            raise InputError(f"cannot write {str(self.path)!r}: {error}; give another path") from error
 
     def _let_go(self) -> None:
         self._lock_path.unlink(missing_ok=True)

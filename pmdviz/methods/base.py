@@ -116,7 +116,11 @@ class Method(Generic[State, Own]):
     def check_pair(self, target: Target, knobs: Own) -> None:
         """Raise InputError where the method cannot run on the target with these knobs."""
         if missing := self.missing_in(target):
-            raise InputError(f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer")
+            fitting = [name for name, each in METHODS.items() if not each.missing_in(target)]
+            raise InputError(
+                f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer; "
+                f"methods for it: {', '.join(fitting) or 'none'}"
+            )
 
     def fitted(self, knobs: Own, target: Target) -> Own:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
@@ -331,7 +335,8 @@ def checked_log_prior(target: Target, theta: Array) -> Array:
     bad = np.isnan(values) | (values == np.inf)
     if bad.any():
         at = theta[bad][0]
-        raise TargetError(f"log_prior of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}", at)
+        words = f"log_prior of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}"
+        raise TargetError(f"{words}; it must be a number or -inf", at)
     return values
 
 

@@ -169,7 +169,8 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
     log_prior = checked_log_prior(target, particles)
     if (log_prior == -np.inf).any():
         at = particles[log_prior == -np.inf][0]
-        raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
+        words = f"log_prior of target {target.name!r} is -inf at theta = {at}, which sample_prior drew"
+        raise TargetError(f"{words}; make the two agree", at)
     return particles, log_prior
 
 
@@ -205,7 +206,8 @@ def normalised(log_weights: Array, particles: Array, batch: Array) -> Array:
     """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
     if log_weights.max() == -np.inf:
         at, rows = particles[0], rows_in_words(batch)
-        raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
+        words = f"every particle (one is theta = {at}) has probability 0 after {rows}"
+        raise TargetError(f"{words}; use more particles or a smaller step size", at, rows)
     return normalise(log_weights)
 
 

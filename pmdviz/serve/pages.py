@@ -103,7 +103,9 @@ def docs_folder() -> Path | None:
     if not name:
         return None
     if not (Path(name) / MARKER).is_file() or not (Path(name) / "index.html").is_file():
-        raise InputError(f"no docs site is in {shown(name, 200)}; build one there: pmdviz docs FOLDER")
+        raise InputError(
+            f"no docs site is in {shown(name, 200)}; build one in a new folder, `pmdviz docs site`, then: --docs site"
+        )
     return Path(name).resolve()
 
 

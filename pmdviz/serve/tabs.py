@@ -19,7 +19,8 @@ from pmdviz.lab.loop.task import log_failure
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
 PARTS = ("foot", "view")  # of a page, in the order in which they are built: the pictures come last
-BUILDING, BROKEN = "Building the page …", "This page could not be built; the server's log says why."
+BUILDING = "Building the page …"
+BROKEN = "This page could not be built. Reload it. If it fails again, report it: the server's log says why."
 LINE = '<p class="pmdviz-building" role="status">{}</p>'
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
 
