@@ -61,7 +61,9 @@ def list_targets() -> dict[str, dict[str, Any]]:
 
 
 def list_methods() -> dict[str, dict[str, Any]]:
-    """Every method: name -> title, reference, knobs (name, default, bounds, unit, help, when it acts), default budget.
+    """Every method: name -> title, formula, reference, default budget, and knobs.
+
+    Each knob has a name, default, bounds, unit, help and when it acts.
 
     `default_budget` are the data that a run visits by default, on the mixture or the first target that
     the method fits; `budget_words` what they are enough for ("" where every run has 20,000).
@@ -69,6 +71,7 @@ def list_methods() -> dict[str, dict[str, Any]]:
     return {
         name: {
             "title": method.title,
+            "formula": method.formula,
             "reference": method.source,
             "default_budget": Recipe(usual_target(name), name).default_budget,
             "budget_words": method.budget_words,

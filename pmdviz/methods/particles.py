@@ -68,7 +68,7 @@ def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) ->
 # What methods with weighted particles share: two knobs, draws from the prior, and weights that must not all vanish.
 
 PREVIOUS = Term("previous", "weight before", "log w", "What the steps before have made of it.")
-NORMALISER = Term("normaliser", "normaliser", "− log Z", "The same for all: it makes the weights add up to 1.")
+NORMALISER = Term("normaliser", "normaliser", "− log Σ w", "The same for all: it makes the weights add up to 1.")
 SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 REACH = 1e6  # prior sds; a particle beyond that has diverged
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
@@ -145,7 +145,8 @@ def descended(fewest: float, at: int, particles: Array) -> str:
         return ""
     return (
         f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
-        "too few to estimate a covariance, and the ESS reported since then does not show the loss"
+        "too few to estimate a covariance, and the ESS since then does not show it; "
+        "restart with more particles or smaller first steps"
     )
 
 
@@ -169,8 +170,11 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
     log_prior = checked_log_prior(target, particles)
     if (log_prior == -np.inf).any():
         at = particles[log_prior == -np.inf][0]
-        words = f"log_prior of target {target.name!r} is -inf at theta = {at}, which sample_prior drew"
-        raise TargetError(f"{words}; make the two agree", at)
+        raise TargetError(
+            f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}; "
+            "sample_prior and log_prior must describe the same distribution",
+            at,
+        )
     return particles, log_prior
 
 
@@ -180,7 +184,7 @@ def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) 
 
 
 def tempered_update(about: str) -> Update:
-    """The update of log-weights by a rise Δβ of the temperature; `about` says where the likelihood is taken."""
+    """The update of log-weights by a rise Δβ of the inverse temperature; `about` says where the likelihood is taken."""
     return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
 
 
@@ -206,8 +210,12 @@ def normalised(log_weights: Array, particles: Array, batch: Array) -> Array:
     """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
     if log_weights.max() == -np.inf:
         at, rows = particles[0], rows_in_words(batch)
-        words = f"every particle (one is theta = {at}) has probability 0 after {rows}"
-        raise TargetError(f"{words}; use more particles or a smaller step size", at, rows)
+        raise TargetError(
+            f"every particle (one is theta = {at}) has probability 0 after {rows}; use more particles, larger batches "
+            "or smaller steps, or widen the prior",
+            at,
+            rows,
+        )
     return normalise(log_weights)
 
 

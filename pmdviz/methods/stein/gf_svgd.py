@@ -173,7 +173,7 @@ def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = Fal
     Raises TargetError where either density is 0 or has no value: w would be 0 or infinite whatever the others are.
     """
     for values, words in (
-        (log_p, "the target has density 0 there and no weight ρ/p: particles went where it has no mass"),
+        (log_p, "the target has density 0 there and no weight ρ/p; use a smaller step size, or unbounded parameters"),
         (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
     ):
         bad = ~np.isfinite(values)
@@ -255,16 +255,18 @@ class GFSVGD(SmoothedMethod):
     short_title: GF-SVGD
     about: Gradient-free SVGD moves particles by the gradient of a surrogate density, weighted by surrogate over
         target: the target is only evaluated.
-    formula: θ_i ← θ_i + ε · Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
+    formula: θ_i ← θ_i + ε D Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
     what_moves: Particles move: those where the surrogate exceeds the posterior push the others most.
     source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
     propagate: prior
     move: Stein force (of a surrogate, each point weighted by surrogate over target)
     adapt: pace + kernel width + surrogate (Adam; width and surrogate by the points)
 
-    w_j is rho(x_j) / p(x_j), summing to 1: E_p of w times Stein's operator of rho is the operator of p: the fixed
-    points are the same as of SVGD on p, without p's gradient. The direction w(x_i) phi_i would be steepest; the thesis
-    drops the factor. With the surrogate rho = p it is SVGD; best is one with about three times the variance of p.
+    w_j is rho(x_j) / p(x_j), summing to 1. w times Stein's operator of rho is the operator of p, applied to w k: so the
+    flow of infinitely many particles has p as a fixed point, without p's gradient. The kernel is in effect
+    w(x) k(x, x') and not k, so finitely many particles come to rest elsewhere than those of SVGD. The direction
+    w(x_i) phi_i would be steepest; the thesis drops the factor. With the surrogate rho = p it is SVGD; best is one with
+    about three times the variance of p.
 
     Annealed (Algorithm 7) the target of a step is p0^(1 - beta) (p0 L)^beta = p0 L^beta, as in `svgd`.
     """
@@ -366,7 +368,7 @@ class GFSVGD(SmoothedMethod):
         if state.growth > EXPLODED:
             return (
                 "particles diverged: their variance is more than 100 times the prior's, and the run ends here; "
-                "the surrogate drives them apart faster than it holds them"
+                "set Surrogate to the particles' moments, or use a smaller step size or a narrower kernel"
             )
         if known := self.unfinished(state, knobs):
             return known
@@ -374,7 +376,7 @@ class GFSVGD(SmoothedMethod):
         if ess < max(FEW * m, 2) and m > 2:
             return (
                 f"{ess:.1f} effective particles in ρ/p: few particles exert all of the force, "
-                "and the others do not feel the posterior; a surrogate nearer to it helps"
+                "and the others move without regard to the posterior; use a surrogate nearer to it"
             )
         return super().caveat(state, knobs)
 

@@ -1,10 +1,11 @@
 """Stein variational gradient descent (Liu, Wang 2016): particles pulled uphill together and pushed apart.
 
-    x_i <- x_i + e phi(x_i),   phi(x) = (1/m) sum_j [k(x_j, x) s_j + grad_j k(x_j, x)],   s_j = grad log p(x_j, X)
+    x_i <- x_i + e s D(s phi(x_i)),  phi(x) = (1/m) sum_j [k(x_j, x) g_j + grad_j k(x_j, x)],  g_j = grad log p(x_j, X)
 
-with k(x, y) = f(|x - y|^2 / h). In `SVGD.step` this is, line by line: the gradients s_j on a batch and the squared
-width h (`squared_width`), the force phi at every particle (`KERNELS`), its direction by an optimiser, and the step size
-e. phi and directions are in units of the prior's sds.
+with k(x, y) = f(|x - y|^2 / h), s the prior's sds, and D the direction by an optimiser: `plain` leaves its argument as
+it is, Adam and AdaGrad divide each coordinate of each particle by the size of the forces so far. At rest phi is 0 at
+every particle, whatever D. In `SVGD.step` this is, line by line: the gradients g_j on a batch and the squared width h
+(`squared_width`), the force phi at every particle (`KERNELS`), D, and the step size e (`decayed`).
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     short_title: SVGD
     about: Stein variational gradient descent moves a set of particles together: uphill on the log posterior, and apart
         from one another so that they cover it.
-    formula: θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]
+    formula: θ_i ← θ_i + ε D mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)],  D from the optimiser
     what_moves: Particles move: all are pulled uphill together and push one another apart.
     source: Liu, Wang 2016, Algorithm 1; annealed: Han 2019, Algorithm 6; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan,
         Singer 2011
@@ -228,7 +229,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m > 1 else 1.0
         if kept < COLLAPSED:
             return (
-                f"variance about {kept:.0%} of the posterior's: particles barely repel one another; "
+                f"variance about {kept:.0%} of a Gaussian posterior's: particles barely repel one another; "
                 f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
             )
         return super().caveat(state, knobs)
