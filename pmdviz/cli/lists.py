@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,8 @@ def budget_words(entry: dict[str, Any]) -> str:
 
 # `pmdviz list --markdown`: a page of every target, method and experiment, as on the site of the docs.
 
-SHARED = 2  # as many that have a setting with the same help share it: it is explained once
+SHARED = 2  # a setting that so many have in the same form is explained once, on the page of shared settings
+MANY = 12  # choices; of more only their number is said
 APP = "http://127.0.0.1:5006/"  # of `pmdviz serve`
 
 
@@ -96,10 +97,11 @@ def settings_pages() -> dict[str, dict[str, str]]:
         **{family: {each.name: methods[each.name] for each in members} for family, members in by_family().items()},
         "Experiments": api.list_experiments(),
     }
-    rows = [row for entries in groups.values() for entry in entries.values() for row in _rows(entry)]
-    counts = Counter((row["name"], row["help"]) for row in rows)
-    shared = {key for key, count in counts.items() if count >= SHARED}
-    pages = {"Shared settings": {"shared": f"# Shared settings\n\n{_list_of(sorted(shared))}"}}
+    users: dict[tuple[str, str], list[str]] = {}
+    for name, row in ((name, row) for some in groups.values() for name, entry in some.items() for row in _rows(entry)):
+        users.setdefault(_setting(row), []).append(name)
+    shared = {setting: names for setting, names in users.items() if len(names) >= SHARED}
+    pages = {"Shared settings": {"shared": f"# Shared settings\n\n{_shared(shared)}"}}
     return pages | {
         title: {name: _page(name, entry, shared) for name, entry in entries.items()}
         for title, entries in groups.items()
@@ -115,15 +117,15 @@ def _rows(entry: dict[str, Any]) -> list[dict[str, Any]]:
     return next(entry[part] for part in ("options", "knobs") if part in entry)
 
 
-def _page(name: str, entry: dict[str, Any], shared: set[tuple[str, str]]) -> str:
+def _page(name: str, entry: dict[str, Any], shared: Collection[tuple[str, str]]) -> str:
     """What it is, its formula, its source, a link to the app, its own settings with their defaults, the shared ones."""
     rows = _rows(entry)
-    own = [row for row in rows if (row["name"], row["help"]) not in shared]
+    own = [row for row in rows if _setting(row) not in shared]
     common = [f"`{row['name']}={row['default']}`" for row in rows if row not in own]
     lines = [f"# `{name}`: {entry['title']}", "", *([entry["about"], ""] if "about" in entry else [])]
     lines += [f"    {entry['formula']}", ""] if entry.get("formula") else []
     lines += [f"{entry['reference']}. [Open in the Lab]({APP}?{_address(name, entry)}).", ""]
-    lines += [_list_of((row["name"], row["help"], row["default"]) for row in own), ""] if own else []
+    lines += [*(f"- `{row['name']}={row['default']}`{_setting(row)[1]}" for row in own), ""] if own else []
     lines += [f"[Shared](shared.md): {', '.join(common)}."] if common else []
     return "\n".join(lines).rstrip()
 
@@ -140,12 +142,27 @@ def _address(name: str, entry: dict[str, Any]) -> str:
     )
 
 
-def _list_of(settings: Iterable[Sequence[Any]]) -> str:
-    """Names with their defaults, and the first sentence of each help; `pmdviz list` has the rest."""
-    return "\n".join(
-        f"- `{'='.join([name, *map(str, default)])}`: {text.split('. ')[0].rstrip('.')}."
-        for name, text, *default in settings
-    )
+def _shared(found: dict[tuple[str, str], list[str]]) -> str:
+    """The settings that several have; where two have one name, with those that have each."""
+    counts = Counter(name for name, _ in found)
+    of = {each: f" of {', '.join(users)}" if counts[each[0]] > 1 else "" for each, users in found.items()}
+    return "\n".join(f"- `{name}`{of[name, text]}{text}" for name, text in sorted(found))
+
+
+def _setting(row: dict[str, Any]) -> tuple[str, str]:
+    """Its name; its allowed values, its unit, and the first sentence of the help: `pmdviz list` has the rest."""
+    allowed = ["true", "false"] if row["bounds"] is None else [_plain(each) for each in row["bounds"]]
+    words = f"one of {len(allowed)}" if len(allowed) > MANY else ", ".join(allowed)
+    if row["inclusive"] is not None:
+        low, high = row["inclusive"]
+        words = f"{'[' if low else '('}{words}{']' if high else ')'}"
+    unit = f" {row['unit']}" if row["unit"] else ""
+    return row["name"], f", {words}{unit}: {row['help'].split('. ')[0].rstrip('.')}."
+
+
+def _plain(value: Any) -> str:
+    """A bound or choice in few letters."""
+    return f"{value:g}" if isinstance(value, float) else f"{value}" or '""'
 
 
 # `pmdviz list --grammar`: the tables of all methods by what they do in a step.

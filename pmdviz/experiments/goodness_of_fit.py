@@ -209,17 +209,17 @@ class GoodnessOfFitKnobs(Knobs):
     scenario: The target p, and how the q that samples come from differs from it.
     temperature: Neighbours of p are coupled by 1/T; q's neighbours by 1/T plus the perturbation.
     strength: Factor of the perturbations; at 0 q is p, and the rates are the sizes of the tests.
-    varied: Along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.
-    test: All of them see the same samples.
+    varied: The setting along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.
+    test: The test; all tests see the same samples.
     num_points: Where the sample size is varied: the largest one; the others are a half, a quarter and an eighth of
         it.
-    repetitions: At each point of a curve.
+    repetitions: Repetitions at each point of a curve.
     draws: Draws of the null distribution for every p-value: bootstrap, permutations or simulated counts.
-    bandwidth: Of the kernels. The usual one is the squared median distance, or of kernels on states the published
-        one. Several are combined by their least p-value at the same level.
+    bandwidth: Bandwidth of the kernels. The usual one is the squared median distance, or of kernels on states the
+        published one. Several are combined by their least p-value at the same level.
     width: The same for all tests, each in its own unit.
     alpha: How often a sample of p itself may be rejected.
-    seed: Of all samples.
+    seed: Seed of all samples.
     """
 
     scenario = Choice("ising_3x3", {name: each.title for name, each in SCENARIOS.items()}, "Scenario")

@@ -35,8 +35,8 @@ from pmdviz.targets.custom import names
 class BothKnobs(Knobs):
     """The knobs of both experiments.
 
-    target: With an exact posterior on a grid.
-    strategy: Which of the theorems it is about.
+    target: A target with an exact posterior on a grid.
+    strategy: The setting of PMD, one for each theorem.
     """
 
 
@@ -194,7 +194,7 @@ class RecurrenceKnobs(BothKnobs):
     """The knobs of `recurrence`.
 
     runs: Run seeds from 0 on: the theorem is about their mean.
-    steps: From the first one on.
+    steps: Number of steps, from the first one on.
     """
 
     target, strategy = POSTERIOR, PARTICLES

@@ -32,8 +32,8 @@ class BinaryNetOptions(TargetOptions):
     hidden: Units of -1 and 1 between inputs and classes; each has a weight from every input and one to every class.
     logit_scale: Factor of the logits, the sum of a class's weights times the hidden units over √H: how sure a net can
         be.
-    steepness: Of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F) instead
-        of its sign. The larger, the nearer to the net itself, and the less a gradient says.
+    steepness: Steepness of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F)
+        instead of its sign. The larger, the nearer to the net itself, and the less a gradient says.
     """
 
     data = data_source({"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"})

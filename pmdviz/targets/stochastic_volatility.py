@@ -38,7 +38,7 @@ class StochasticVolatilityOptions(TargetOptions):
     mean: Mean of the log variance of a simulated return.
     persistence: How much of the log variance's distance from μ is left a return later.
     shock: Standard deviation of the shock to the log variance at every return.
-    factors: Which unknowns are independent under q. Of three factors two have a closed form, of two none.
+    factors: The unknowns that are independent under q. Of three factors two have a closed form, of two none.
     mean_update: The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with
         which it diverges.
     """
