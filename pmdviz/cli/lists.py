@@ -200,7 +200,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 def _row(method: Any) -> list[str]:
     cells = (str(cell) if cell.terms else "" for _, cell in method.grammar)
-    return [f"{method.title} (`{method.name}`)", *cells]
+    return [f"[`{method.name}`](settings/{method.name}.md)", *cells]
 
 
 def _table(head: Sequence[str], rows: Iterator | Sequence) -> Iterator[str]:

@@ -273,9 +273,9 @@ class AggregationKnobs(Knobs):
     """The knobs of `aggregation`.
 
     model: What each machine fits to its own data.
-    data: Drawn from known parameters; tables that scikit-learn and statsmodels carry, reduced to the leading principal
-        components; or the rows of a table, such as UCI's Covertype, whose last column is left out. A fifth
-        of a table's rows is held out.
+    data: Drawn from known parameters, or a table. The tables of scikit-learn and statsmodels are reduced to their
+        leading principal components. Of a table of yours, such as UCI's Covertype, the last column is left out. A
+        fifth of a table's rows is held out.
     num_data: Data points on all machines together; of a table at most as many as it has.
     dim: Coordinates of a point; of a table, its principal components.
     components: Components of a mixture; where they are counted on each machine, the true number.

@@ -233,9 +233,9 @@ class LadderKnobs(SmoothingKnobs):
     num_particles: Number of points that go up the ladder, each with a weight.
     num_temperatures: Number of steps from the prior to the posterior: more of them leave the weights more even.
     power: β = (t/T)^p: a larger p makes the first steps away from the prior smaller.
-    tuning: By pilots: 32 points more, which have no weight, go ahead, and the share of their proposals that is accepted
-        sets the step of the next temperature; so the estimate of Z stays unbiased. A step of all walkers is off by up
-        to 20 %, at random. None: the given step at all of them.
+    tuning: By pilots: 32 points without weight set the step, so the estimate of Z stays unbiased. The share of their
+        proposals that is accepted sets the step of the next temperature. A step of all walkers is off by up to 20 %, at
+        random. None: the given step at all of them.
     time_step: Length of one leapfrog step, or sd of a random walk's proposals; with pilots the first one.
     """
 
@@ -517,7 +517,7 @@ class AIS(Ladder):
     propagate: prior
     reweight: temperature
     move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
-    adapt: step size (by pilots, which have no weight)
+    adapt: step size (by pilots)
 
     The move is MALA, or HMC with L > 1. Without a gradient it is a random walk, and on discrete
     states single changes, d of them or 64.
@@ -533,7 +533,7 @@ class AIS(Ladder):
 class HAISKnobs(LadderKnobs):
     """The knobs of `hais`.
 
-    refreshment: How much of the momentum's variance comes from a fresh draw at each temperature: at 0.5 the old
+    refreshment: How much of the momentum's variance comes from a fresh draw at each temperature. At 0.5 the old
         momentum counts √0.5 = 0.71 times. At 1 all of it: that is AIS with the same leapfrog steps.
     """
 
@@ -555,7 +555,7 @@ class HAIS(Ladder):
     propagate: prior
     reweight: temperature
     move: HMC (half of the momentum's variance is kept from one temperature to the next)
-    adapt: step size (by pilots, which have no weight)
+    adapt: step size (by pilots)
 
     The ladder is prior x L^β x N(p | 0, I), where the momenta's part has the same normaliser at every rung
     and cancels in the weights, so momenta stay N(0, I) at every rung. A refused trajectory turns its momentum round,
@@ -594,7 +594,7 @@ class StochasticAIS(BatchMethod, Ladder):
     propagate: prior
     reweight: temperature (one batch comes in, the one before it goes out)
     move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
-    adapt: step size (by pilots, which have no weight)
+    adapt: step size (by pilots)
 
     likelihood: The new batch comes in and the one before it goes out, which leaves the noise of both.
 

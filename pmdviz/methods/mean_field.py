@@ -307,8 +307,8 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         different orders is meaningless: independent ones average to a flat line.
     step_size: Each particle moves by h/2 gradients and noise of variance h, with h = h₀/N: gradients are sums over N
         data.
-    drift: What the mean gradient is divided by: v as a variance of gradients, as Adam-SGLD has it; or as a standard
-        deviation, whose root is then taken: so the paper prints it.
+    drift: The mean gradient is divided by the root of v, where v is their variance or standard deviation. Adam-SGLD has
+        the variance; the paper prints the standard deviation, whose root is then taken.
     drift_scale: The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for N =
         100,000.
     memory: Fraction of the running mean gradient that a step keeps.

@@ -62,7 +62,7 @@ class NUTS(Chain):
         (Σp)·p_{last} ≤ 0;  the draw moves to a new half with probability min(1, Σ_{new} exp(-H) / Σ_{old} exp(-H))
     what_moves: One point glides along trajectories as long as they lead away; the dots are the draws it leaves behind.
     source: Hoffman, Gelman 2014; multinomial draws, generalised criterion: Betancourt 2017, appendix A.3 to A.5
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: HMC (until the trajectory turns back; one of its points is chosen at random)
     adapt: step size (over the first draws, by the acceptance statistic)
 

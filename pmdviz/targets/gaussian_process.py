@@ -357,8 +357,8 @@ CLASSES_TABLE = options.TableForm(
 class GPClassificationOptions(options.TargetOptions):
     """Options of `gp_classification`.
 
-    data: The rows to be classified: nine measurements of tissue samples, malignant or benign, that scikit-learn
-        carries; or a file: a table with the class in its last column, or in its first.
+    data: Nine measurements of tissue samples, malignant or benign, or a table of yours. The samples come with
+        scikit-learn. A table has the class in its last column, or in its first.
     class_above: Rows of a file whose label is larger are of class 1, the others of class 0: 0.5 where labels are 0
         and 1.
     columns: How many features are used, the first ones; each has a length scale of its own. Nine at most of the

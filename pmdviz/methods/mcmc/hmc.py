@@ -56,8 +56,8 @@ def tune_knob(step: str) -> Flag:
         True,
         basic=True,
         label=f"Tune the {step}",
-        doc=f"The {step} is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
-        "burn-in that is given as a number; then it stays fixed.",
+        doc=f"The {step} is tuned to a target acceptance rate. Dual averaging takes the first 50 draws, or a burn-in "
+        f"that is given as a number; then the {step} stays fixed.",
     )
 
 
@@ -473,9 +473,9 @@ class HMC(LeapfrogChain):
     formula: H(θ, p) = -log p(θ | X) + |p|²/2, θ in prior sds;  accept with probability min(1, exp(-ΔH))
     what_moves: One point glides along trajectories; the dots are the draws that it leaves behind.
     source: Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: HMC
-    adapt: step size (over the first draws, by how many proposals are accepted)
+    adapt: step size (over the first draws)
 
     potential: How much higher the log density is at the end of the trajectory than at its start.
     kinetic: The change of kinetic energy: with exact dynamics both terms add up to 0.
@@ -513,9 +513,9 @@ class MALA(LeapfrogChain):
     formula: θ' = θ + ε²/2 S² ∇ log p(θ | X) + ε S ξ,  ξ ~ N(0, I), S the prior's sds
     what_moves: One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind.
     source: Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: MALA
-    adapt: step size (over the first draws, by how many proposals are accepted)
+    adapt: step size (over the first draws)
 
     potential: How much higher the log density is at the proposal than at the present point.
     kinetic: How much denser the way back is proposed than the way there, in logs.
