@@ -41,6 +41,11 @@ suppress_warnings = ["myst.header"]  # a page may leave out a level of headings
 autodoc_typehints = "none"  # the docstrings say types in the words of the field
 autodoc_member_order = "bysource"
 autosummary_generate = True
+# pmdviz.Race and pmdviz.race: two files whose names differ in more than case, for the disks of macOS.
+_lower = {name for name in pmdviz.__all__ if name.islower()}
+autosummary_filename_map = {
+    f"pmdviz.{name}": f"pmdviz.{name}-class" for name in pmdviz.__all__ if name.lower() in _lower - {name}
+}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 default_role = "code"  # docstrings mark code as Markdown does, by single backticks
@@ -191,7 +196,7 @@ def contents(menu):
 
 
 def _with_links(text, page, name, docs, folder):
-    """The page with its links as the site has them, but for what is between fences."""
+    """The page with its links as the site has them; text between fences stays."""
 
     def led(found):
         text, link, anchor = found["text"], found["to"], found["anchor"] or ""
@@ -248,22 +253,20 @@ def parts():
 
 
 def settings_markdown():
-    """A list of the pages of settings, which `write_settings` writes."""
-    names = {title: _settings_page(title) for title in lists.settings_pages()}
-    links = [f"- [{title}]({name}.md)" for title, name in names.items()]
-    return "\n".join([*links, "", "```{toctree}", ":hidden:", "", *names.values(), "```"])
+    """A list of the pages that `write_settings` writes, by their groups."""
+    groups = lists.settings_pages()
+    lines = [f"- {title}: {', '.join(f'[{name}](settings/{name}.md)' for name in groups[title])}" for title in groups]
+    names = [f"settings/{name}" for pages in groups.values() for name in pages]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```"])
 
 
 def write_settings(folder):
-    """Write a page of settings for each family of targets or methods, next to reference/settings.md."""
-    for title, text in lists.settings_pages().items():
-        path = folder / "reference" / f"{_settings_page(title)}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
-
-
-def _settings_page(title):
-    return f"settings/{title.lower().replace(' ', '-')}"
+    """Write the pages of the shared settings and of each target, method and experiment, in reference/settings."""
+    for pages in lists.settings_pages().values():
+        for name, text in pages.items():
+            path = folder / "reference/settings" / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def python_markdown():

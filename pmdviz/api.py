@@ -61,7 +61,9 @@ def list_targets() -> dict[str, dict[str, Any]]:
 
 
 def list_methods() -> dict[str, dict[str, Any]]:
-    """Every method: name -> title, reference, knobs (name, default, bounds, unit, help, when it acts), default budget.
+    """Every method: name -> title, formula, reference, default budget, and knobs.
+
+    Each knob has a name, default, bounds, unit, help and when it acts.
 
     `default_budget` are the data that a run visits by default, on the mixture or the first target that
     the method fits; `budget_words` what they are enough for ("" where every run has 20,000).
@@ -69,6 +71,7 @@ def list_methods() -> dict[str, dict[str, Any]]:
     return {
         name: {
             "title": method.title,
+            "formula": method.formula,
             "reference": method.source,
             "default_budget": Recipe(usual_target(name), name).default_budget,
             "budget_words": method.budget_words,
@@ -161,7 +164,8 @@ def read_table(
     """
     form = find_target(target).table
     if form is None:
-        raise InputError(f"target {target!r} takes no table")
+        takers = ", ".join(name for name, each in TARGETS.items() if each.table is not None)
+        raise InputError(f"target {target!r} takes no table; these do: {takers}")
     found = table_of(source, form, inputs, outcome, scale)
     name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "given"
     return hold(name, found.columns, found.rows, units=found.units)

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from pmdviz.errors import InputError, shown, unknown
 
+EXAMPLE = "tv < 0.1"
 LONGEST = 400  # characters: a person reads them
 MOST_POWER = 64
 FUNCTIONS: dict[str, Callable[..., float]] = {
@@ -108,7 +109,10 @@ class Expression:
         try:
             return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise InputError(f"invalid expression: {self.text!r} ({error.args[0]})") from None
+            at = f", column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
+            raise InputError(
+                f"invalid expression: {self.text!r} ({error.args[0]}{at}); write one such as {EXAMPLE!r}"
+            ) from None
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -137,7 +141,9 @@ class Expression:
         except (ZeroDivisionError, OverflowError, ValueError):  # the logarithm of 0
             return None
         except TypeError as error:
-            raise InputError(f"{self.text!r} cannot be computed: {error}") from None
+            raise InputError(
+                f"{self.text!r} cannot be computed: {error}; write an expression such as {EXAMPLE!r}"
+            ) from None
 
     def holds(self, scope: Scope) -> bool:
         """Whether it is true; not where it is unknown."""
@@ -165,7 +171,8 @@ class Template:
         try:
             parsed = [*string.Formatter().parse(self.text)]
         except ValueError as error:
-            raise InputError(f"the braces of this sentence do not match: {self.text!r} ({error})") from None
+            words = f"the braces of this sentence do not match: {self.text!r} ({error})"
+            raise InputError(f"{words}; write each name as {{name}}, and a brace as {{{{ or }}}}") from None
         return [(words, spec or "", None if name is None else Expression(name)) for words, name, spec, _ in parsed]
 
     @property
@@ -187,7 +194,8 @@ class Template:
             return ""
         value = expression.value(scope)
         if value is None:
-            raise InputError(f"{expression.text!r} is not known in this run, and the sentence needs it: {self.text!r}")
+            words = f"{expression.text!r} is not known in this run, and the sentence needs it: {self.text!r}"
+            raise InputError(f"{words}; use a name that the method has")
         try:
             return format(value, spec)
         except ValueError:

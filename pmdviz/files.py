@@ -112,13 +112,13 @@ def check_writable(given: Given) -> Path:
     inside = shown(str(folder), 200)
     try:
         if not folder.is_dir():
-            raise InputError(f"cannot write {named}: no such folder {inside}")
+            raise InputError(f"cannot write {named}: no such folder {inside}; create it first")
         if path.is_dir():
-            raise InputError(f"cannot write {named}: it is a folder")
+            raise InputError(f"cannot write {named}: it is a folder; give the path of a file")
         if _is_stream(path):
             return path
         if not os.access(folder, os.W_OK):
-            raise InputError(f"cannot write {named}: the folder {inside} may not be written to")
+            raise InputError(f"cannot write {named}: you may not write to the folder {inside}; choose another")
     except OSError as error:
         raise _cannot_write(path, error) from error
     return path

@@ -132,7 +132,7 @@ class Formula:
         except SyntaxError as error:
             raise InputError(f"{shown(self.text)} is not a formula: {error.msg}{_at(error.offset)}") from None
         except (ValueError, RecursionError, MemoryError):
-            raise InputError(f"{shown(self.text)} is not a formula: its brackets are nested too deep") from None
+            raise InputError(f"{shown(self.text)} is not a formula: use fewer brackets inside brackets") from None
 
     @cached_property
     def dim(self) -> int:

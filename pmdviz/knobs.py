@@ -392,13 +392,17 @@ def _explained(spec: KnobSpec) -> str:
 
 
 def table(knobs: type[Knobs]) -> list[dict[str, Value | list[Value] | None]]:
-    """The declarations as plain rows for lists, the command line and the docs."""
+    """The declarations as plain rows for lists, the command line and the docs.
+
+    `bounds` are the two ends of a number, `inclusive` whether each is allowed; or `bounds` are the choices.
+    """
     return [
         {
             "name": s.name,
             "label": s.label,
             "default": s.default,
             "bounds": list(s.bounds) if s.bounds else (list(s.choices) or None),
+            "inclusive": list(s.inclusive) if s.bounds else None,
             "values": _explained(s),
             "unit": s.unit,
             "help": s.help,

@@ -34,7 +34,9 @@ def course() -> list[Path]:
     """The notebooks of the course, in their order. Raises InputError where the installation has none."""
     found = next((files for place in folders("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
     if not found:
-        raise InputError("this installation of pmdviz holds no notebooks; install it from its wheel or its repository")
+        raise InputError(
+            "this installation of pmdviz holds no notebooks; repair it: pip install --force-reinstall pmdviz"
+        )
     return found
 
 
@@ -49,7 +51,7 @@ def notebooks(options: argparse.Namespace) -> None:
             raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}") from error
+        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}; name another folder") from error
     for source in sources:
         text = _form(source, options)
         with atomic_write(folder / source.name) as part:

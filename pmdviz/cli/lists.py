@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,11 @@ def show_tables(options: argparse.Namespace) -> None:
             if kind == "methods":
                 print(f"    Default budget: {budget_words(entry)}")
             for row in entry[part]:
-                unit = f", {row['unit']}" if row["unit"] else ""
-                print(f"    {row['name']} = {row['default']}  ({row['bounds']}{unit}; {row['acts']}) {row['help']}")
+                unit = f"; unit: {row['unit']}" if row["unit"] else ""
+                print(f"    {row['name']} = {row['default']}  ({row['values']}{unit}; {row['acts']}) {row['help']}")
+    print("presets:")
+    for name, entry in presets().items():
+        print(f"  {name}: {entry['question']}")
     return None
 
 
@@ -74,71 +77,103 @@ def budget_words(entry: dict[str, Any]) -> str:
     return f"{enough_for}, at least 20,000 data; on the mixture {number}" if enough_for else number
 
 
-# `pmdviz list --markdown`: the settings of every target, method and experiment, as on the site of the docs.
+# `pmdviz list --markdown`: a page of every target, method and experiment, as on the site of the docs.
 
-SHARED = 2  # as many that have a setting with the same help share it: it is explained once
+SHARED = 2  # a setting that so many have in the same form is explained once, on the page of shared settings
+MANY = 12  # choices; of more only their number is said
+APP = "http://127.0.0.1:5006/"  # of `pmdviz serve`
 
 
-def settings_pages() -> dict[str, str]:
-    """Title of a page -> Markdown: targets with data and without, the families of methods, the experiments."""
+def settings_pages() -> dict[str, dict[str, str]]:
+    """Title of a group -> name of a page -> Markdown: shared settings, then targets, methods and experiments."""
     from pmdviz import api
     from pmdviz.methods import by_family
 
     targets, methods = api.list_targets(), api.list_methods()
     with_data = [name for name, entry in targets.items() if any(row["name"] == "data" for row in entry["options"])]
-    groups = {
-        "Targets with data": _group(targets, with_data, "options"),
-        "Targets without data": _group(targets, [name for name in targets if name not in with_data], "options"),
+    groups: dict[str, dict[str, Any]] = {
+        "Targets with data": {name: targets[name] for name in with_data},
+        "Targets without data": {name: entry for name, entry in targets.items() if name not in with_data},
+        **{family: {each.name: methods[each.name] for each in members} for family, members in by_family().items()},
+        "Experiments": api.list_experiments(),
     }
-    for family, members in by_family().items():
-        groups[family] = _group(methods, [method.name for method in members], "knobs")
-    groups["Experiments"] = _group(experiments := api.list_experiments(), [*experiments], "knobs")
-    rows = [row for entries in groups.values() for _, _, some in entries for row in some]
-    counts = Counter((row["name"], row["help"]) for row in rows)
-    shared = {key for key, count in counts.items() if count >= SHARED}
-    pages = {"Shared settings": _list_of(sorted(shared))}
-    return pages | {title: _settings(entries, shared) for title, entries in groups.items()}
+    users: dict[tuple[str, str], list[str]] = {}
+    for name, row in ((name, row) for some in groups.values() for name, entry in some.items() for row in _rows(entry)):
+        users.setdefault(_setting(row), []).append(name)
+    shared = {setting: names for setting, names in users.items() if len(names) >= SHARED}
+    pages = {"Shared settings": {"shared": f"# Shared settings\n\n{_shared(shared)}"}}
+    return pages | {
+        title: {name: _page(name, entry, shared) for name, entry in entries.items()}
+        for title, entries in groups.items()
+    }
 
 
 def settings_markdown() -> str:
     """All pages, one below the other."""
-    return "\n\n".join(f"# {title}\n\n{text}" for title, text in settings_pages().items())
+    return "\n\n".join(text for pages in settings_pages().values() for text in pages.values())
 
 
-def _group(entries: dict[str, Any], names: Iterable[str], part: str) -> list[tuple[str, dict[str, Any], list[Any]]]:
-    return [(name, entries[name], entries[name][part]) for name in names]
+def _rows(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    return next(entry[part] for part in ("options", "knobs") if part in entry)
 
 
-def _settings(entries: list[tuple[str, dict[str, Any], list[Any]]], shared: set[tuple[str, str]]) -> str:
-    """A section for each entry: what it is, its own settings with their defaults, and the shared ones."""
-    lines = []
-    for name, entry, rows in entries:
-        own = [row for row in rows if (row["name"], row["help"]) not in shared]
-        common = [f"`{row['name']}`" for row in rows if row not in own]
-        lines += [f"## `{name}`: {entry['title']}", "", *([entry["about"], ""] if "about" in entry else [])]
-        lines += [_list_of((row["name"], row["help"], row["default"]) for row in own), ""] if own else []
-        lines += [f"Shared: {', '.join(common)}.", ""] if common else []
+def _page(name: str, entry: dict[str, Any], shared: Collection[tuple[str, str]]) -> str:
+    """What it is, its formula, its source, a link to the app, its own settings with their defaults, the shared ones."""
+    rows = _rows(entry)
+    own = [row for row in rows if _setting(row) not in shared]
+    common = [f"`{row['name']}={row['default']}`" for row in rows if row not in own]
+    lines = [f"# `{name}`: {entry['title']}", "", *([entry["about"], ""] if "about" in entry else [])]
+    lines += [f"    {entry['formula']}", ""] if entry.get("formula") else []
+    lines += [f"{entry['reference']}. [Open in the Lab]({APP}?{_address(name, entry)}).", ""]
+    lines += [*(f"- `{row['name']}={row['default']}`{_setting(row)[1]}" for row in own), ""] if own else []
+    lines += [f"[Shared](shared.md): {', '.join(common)}."] if common else []
     return "\n".join(lines).rstrip()
 
 
-def _list_of(settings: Iterable[Sequence[Any]]) -> str:
-    """Names, in brackets defaults, and the first sentence of each help; `pmdviz list` has the rest."""
-    lines = []
-    for name, text, *default in settings:
-        first = text.split(". ")[0].rstrip(".")
-        lines.append(f"- `{name}`{''.join(f' ({each})' for each in default)}: {first}.")
-    return "\n".join(lines)
+def _address(name: str, entry: dict[str, Any]) -> str:
+    """What follows "?" in the address of the app: a run of the target or method, or the experiment."""
+    from pmdviz.engine.recipe import Recipe
+    from pmdviz.methods import usual_method, usual_target
+
+    if "formula" in entry:
+        return f"run={Recipe(usual_target(name), name).to_link()}"
+    return (
+        f"run={Recipe(name, usual_method(name)).to_link()}" if "options" in entry else f"page=theory&experiment={name}"
+    )
+
+
+def _shared(found: dict[tuple[str, str], list[str]]) -> str:
+    """The settings that several have; where two have one name, with those that have each."""
+    counts = Counter(name for name, _ in found)
+    of = {each: f" of {', '.join(users)}" if counts[each[0]] > 1 else "" for each, users in found.items()}
+    return "\n".join(f"- `{name}`{of[name, text]}{text}" for name, text in sorted(found))
+
+
+def _setting(row: dict[str, Any]) -> tuple[str, str]:
+    """Its name; its allowed values, its unit, and the first sentence of the help: `pmdviz list` has the rest."""
+    allowed = ["true", "false"] if row["bounds"] is None else [_plain(each) for each in row["bounds"]]
+    words = f"one of {len(allowed)}" if len(allowed) > MANY else ", ".join(allowed)
+    if row["inclusive"] is not None:
+        low, high = row["inclusive"]
+        words = f"{'[' if low else '('}{words}{']' if high else ')'}"
+    unit = f" {row['unit']}" if row["unit"] else ""
+    return row["name"], f", {words}{unit}: {row['help'].split('. ')[0].rstrip('.')}."
+
+
+def _plain(value: Any) -> str:
+    """A bound or choice in few letters."""
+    return f"{value:g}" if isinstance(value, float) else f"{value}" or '""'
 
 
 # `pmdviz list --grammar`: the tables of all methods by what they do in a step.
 
 
 def grammar_markdown() -> str:
-    """A table for each family, and the meaning of the terms."""
+    """Which method runs on which target; a table for each family; and the meaning of the terms."""
     from pmdviz.methods import by_family
     from pmdviz.methods.step import COLUMNS
 
-    lines = []
+    lines = ["## What runs where", "", *_table(["methods", "targets"], _pairs()), ""]
     for title, methods in by_family().items():
         lines += [f"## {title}", "", *_table(["method", *COLUMNS], map(_row, methods)), ""]
     lines += ["## The terms", ""]
@@ -147,9 +182,25 @@ def grammar_markdown() -> str:
     return "\n".join(lines).rstrip()
 
 
+def _pairs() -> list[tuple[str, str]]:
+    """Methods that run on the same targets, and these, or all but those; at the targets' default options."""
+    from pmdviz.methods import METHODS
+    from pmdviz.targets import TARGETS, get_target
+
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, method in METHODS.items():
+        found.setdefault(tuple(each for each in TARGETS if not method.missing_in(get_target(each))), []).append(name)
+    rows = []
+    for fitting, names in sorted(found.items(), key=lambda pair: -len(pair[0])):
+        others = [each for each in TARGETS if each not in fitting]
+        targets = f"all but {', '.join(others)}" if len(others) < len(fitting) else ", ".join(fitting)
+        rows.append((", ".join(names), targets))
+    return rows
+
+
 def _row(method: Any) -> list[str]:
     cells = (str(cell) if cell.terms else "" for _, cell in method.grammar)
-    return [f"{method.title} (`{method.name}`)", *cells]
+    return [f"[`{method.name}`](settings/{method.name}.md)", *cells]
 
 
 def _table(head: Sequence[str], rows: Iterator | Sequence) -> Iterator[str]:
@@ -176,7 +227,7 @@ def lessons_arguments(parser: argparse.ArgumentParser) -> None:
 def lessons(options: argparse.Namespace) -> int:
     """List or check them; returns the exit status: 1 where something is wrong with a lesson. Raises InputError."""
     if options.what not in ACTS:
-        raise unknown("act of lessons:", options.what, ACTS)
+        raise unknown("subcommand of lessons:", options.what, ACTS)
     check_text_path(options.json)
     return ACTS[options.what](options)
 

@@ -1,4 +1,4 @@
-"""The command line: `pmdviz` = `python -m pmdviz`: list | run | race | sweep | export | ..."""
+"""The command line, `pmdviz` or `python -m pmdviz`; COMMANDS has its commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import warnings
 from typing import Any, NamedTuple, NoReturn
 
-from pmdviz.errors import InputError, InputWarning, TargetError, unknown, words_of
+from pmdviz.errors import InputError, InputWarning, TargetError, shown, unknown, words_of
 from pmdviz.version import __version__
 
 
@@ -57,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **parts)
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(message)
+        raise InputError(f"{message}; see: {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         print(message, end="", file=file or sys.stderr)  # argparse's own is silent where that fails
@@ -105,8 +105,10 @@ def _said(message: Warning | str, category: type[Warning], file: str, line: int,
 
 def _words(error: OSError) -> str:
     if error.filename is None and error.errno in OUTPUT:
-        return f"the output could not be written: {error.strerror}"
-    return f"the system refused something: {words_of(error) or type(error).__name__}"
+        return f"cannot write to standard output: {error.strerror}; write to a file instead"
+    if error.filename is not None and error.strerror:
+        return f"cannot use {shown(str(error.filename), 200)}: {error.strerror}; check the path and your rights"
+    return f"the operating system reported an error: {words_of(error) or type(error).__name__}"
 
 
 def _flush() -> None:
@@ -151,7 +153,7 @@ def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
 
 def parser_of(chosen: list[str]) -> _Parser:
     """The parser; of the commands only the chosen one gets its options, for which its module is loaded."""
-    parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
+    parser = _Parser(prog="pmdviz", description="Watch, compare and export runs of approximate Bayesian inference.")
     parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")
     for name, command in COMMANDS.items():

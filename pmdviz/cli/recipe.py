@@ -19,7 +19,8 @@ from pmdviz.files import check_text_path, finite, write_json
 MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
 POINTS = 100  # measured frames of each run of a race whose histories are asked for
-OPTION = "of the target; repeatable"
+OPTION = "an option of the target; repeatable"
+WRITE_ONE = "`pmdviz run --json FILE` writes a recipe, `pmdviz list` names the presets"
 
 
 def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
@@ -105,9 +106,13 @@ def _read(path: str) -> str | bytes:
         with nullcontext(piped) if path == "-" else open(path, "rb") as stream:
             content = stream.read(MAX_RECIPE_BYTES + 1)  # of a device without end no more
     except OSError as error:
-        raise InputError(f"cannot read the recipe {shown(path, 200)}: {error}") from error
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"{shown(path, 200)} is neither a file nor a preset; {WRITE_ONE}") from error
+        raise InputError(f"cannot read the recipe {shown(path, 200)}: {error.strerror or error}") from error
     if len(content) > MAX_RECIPE_BYTES:
-        raise InputError(f"{shown(path, 200)} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
+        raise InputError(
+            f"{shown(path, 200)} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes; {WRITE_ONE}"
+        )
     return content
 
 
@@ -117,7 +122,8 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InputError(f"{option} takes NAME=VALUE; got {text!r}")
+            example = "num_data=500" if option == "--target-option" else "num_particles=500"
+            raise InputError(f"{option} takes NAME=VALUE, such as {option} {example}; got {text!r}")
         if name in found:
             raise InputError(f"{option} gives {name} twice, {shown(found[name])} and {shown(value)}; give it once")
         found[name] = value

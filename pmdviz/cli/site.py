@@ -35,7 +35,7 @@ def site(options: argparse.Namespace) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}") from error
+        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}; name another folder") from error
     for name, text in pages(_progress if sys.stderr.isatty() else None).items():
         with atomic_write(folder / name) as part:
             part.write_text(text, encoding="utf-8")

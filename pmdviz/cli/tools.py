@@ -93,7 +93,7 @@ def settings_folder() -> Path:
     """The folder docs/, with its pages and Sphinx's settings. Raises InputError where the installation has none."""
     found = next((place for place in folders("docs") if (place / "conf.py").is_file()), None)
     if found is None:
-        raise InputError("this installation of pmdviz holds no docs; install it from its wheel or its repository")
+        raise InputError("this installation of pmdviz holds no docs; repair it: pip install --force-reinstall pmdviz")
     return found
 
 

@@ -265,7 +265,8 @@ class _Lines:
                     return
                 size += len(line)
                 if size > self.limits.bytes or len(line) == LONGEST_LINE:
-                    raise InputError(f"it unpacks to more than {self.limits.bytes:,} bytes, or to an endless line")
+                    words = f"it unpacks to more than {self.limits.bytes:,} bytes, or to an endless line"
+                    raise InputError(f"{words}; give a part of it")
                 line = line.replace("\u2212", "-").removeprefix("\ufeff").rstrip("\x1a\n")  # Ctrl-Z ended a file once
                 if odd := CONTROL.search(line):
                     words = f"it holds the control character {odd[0]!r}; save the table as CSV first"

@@ -325,7 +325,7 @@ def content_of(text: str) -> Content:
 def cells_in(path: str | os.PathLike[str]) -> Cells:
     """A file as a table in text form, whatever its name ends with. Raises InputError."""
     if _forbidden:
-        raise InputError("a served page cannot read files")
+        raise InputError("a served page cannot read files; use pmdviz.read_table, or *Your own data* on the page")
     found = _parsed(os.fspath(path))
     if not isinstance(found, Cells):
         raise InputError(f"file {shown(os.fspath(path))} is not a table in text form; give a .csv file")
@@ -353,7 +353,10 @@ def _pin(path: str, wanted: str) -> str:
     if wanted and digits != wanted and (table := _as_brought(path)) and table.digits == wanted:
         digits, found = wanted, table
     if wanted and digits != wanted:
-        raise InputError(f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted})")
+        raise InputError(
+            f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted}); restore that "
+            "version, or make a new recipe"
+        )
     name = f"{path}#{digits}"
     if name not in _read:
         found = _parsed(path) if found is None else found
@@ -382,7 +385,9 @@ def _digest(path: str) -> str:
         return found.hexdigest()[:DIGITS]
     except OSError as error:
         where = "" if error.filename is None or Path(error.filename) == _files(path)[0] else f" ({error.filename})"
-        raise InputError(f"file {shown(path)} cannot be read: {error.strerror or error}{where}") from None
+        raise InputError(
+            f"file {shown(path)} cannot be read: {error.strerror or error}{where}; the path starts from {os.getcwd()}"
+        ) from None
 
 
 def _files(path: str) -> list[Path]:
@@ -401,7 +406,9 @@ def _parsed(path: str) -> np.ndarray | Documents | Cells:
         ) from None
     except (ValueError, OSError, EOFError) as error:
         words = (str(error).splitlines() or ["it is cut off"])[0]
-        raise InputError(f"file {shown(path)} holds no table of numbers: {words}") from None
+        raise InputError(
+            f"file {shown(path)} holds no table of numbers: {words}; give a row per line, such as 1.5,0"
+        ) from None
 
 
 def too_small(path: str, table: np.ndarray) -> InputError:

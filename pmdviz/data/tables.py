@@ -98,7 +98,9 @@ def hold(
     if len(rows) > MOST_ROWS:
         raise too_long()
     if len(made.text) > MOST_HELD:
-        raise InputError(f"a table may have {MOST_HELD:,} bytes as text; this one has {len(made.text):,}: take a part")
+        raise InputError(
+            f"a table may have {MOST_HELD:,} bytes as text; this one has {len(made.text):,}: keep fewer rows or columns"
+        )
     with _lock:
         found = _held.setdefault(made.pin, made)
         if found.origin is None and origin is not None:

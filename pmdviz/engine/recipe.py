@@ -122,7 +122,10 @@ def named_target(given: Json, targets: Mapping[str, Target]) -> str | Target:
         raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; got {shown(targets[name])}")
     different = [key for key in {**found, **print_of} if not _same(found.get(key), print_of.get(key))]
     if different:
-        raise InputError(f"the given target {name!r} does not match the recipe ({', '.join(different)} differ)")
+        raise InputError(
+            f"the given target {name!r} does not match the recipe ({', '.join(different)} differ); give the "
+            "target that the recipe was made with, or make a recipe of yours"
+        )
     return targets[name]
 
 
@@ -228,7 +231,7 @@ def json_value(text: str | bytes) -> Json:
     except InputError:
         raise
     except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"this is not a recipe in JSON: {error}") from error
+        raise InputError(f"this is not a recipe in JSON: {error}; `pmdviz run --json FILE` writes one") from error
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -79,7 +79,8 @@ class Run:
         """
         if isinstance(self.final.density, Points):
             raise InputError(
-                f"a density needs a target of real coordinates; {self.target.name!r} is approximated by points"
+                f"a density needs a target of real coordinates; {self.target.name!r} is approximated by points: use "
+                "`particles` and `weights` of the run"
             )
         points = self.target._points(points)  # noqa: SLF001, the check of every method of a target
         if not np.isfinite(points).all():

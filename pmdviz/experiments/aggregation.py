@@ -113,7 +113,8 @@ def principal_scores(source: str) -> np.ndarray:
     columns = table[:, :-1].astype(np.float64)
     columns = columns[:, np.ptp(columns, axis=0) > 0]
     if columns.shape[1] < 2:
-        raise InputError(f"data {shown(source)} need 2 columns that vary, besides the last", "data")
+        words = f"data {shown(source)} need at least 2 columns that vary, besides the last; got {columns.shape[1]}"
+        raise InputError(words, "data")
     columns -= columns.mean(axis=0)
     if not (CARRIED[source].one_unit if source in CARRIED else holds_images(source)):
         columns /= columns.std(axis=0)
@@ -284,22 +285,22 @@ class AggregationKnobs(Knobs):
     """The knobs of `aggregation`.
 
     model: What each machine fits to its own data.
-    data: Drawn from known parameters; tables that scikit-learn and statsmodels carry, reduced to the leading principal
-        components; or the rows of a table, such as UCI's Covertype, whose last column is left out. A fifth
-        of a table's rows is held out.
-    num_data: On all machines together; of a table at most as many as it has.
-    dim: Of a point; of a table, so many principal components.
-    components: Of a mixture; where they are counted on each machine, the true number.
+    data: Drawn from known parameters, or a table. The tables of scikit-learn and statsmodels are reduced to their
+        leading principal components. Of a table of yours, such as UCI's Covertype, the last column is left out. A
+        fifth of a table's rows is held out.
+    num_data: Data points on all machines together; of a table at most as many as it has.
+    dim: Coordinates of a point; of a table, its principal components.
+    components: Components of a mixture; where they are counted on each machine, the true number.
     latent: Directions of probabilistic PCA, fewer than the dimension.
     count: By BIC the machines' models may have different numbers of components, and no mean of their parameters.
-    num_shards: Each has as many data.
-    varied: Everything else stays.
+    num_shards: Number of machines; each has as many data.
+    varied: The setting that varies; everything else stays.
     lowest: The least value of the varied setting.
     highest: The largest value of the varied setting.
-    num_levels: How many values, evenly on a log axis.
+    num_levels: Number of values, evenly spaced on a log axis.
     num_draws: A few times as many as the model has parameters.
     repetitions: Data seeds from 0 on.
-    combiners: Which of them are compared.
+    combiners: The combiners that are compared.
     against: What the combined parameters are compared with in pictures and slopes; the rows have all three.
     """
 

@@ -219,14 +219,14 @@ class DimensionKnobs(Knobs):
     """The knobs of `dimension`.
 
     family: A regression on d features, whose answer is known at every d.
-    methods: With their default settings, unless they are settings of PMD.
+    methods: The methods, at their default settings unless they are settings of PMD.
     metric: What the chart shows; every run is measured by all of them.
-    largest_dim: From 1, 2, 3, 5, 10, 20 and 50 those below it, and itself.
-    num_particles: Of every method that has particles, and how many independent draws are compared with them.
+    largest_dim: The dimensions are this one, and those of 1, 2, 3, 5, 10, 20 and 50 below it.
+    num_particles: Particles of every method that has them, and independent draws to compare with.
     num_data: The same number at every d.
     budget: What a method visits by default, or the same number of data for all.
-    visited: By every method, unless it ends before of itself.
-    seeds: Each on a data set of its own: seeds from 0 on.
+    visited: Observations used by every method, unless its run ends before.
+    seeds: Number of seeds, from 0 on; each has its own data set.
     """
 
     family = Choice("linear", {name: each.title for name, each in FAMILIES.items()}, "Posterior")

@@ -230,7 +230,8 @@ def log_p(target: Target, points: np.ndarray) -> np.ndarray:
     values = target.log_joint(points)
     if not np.isfinite(values).all():
         bad = target.space.words(points[~np.isfinite(values)][0])
-        raise InputError(f"the sample holds {bad}, at which log p of target {target.name!r} is not finite")
+        words = f"the sample holds {bad}, at which log p of target {target.name!r} is not finite"
+        raise InputError(f"{words}; leave out points where p is 0")
     return values
 
 
@@ -256,7 +257,9 @@ def enumerated(target: Target) -> tuple[np.ndarray, np.ndarray]:
     """All states (S, d), and their probabilities (S,). Raises InputError where there are more than 4,096."""
     space = target.space
     if not isinstance(space, Discrete) or space.num_states > MAX_STATES:
-        raise InputError(f"target {target.name!r} does not have {MAX_STATES:,} discrete states or fewer")
+        states = f"{space.num_states:,} states" if isinstance(space, Discrete) else "real coordinates"
+        words = f"this test enumerates the states of a discrete target, at most {MAX_STATES:,}"
+        raise InputError(f"{words}; {target.name!r} has {states}: choose another statistic")
     exact = target.reference()
     known = exact if isinstance(exact, Enumeration) else Enumeration(space, target.log_joint)
     return states_of(space, np.arange(space.num_states)), known.probabilities
@@ -577,7 +580,8 @@ def distribution(target: Target, k: int) -> tuple[np.ndarray, np.ndarray]:
     p = np.exp(log_density(nodes[:, None]))
     found = np.append(0.0, np.cumsum(0.5 * (p[1:] + p[:-1]) * np.diff(nodes)))
     if not abs(found[-1] - 1) < OFF:
-        raise InputError(f"the density of coordinate {k + 1} of target {target.name!r} has mass {found[-1]:.4g}, not 1")
+        words = f"the density of coordinate {k + 1} of target {target.name!r} has mass {found[-1]:.4g}, not 1"
+        raise InputError(f"{words}; choose another statistic")
     return nodes, found / found[-1]
 
 

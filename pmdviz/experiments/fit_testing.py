@@ -51,7 +51,9 @@ def sample_of(given: Given, target: Target, rng: np.random.Generator) -> Sample:
     points, words = points_of(frame, rng) if frame is not None else Sample(given, "")
     points = target.space.check(points)
     if not np.isfinite(points).all():
-        raise InputError("the sample must hold finite numbers; it has NaN or infinite ones")
+        row, column = np.argwhere(~np.isfinite(points))[0]
+        at = f"row {row}, column {column} is {points[row, column]}"
+        raise InputError(f"the sample must hold finite numbers; {at} (counted from 0): leave such rows out")
     if len(points) > MOST:
         at_random = f"{MOST:,} of {len(points):,} points, at random"
         points = points[rng.choice(len(points), size=MOST, replace=False)]
@@ -321,7 +323,10 @@ def stein_mean(
     """
     target, frame = get_target(target), frame_of(sample)
     if not {"reals", "gradient"} <= target.offers:
-        raise InputError(f"control variates need real coordinates and a gradient, which target {target.name!r} lacks")
+        raise InputError(
+            f"control variates need real coordinates and a gradient, which target {target.name!r} lacks; give a custom "
+            "target grad_log_prior and grad_log_likelihood"
+        )
     if degree not in (1, 2):
         raise InputError(f"degree must be 1 or 2; got {degree!r}", "degree")
     points = target.space.check(frame.particles if frame else sample)
@@ -332,7 +337,8 @@ def stein_mean(
         raise InputError(f"{count} control variates of degree {degree} need at least {2 * count} points; got {n}")
     f = np.asarray(function(points), float)
     if f.shape[:1] != (n,) or f.ndim > 2 or not np.isfinite(f).all():
-        raise InputError(f"the function must give ({n},) or ({n}, k) finite numbers for {n} points")
+        words = f"the function must give ({n},) or ({n}, k) finite numbers for {n} points"
+        raise InputError(f"{words}; it gave shape {f.shape}{'' if np.isfinite(f).all() else ' with NaN or infinity'}")
     f = f.reshape(n, -1)
     scores, z = checked_gradient(target, points, target.data_rows) * target.scale, points / target.scale
     variates = scores

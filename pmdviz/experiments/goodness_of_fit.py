@@ -223,17 +223,17 @@ class GoodnessOfFitKnobs(Knobs):
     scenario: The target p, and how the q that samples come from differs from it.
     temperature: Neighbours of p are coupled by 1/T; q's neighbours by 1/T plus the perturbation.
     strength: Factor of the perturbations; at 0 q is p, and the rates are the sizes of the tests.
-    varied: Along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.
-    test: All of them see the same samples.
+    varied: The setting along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.
+    test: The test; all tests see the same samples.
     num_points: Where the sample size is varied: the largest one; the others are a half, a quarter and an eighth of
         it.
-    repetitions: At each point of a curve.
+    repetitions: Repetitions at each point of a curve.
     draws: Draws of the null distribution for every p-value: bootstrap, permutations or simulated counts.
-    bandwidth: Of the kernels. The usual one is the squared median distance, or of kernels on states the published
-        one. Several are combined by their least p-value at the same level.
+    bandwidth: Bandwidth of the kernels. The usual one is the squared median distance, or of kernels on states the
+        published one. Several are combined by their least p-value at the same level.
     width: The same for all tests, each in its own unit.
     alpha: How often a sample of p itself may be rejected.
-    seed: Of all samples.
+    seed: Seed of all samples.
     """
 
     scenario = Choice("ising_3x3", {name: each.title for name, each in SCENARIOS.items()}, "Scenario")
@@ -388,6 +388,7 @@ def bandwidth_of(case: Case) -> str | float:
 
 
 NUM_BINS = 10
+NUM_RANKED = 99  # draws of a chain, evenly spaced, among which the truth is ranked: nearly independent if it has mixed
 NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
 NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
 METHODS = {
@@ -414,14 +415,15 @@ class CalibrationKnobs(Knobs):
 
 
 class Calibration(Experiment[CalibrationKnobs]):
-    """Draw theta from N(0, 1) and 20 observations given theta; run the sampler; rank theta among the draws.
+    """Draw theta from N(0, 1) and 20 observations given theta; run the sampler; rank theta among 99 of its draws.
 
-    The rank is the share of draws below theta. Over many data sets it is uniform on [0, 1] if the draws are from
-    the posterior (simulation-based calibration). It piles up in the middle where they are too wide, at both ends where
-    they are too narrow.
+    The rank is the share of draws below theta. Over many data sets it is uniform on 0, 1/99, ..., 1 if the draws are
+    independent and from the posterior (simulation-based calibration). It piles up in the middle where they are too
+    wide, at both ends where they are too narrow, or where they are correlated. So a chain is thinned (section 4 of the
+    source), and its bulk ESS is given: with less than the 99 draws, ranks at both ends may be due to correlation alone.
 
     title: Calibration of a sampler
-    about: Ranks of true parameters among the draws of their posteriors: uniform for a sampler that is right.
+    about: Ranks of true parameters among thinned draws from their posteriors: uniform for a sampler that is right.
     source: Talts, Betancourt, Simpson, Vehtari, Gelman 2018
     """
 
@@ -429,8 +431,8 @@ class Calibration(Experiment[CalibrationKnobs]):
     Knobs = CalibrationKnobs
 
     def columns(self, knobs: CalibrationKnobs) -> Mapping[str, type]:
-        """The truth and its rank, per data set."""
-        return {"seed": int, "theta": float, "rank": float}
+        """The truth, its rank, and the bulk ESS of all draws, per data set."""
+        return {"seed": int, "theta": float, "rank": float, "bulk_ess": float}
 
     def cases(self, knobs: CalibrationKnobs) -> list[Case]:
         """One per data set."""
@@ -442,12 +444,13 @@ class Calibration(Experiment[CalibrationKnobs]):
         while not session.done:
             session.advance(1000)
         theta = session.recipe.target_options["theta"]
-        frame = session.frame
-        below = float(frame.weights @ (frame.particles[:, 0] < theta))
-        return [{"seed": case["seed"], "theta": theta, "rank": below}]
+        draws = session.frame.particles[:, 0]
+        ranked = draws[np.linspace(0, len(draws) - 1, NUM_RANKED).astype(np.int64)]
+        below, ess = float((ranked < theta).mean()), session.frame.metrics["bulk_ess"]
+        return [{"seed": case["seed"], "theta": theta, "rank": below, "bulk_ess": ess}]
 
     def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[Row]:
-        """How often the truth is in the central intervals, and 12 Var(rank), which is 1 for uniform ranks."""
+        """How often the truth is in the central intervals, 12 Var(rank), 1 for uniform ranks, and the bulk ESS."""
         ranks = np.array([row["rank"] for row in rows], float)
         if len(ranks) < NUM_BINS:
             return []
@@ -455,7 +458,14 @@ class Calibration(Experiment[CalibrationKnobs]):
         verdict = "too narrow" if spread > NARROW else "too wide" if spread < WIDE else "calibrated"
         inside = {f"inside {100 * level:.0f} %": _inside(ranks, level) for level in (0.5, 0.9)}
         return [
-            {"method": METHODS[knobs.method], "data sets": len(ranks), **inside, "spread": spread, "draws": verdict}
+            {
+                "method": METHODS[knobs.method],
+                "data sets": len(ranks),
+                **inside,
+                "spread": spread,
+                "draws": verdict,
+                "bulk ESS": float(np.median([row["bulk_ess"] for row in rows])),
+            }
         ]
 
     def pictures(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> Sequence[Picture]:

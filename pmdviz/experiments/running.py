@@ -16,8 +16,8 @@ from typing import Unpack
 import pmdviz.experiments
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, check_size
-from pmdviz.experiments.workers import FAILED, Row, Table, Way, csv_text, run_cases
-from pmdviz.files import Json, finite, write_json
+from pmdviz.experiments.workers import FAILED, Row, Way, csv_text, run_cases, table_bytes, table_path
+from pmdviz.files import Json, atomic_write, file_path, finite, write_json
 from pmdviz.knobs import Knobs, Raw, Value
 
 # All experiments of the package: every module of its folders is imported: a new file is found without a list.
@@ -88,18 +88,17 @@ class ExperimentResult:
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the rows as .csv or .parquet, or everything as .json; returns the path. Raises InputError."""
-        path = Path(path)
+        path = file_path(path)
         if path.suffix == ".json":
             write_json(str(path), self.to_dict())
             return path
-        if not self._rows:
-            raise InputError("every case failed, so no rows can be written")
-        kinds = {name: type(value) for name, value in self.rows[0].items()}
-        if path.exists():
-            path.unlink()
-        with Table(path, kinds) as table:
-            table.add(*self.rows)
-        return table.path
+        if not (rows := self.rows):
+            raise InputError(f"every case failed, so no rows can be written; the first: {self.failed[0]}")
+        path = table_path(path)
+        content = table_bytes(path, rows, {name: type(value) for name, value in rows[0].items()})
+        with atomic_write(path) as part:
+            part.write_bytes(content)
+        return path
 
     def __repr__(self) -> str:
         return f"<{self.experiment}: {len(self._rows):,} rows>"
@@ -118,7 +117,9 @@ def run_experiment(name: str, knobs: Mapping[str, Raw], insist: bool = False, **
     chosen = experiment.Knobs.checked(dict(knobs))
     cases = {_key(case): case for case in experiment.cases(chosen)}
     if not cases:
-        raise InputError(f"experiment {name!r} has no cases with these knobs; got {shown(dict(knobs))}")
+        raise InputError(
+            f"experiment {name!r} has no cases with these settings; change one of {shown(dict(knobs), 200)}"
+        )
 
     def check(missing: list[Case], processes: int) -> None:
         check_size([size for case in missing if (size := experiment.size(case)) is not None], processes, insist)

@@ -200,9 +200,12 @@ class Subposterior(CustomTarget):
 
     def __init__(self, whole: Target, rows: np.ndarray, count: int) -> None:
         if whole.data is None:
-            raise InputError(f"target {whole.name!r} has no data to share out")
+            raise InputError(
+                f"target {whole.name!r} has no data to share out; choose one that `pmdviz list` gives `data`"
+            )
         if not isinstance(whole, GaussianPrior):
-            raise InputError(f"the prior must be a Gaussian around 0; target {whole.name!r} has another one")
+            words = f"the prior must be a Gaussian around 0; target {whole.name!r} has another one"
+            raise InputError(f"{words}: choose a target such as 'gaussian', 'linear' or 'logistic'")
         self.whole, self.count = whole, count
         wider, constant = np.sqrt(count), 0.5 * whole.dim * np.log(count)
         gradients: dict[str, Callable[..., np.ndarray]] = {}
@@ -315,12 +318,13 @@ class ShardKnobs(Knobs):
     """The knobs of `sharded_posterior`.
 
     target: Of linear regression every subposterior is a Gaussian; of the mixture it has two modes.
-    sampler: With its default settings. Exact draws show the loss by putting subposteriors together alone.
+    sampler: The sampler on each machine, at its default settings. Exact draws show the loss
+        by putting subposteriors together alone.
     combiners: How one posterior is made of the draws of all machines.
-    most_shards: From 1, 2, 5, 10, 20 those below it, and itself.
-    num_data: On all machines together.
-    num_particles: How many each machine sends, and how many particles its sampler has.
-    seeds: Each on a data set of its own: seeds from 0 on.
+    most_shards: The numbers of machines are this one, and those of 1, 2, 5, 10 and 20 below it.
+    num_data: Data points on all machines together.
+    num_particles: Draws that each machine sends, and particles of its sampler.
+    seeds: Number of seeds, from 0 on; each has its own data set.
     """
 
     target = Choice("mixture", {name: each.title for name, each in WHOLES.items()}, "Posterior")

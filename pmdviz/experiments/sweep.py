@@ -70,7 +70,7 @@ def exact_values(target: Target) -> np.ndarray:
     """E_p f for every coordinate and function, (d, functions)."""
     exact = target.exact
     if exact is None:
-        raise InputError(f"target {target.name!r} has no exact posterior")
+        raise InputError(f"the bounded error needs an exact posterior, which target {target.name!r} does not have")
     parts = [_marginals(exact, box) for box in exact.boxes]
     mass = sum(masses[0].sum() for _, masses in parts)
     return sum(_expectations(edges / target.scale[:, None], masses) for edges, masses in parts) / mass
@@ -419,7 +419,8 @@ def _check_sendable(recipe: Recipe, own: Mapping[str, ErrorFunction]) -> None:
         cloudpickle.dumps((recipe.custom, dict(own)))
     except Exception as error:
         raise InputError(
-            f"the target or error function cannot be sent to other processes: {words_of(error)}"
+            f"the target or error function cannot be sent to other processes: {words_of(error)}; write it with `def` "
+            "in a module, without open files"
         ) from error
 
 

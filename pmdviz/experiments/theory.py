@@ -90,6 +90,7 @@ class Rate(NamedTuple):
         return bool(self.whole) and {*self.whole} <= {*letters}
 
 
+NO_GRID = "this experiment needs a target of one or two dimensions with an exact posterior, such as 'mixture'"
 ONE_STEP = "one step, against the exact q of that step"
 THEOREM5 = "as printed, m and T in step; its proof gives √(log T / T) for the second term at η = 1"
 RATES = (
@@ -200,7 +201,7 @@ def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[
     options = {"dim": 1} if target == "gaussian" else {}
     made = Recipe(target, target_options=options).make_target()
     if made.planar is None:
-        raise InputError(f"target {target!r} has no exact posterior on a grid", "target")
+        raise InputError(f"{NO_GRID}; got {target!r}", "target")
     batch = max(1, made.num_data // PARTS)
     knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)
@@ -213,8 +214,8 @@ def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[
 class BothKnobs(Knobs):
     """The knobs of both experiments.
 
-    target: With an exact posterior on a grid.
-    strategy: Which of the theorems it is about.
+    target: A target with an exact posterior on a grid.
+    strategy: The setting of PMD, one for each theorem.
     """
 
 
@@ -349,9 +350,9 @@ def terms(recipe: Recipe, steps: int) -> list[Terms]:
     """
     target, method, knobs = recipe.make_target(), recipe.make_method(), recipe.start_knobs()
     if recipe.method != "pmd":
-        raise InputError(f"Theorem 2 is about 'pmd'; got a recipe of {recipe.method!r}")
+        raise InputError(f"Theorem 2 is about 'pmd'; give a recipe with method='pmd'; got {recipe.method!r}")
     if target.planar is None:
-        raise InputError(f"target {target.name!r} has no exact posterior on a grid")
+        raise InputError(f"{NO_GRID}; got {target.name!r}")
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
     rng, stream = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
     state, board = method.init(rng, target, knobs), Board(target)
@@ -372,7 +373,7 @@ class RecurrenceKnobs(BothKnobs):
     """The knobs of `recurrence`.
 
     runs: Run seeds from 0 on: the theorem is about their mean.
-    steps: From the first one on.
+    steps: Number of steps, from the first one on.
     """
 
     target, strategy = POSTERIOR, PARTICLES

@@ -173,7 +173,7 @@ def _slope(costs: list[Cost], x: str, y: str) -> float | None:
 class CostsKnobs(Knobs):
     """The knobs of `costs`.
 
-    extent: The measurements. The short set takes less than a minute, all of it several.
+    extent: How much is measured. The short set takes less than a minute, all of it several.
     rounds: Measurements per figure; their median is reported.
     """
 

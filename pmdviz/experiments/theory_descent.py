@@ -21,16 +21,16 @@ SETTLED = 0.25  # of the looks: the last ones, over which the floor is measured
 class DescentKnobs(Knobs):
     """The knobs of `descent`.
 
-    correlation: Of the two coordinates of each pair.
+    correlation: Correlation of the two coordinates of each pair.
     dim: Number of coordinates of the Gaussian.
-    grouping: The blocks. With the pairs, or all together, q is exact here.
+    grouping: The coordinates that form a block. With the pairs, or all together, q is exact here.
     step_size: The others are a half of it, a quarter, and so on.
-    num_steps: How many.
+    num_steps: Number of step sizes.
     looks: Number of steps of the longest size; with shorter ones a look comes after as many more as cover the same
         time.
     num_particles: The theorem is about infinitely many.
-    distance: Of the start's mean, per coordinate.
-    start_sd: Of the start, per coordinate.
+    distance: Distance of the start's mean, per coordinate.
+    start_sd: Standard deviation of the start, per coordinate.
     runs: Run seeds from 0 on.
     """
 

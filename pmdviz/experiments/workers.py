@@ -93,10 +93,9 @@ class Table:
     def write(self) -> None:
         """Write all rows aside and move them in place."""
         began = time.monotonic()
-        as_parquet = self.path.suffix == ".parquet"
-        text = _parquet(self.rows, self._kinds) if as_parquet else csv_text(self.rows, self._kinds).encode()
+        content = table_bytes(self.path, self.rows, self._kinds)
         with atomic_write(self.path) as part:
-            part.write_bytes(text)
+            part.write_bytes(content)
         now = time.monotonic()
         self._next = now + SHARE * (now - began)
 
@@ -116,7 +115,9 @@ class Table:
         except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"cannot read {str(self.path)!r} as a table of a sweep: {error}") from error
+            raise InputError(
+                f"cannot read {str(self.path)!r} as a table of a sweep: {error}; give another path, or delete the file"
+            ) from error
 
     def _take_lock(self) -> None:
         try:
@@ -128,9 +129,11 @@ class Table:
                 os.close(self._lock)
         except BlockingIOError as error:
             os.close(self._lock)
-            raise InputError(f"{str(self.path)!r} is being written by another sweep") from error
+            raise InputError(
+                f"{str(self.path)!r} is being written by another process; wait for it, or give another path"
+            ) from error
         except OSError as error:
-            raise InputError(f"cannot write {str(self.path)!r}: {error}") from error
+            raise InputError(f"cannot write {str(self.path)!r}: {error}; give another path") from error
 
     def _let_go(self) -> None:
         self._lock_path.unlink(missing_ok=True)
@@ -141,10 +144,15 @@ def table_path(path: str | os.PathLike[str]) -> Path:
     """`path` with the suffix of its kind. Raises InputError for another kind, or Parquet without pyarrow."""
     path = file_path(path)
     if path.suffix not in SUFFIXES and path.suffix:
-        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; got {shown(path.name)}")
+        raise InputError(f"a table is written as {' or '.join(SUFFIXES)}; got {shown(path.name)}")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("a .parquet table needs pyarrow: pip install 'pmdviz[parquet]', or give a .csv")
     return path if path.suffix else path.with_suffix(".parquet" if _has_pyarrow() else ".csv")
+
+
+def table_bytes(path: Path, rows: list[Row], kinds: Kinds) -> bytes:
+    """The rows as the kind of file that the suffix of `path` names."""
+    return _parquet(rows, kinds) if path.suffix == ".parquet" else csv_text(rows, kinds).encode()
 
 
 def _has_pyarrow() -> bool:

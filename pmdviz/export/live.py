@@ -113,7 +113,7 @@ def lab(shown: Mapping[str, Shown]) -> dict[str, Json]:
         target = one.recipe.make_target()
         for recipe in filter(None, (one.recipe, one.other)):
             if why := values.why_not_live(target, recipe.method):
-                raise InputError(f"{why}; without live=True the page is a recording")
+                raise InputError(f"{why}; leave out live=True (or --live) for a page that plays a recording")
         made = target_value(target)
         key = keys.setdefault(json.dumps(made), f"{target.name}-{len(keys)}")
         targets[key] = made

@@ -334,12 +334,16 @@ def encoder() -> str:
     try:
         return imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:
-        raise InputError(f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}") from error
+        raise InputError(
+            f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}; install it with pip install "
+            "'pmdviz[video]', or set IMAGEIO_FFMPEG_EXE to its path"
+        ) from error
 
 
 def _check_mp4(look: Look) -> None:
     if look.width % 2 or look.height % 2:
-        raise InputError(f"width and height of an MP4 must be even; got {look.width}x{look.height}")
+        even = f"{look.width + look.width % 2}x{look.height + look.height % 2}"
+        raise InputError(f"width and height of an MP4 must be even, such as {even}; got {look.width}x{look.height}")
     encoder()
 
 

@@ -17,6 +17,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -83,6 +84,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
+MAX_FAILURES = 3  # of a lane's processes; then its kernels are compiled in this process
 PATIENCE_S = 2.0  # before a line says that kernels are compiled
 # Niceness of a process that compiles. A page plays recorded frames meanwhile; no run waits for the last kind.
 FOR_A_CALLER, FOR_A_PAGE, LOWEST = 0, 10, 19
@@ -277,25 +279,43 @@ class Process:
     """Another process that compiles the calls whose words it reads from its standard input."""
 
     def __init__(self) -> None:
-        self.niceness, self._process = FOR_A_CALLER, None
+        self.niceness, self._process, self._failures = FOR_A_CALLER, None, 0
+        self._errors = tempfile.TemporaryFile()
 
     def compile(self, call: Call, niceness: int) -> float | None:
         """Compile a call's kernels; wall seconds, or None where the process has failed."""
+        if self._failures == MAX_FAILURES:
+            return None
         more, self.niceness = max(niceness - self.niceness, 0), max(niceness, self.niceness)
         command, pipe = [sys.executable, "-m", "pmdviz.kernels.compiling"], subprocess.PIPE
         try:
             if self._process is None:
-                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._errors, text=True)
             self._process.stdin.write(f"{more} {call.words}\n")
             self._process.stdin.flush()
             return float(self._process.stdout.readline())
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            self._give_up(error)
             return None
+
+    def _give_up(self, error: Exception) -> None:
+        """Log why the process failed, and end it; the next call starts another."""
+        self._failures += 1
+        status = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            status = self._process.returncode
+        self._errors.seek(0)
+        last = self._errors.read().decode(errors="replace").splitlines()[-1:] or [str(error)]
+        logging.getLogger(__name__).warning("a process that compiles kernels failed (status %s): %s", status, last[0])
+        self.niceness, self._process = FOR_A_CALLER, None
 
     def end(self) -> None:
         """End it; it is idle."""
         if self._process is not None:
             self._process.communicate()
+        self._errors.close()
 
 
 def _serve() -> None:

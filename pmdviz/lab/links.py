@@ -173,7 +173,9 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     given = {name: _text(arguments[name][-1]) for name in NAMES if arguments.get(name)}
     length = sum(map(len, given.values()))
     if length > LONGEST:
-        raise InputError(f"a link has at most {LONGEST:,} characters; this one has {length:,}")
+        raise InputError(
+            f"a link has at most {LONGEST:,} characters; this one has {length:,}: open the run's JSON file instead"
+        )
     recipe = Recipe.from_link(given["run"]) if "run" in given else None
     preset = find_preset(given["preset"]) if "preset" in given else None
     if preset is not None and recipe is None:
@@ -182,7 +184,7 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     if start not in STARTS:
         raise unknown("start of a link", start, STARTS)
     if start == END and recipe is not None and recipe.budget is None:
-        raise InputError("an endless run has no end to start from")
+        raise InputError(f"an endless run has no end to start from; use another start than {END!r}")
     at = checked_whole("at", given.get("at", 0), 0, MAX_BUDGET)
     of_race = "race" in given and recipe is None
     return Link(

@@ -188,7 +188,7 @@ class Ask:
             return Verdict(option.is_right(scope), option.because.words(scope))
         right = self.number.right.value(scope)
         if right is None:
-            raise InputError(f"{self.number.right.text!r} is not known in this run")
+            raise InputError(f"{self.number.right.text!r} is not known in this run; use a name that the method has")
         value, tolerance, scale = float(answer.value), self.number.tolerance, self.number.scale
         found = side(value, float(right), tolerance, scale)
         near = found != "close" and within(value, float(right), NEAR * tolerance, scale)

@@ -59,7 +59,8 @@ def play(recipe: Recipe, changes: Changes | None = None) -> Run:
         session.advance(iteration - session.frame.iteration)
         if session.frame.iteration < iteration:
             raise InputError(
-                f"the run ends after {session.frame.iteration:,} iterations, before iteration {iteration:,}"
+                f"the run ends after {session.frame.iteration:,} iterations, before the change at iteration "
+                f"{iteration:,}; raise its budget, or change the setting earlier"
             )
         _check_knobs(session, later[iteration])
         session.set(**later[iteration])
@@ -307,7 +308,9 @@ def _played(step: Step, source: Step | None, player: Player) -> Shown:
     if source.experiment:
         failed = player.experiment_failures(find_experiment_preset(source.experiment))
         if failed:
-            raise InputError(f"the experiment does not show what its preset promises: {failed[0]}")
+            raise InputError(
+                f"the experiment does not show what its preset promises: {failed[0]}; change `knobs` or `check` there"
+            )
         return Shown(scope_of(None), None, None)
     if source.race is not None:
         return Shown(scope_of(player.race(source.race)), None, None)

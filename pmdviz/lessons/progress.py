@@ -89,7 +89,8 @@ class Progress:
         """Store an answer; it may be changed until it is judged. Raises InputError."""
         ask = self.step.asks.get(part)
         if ask is None:
-            raise InputError(f"step {self.step.name!r} asks nothing there; got {shown(part)}")
+            asked = ", ".join(map(repr, self.step.asks)) or "none"
+            raise InputError(f"step {self.step.name!r} has no question {shown(part)}; its questions: {asked}")
         if self.verdict_on(part) is not None:
             raise InputError("this answer was judged already; restart the lesson to answer again")
         if part == "after" and not self.is_revealed:
@@ -99,7 +100,7 @@ class Progress:
     def judged(self, part: str, verdict: Verdict) -> Progress:
         """Store how the answer compares with the right one. Raises InputError without an answer."""
         if self.answer_to(part) is None:
-            raise InputError("store your answer first")
+            raise InputError("submit your answer first")
         return replace(self, verdicts={**self.verdicts, self.key(part): verdict})
 
     def may_reveal(self, may_skip: bool = False) -> bool:
@@ -110,7 +111,7 @@ class Progress:
     def reveal(self, may_skip: bool = False) -> Progress:
         """Open what the step shows. Raises InputError before an answer is stored, unless it may be skipped."""
         if not self.may_reveal(may_skip):
-            raise InputError("store your answer first")
+            raise InputError("submit your answer first")
         return replace(self, revealed=self.revealed | {self.step.name})
 
     def hint(self) -> Progress:
@@ -148,7 +149,7 @@ class Progress:
     def go_on(self, may_skip: bool = False) -> Progress:
         """To the next step, by the branch of the answer; past the last one the lesson is done. Raises InputError."""
         if not self.may_go_on(may_skip):
-            raise InputError("store your answer first")
+            raise InputError("submit your answer first")
         after = self.following
         return replace(self, done=True) if after is None else replace(self, path=(*self.path, after.name))
 
@@ -188,7 +189,8 @@ class Progress:
         except InputError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"this is not the stored progress of lesson {lesson.name!r}: {shown(text)}") from None
+            words = f"this is not the stored progress of lesson {lesson.name!r}: {shown(text)}"
+            raise InputError(f"{words}; the lesson begins again") from None
 
 
 def _read(lesson: Lesson, text: str) -> Progress:

@@ -146,7 +146,7 @@ def text_of(file: Traversable) -> str:
         return file.read_text(encoding="utf-8-sig")  # some editors write a mark of it at the start
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise InputError(f"{shown(str(file))} cannot be opened: {reason}") from None
+        raise InputError(f"{shown(str(file))} cannot be opened: {reason}; give a UTF-8 text file") from None
 
 
 def with_own(ours: dict[str, Lesson], folder: Traversable | None) -> dict[str, Lesson]:
@@ -168,7 +168,7 @@ def own_folder() -> Path | None:
     if not name:
         return None
     if not Path(name).is_dir():
-        raise InputError(f"lessons of your own must be in a folder; got {shown(name)}")
+        raise InputError(f"--lessons must be a folder that has lessons as .md files; got {shown(name)}")
     return Path(name)
 
 

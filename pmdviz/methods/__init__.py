@@ -46,6 +46,11 @@ def usual_target(name: str) -> str:
     return next(each for each in ("mixture", *TARGETS) if not METHODS[name].missing_in(_at_its_defaults(each)))
 
 
+def usual_method(target: str) -> str:
+    """The method that the built-in `target` is shown with: PMD, or else the first one that fits it."""
+    return next(each for each in ("pmd", *METHODS) if not METHODS[each].missing_in(_at_its_defaults(target)))
+
+
 @cache
 def _at_its_defaults(target: str) -> Target:
     """A target with its default options, kept: some take a second to make, and lists of methods need each of them."""
@@ -66,4 +71,14 @@ def by_family() -> dict[str, list[Method]]:
     return {title: methods for title, methods in found.items() if methods}
 
 
-__all__ = ["FAMILIES", "METHODS", "Method", "StepBlock", "StepInfo", "by_family", "find_method", "usual_target"]
+__all__ = [
+    "FAMILIES",
+    "METHODS",
+    "Method",
+    "StepBlock",
+    "StepInfo",
+    "by_family",
+    "find_method",
+    "usual_method",
+    "usual_target",
+]

@@ -1,10 +1,11 @@
 """Annealed importance sampling (Neal 2001): plain, Hamiltonian, stochastic, and without a gradient.
 
-    log w <- log w + (β_t - β_{t-1}) log p(X | θ),   θ <- a move that leaves p(θ) p(X | θ)^β_t as it is
+    log w <- log w + (β_t - β_{t-1}) log p(X | θ),   θ <- a move that leaves p(θ) p(X | θ)^β_t invariant
 
-from draws of the prior, at β_0 = 0, to β_T = 1. `Ladder.step` makes the weights; the methods differ in the move.
-HAIS (Sohl-Dickstein, Culpepper 2012) keeps a share of the momentum: p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog
-steps (`leapt`), accepted with probability min(1, exp(-ΔH)).
+from draws from the prior, at β_0 = 0, to β_T = 1. The weight comes first, at the place before the move. `Ladder.step`
+makes the weights; the methods differ in the move. HAIS (Sohl-Dickstein, Culpepper 2012) keeps a part of the momentum:
+p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog steps (`leapt`), accepted with probability min(1, exp(-ΔH)); a
+refused trajectory keeps its θ and turns p round, which makes the move of (θ, p) reversible.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ LEAPFROG_DOC = (
     "Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal (MALA)."
 )
 LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
-SANDWICH_DOC = """When temperature 1 is reached, take independent draws of the posterior back down the ladder. Their
+SANDWICH_DOC = """When β = 1 is reached, take independent draws from the posterior back down the ladder. Their
 weights bound log Z from above in the mean; the upward weights bound it from below. Independent draws are needed."""
 SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
 
@@ -208,8 +209,9 @@ class LadderKnobs(SmoothingKnobs):
     num_particles: Number of points that go up the ladder, each with a weight.
     num_temperatures: Number of steps from the prior to the posterior: more of them leave the weights more even.
     power: β = (t/T)^p: a larger p makes the first steps away from the prior smaller.
-    tuning: By pilots: 32 points more, which have no weight, go ahead, and the share of their proposals that is accepted
-        sets the step of the next temperature; so Z stays unbiased. None: the given step at all of them.
+    tuning: By pilots: 32 points without weight set the step, so the estimate of Z stays unbiased. The share of their
+        proposals that is accepted sets the step of the next temperature. A step of all walkers is off by up to 20 %, at
+        random. None: the given step at all of them.
     time_step: Length of one leapfrog step, or sd of a random walk's proposals; with pilots the first one.
     """
 
@@ -252,7 +254,7 @@ class LadderState(NamedTuple):
     particles: Array  # (m, d)
     log_weights: Array  # (m,) logsumexp 0
     walkers: Walkers  # (n,) of them; the log likelihood is scaled to all data, and 0 before it is known
-    rungs: Array  # (T + 1,) temperatures: those that the run began with
+    rungs: Array  # (T + 1,) inverse temperatures β: those that the run began with
     time_step: float  # for the next rung, prior sds
     time_steps: Array  # (T + 1,) used at each rung so far
     log_zs: Array  # (T + 1,) estimates of log Z at each rung of the way up, nats
@@ -265,10 +267,10 @@ class LadderState(NamedTuple):
 
 
 class Ladder(SmoothedMethod):
-    """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t as it is.
+    """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t invariant.
 
-    The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density as it is and
-    depends on no particle that is weighed: the step is tuned by pilots, which are not. By Jensen's inequality
+    The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density invariant and
+    depends on no particle that has a weight: the step is tuned by pilots, which have none. By Jensen's inequality
     E log Z-hat <= log Z. From exact draws of the posterior the same rungs in reverse give an unbiased 1/Z, and so an
     upper bound in the mean (Grosse, Ghahramani, Adams 2015).
     """
@@ -284,7 +286,7 @@ class Ladder(SmoothedMethod):
     budget_words = "the whole ladder"
     update = weighting.following(
         *weighting.TEMPERED,
-        "The likelihood, where the particle stood before its move, to the power by which the temperature β rises.",
+        "The likelihood at the particle's place before its move, to the power by which the inverse temperature β rises.",
     )
 
     def missing_in(self, target: Target) -> str:
@@ -292,7 +294,7 @@ class Ladder(SmoothedMethod):
         return "" if self.takes_states and isinstance(target.space, Discrete) else super().missing_in(target)
 
     def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
-        """A move of every walker that leaves the rung's density as it is."""
+        """A move of every walker that leaves the rung's density invariant."""
         return moved(rng, walkers, at, knobs.leaps, kept=0.0)
 
     def by_gradient(self, target: Target) -> bool:
@@ -315,8 +317,8 @@ class Ladder(SmoothedMethod):
         super().check_pair(target, knobs)
         if knobs.sandwich and target.exact is None:
             raise InputError(
-                f"sandwich = true needs independent draws of the posterior, and target {target.name!r} has none; "
-                "leave it off, and the estimate of log Z has no upper bound"
+                f"sandwich = true needs independent draws from the posterior, and target {target.name!r} has none; "
+                "leave it off, or choose a target with exact draws, such as gaussian or mixture"
             )
 
     def default_budget(self, target: Target, knobs: LadderKnobs) -> int:
@@ -345,10 +347,10 @@ class Ladder(SmoothedMethod):
         )
 
     def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
-        """At temperature 1, or after the way back."""
+        """At β = 1, or after the way back."""
         if state.returning:
-            return "temperature 0 reached again" if state.rung == 0 or not knobs.sandwich else ""
-        return "temperature 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
+            return "back at β = 0" if state.rung == 0 or not knobs.sandwich else ""
+        return "β = 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
 
     def step(
         self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs
@@ -359,11 +361,11 @@ class Ladder(SmoothedMethod):
         way = -1 if state.returning else 1
         beta, ess = float(state.rungs[state.rung + way]), effective_sample_size(state.log_weights)
         walkers, asked = self.known_at(state, target, batch)
+        gained = self.gained(state, beta, walkers.log_likelihood)  # at their places before the move
         before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
         pilots = len(walkers.points) - len(state.log_weights)
         at = Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)), pilots)
         after, accepted, cost = self.move(rng, walkers, at, knobs)
-        gained = self.gained(state, beta, walkers.log_likelihood)  # at their places before the move
         state = reweighted(state, gained, beta, way, batch)
         state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
         terms = {} if way < 0 else weighting.terms(
@@ -408,7 +410,7 @@ class Ladder(SmoothedMethod):
         return Points(state.particles, state.log_weights)
 
     def unfinished(self, state: LadderState, knobs: LadderKnobs) -> str:
-        """That the temperature is below 1."""
+        """That β is below 1."""
         return optimisers.on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
 
     def caveat(self, state: LadderState, knobs: LadderKnobs) -> str:
@@ -454,7 +456,7 @@ def settled(state: LadderState, walkers: Walkers, accepted: Array, wanted: float
 
 def _words(state: LadderState, accepted: Array) -> str:
     back = "independent draws back to " if state.returning else ""
-    parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
+    parts = [f"{back}β = {state.beta:.3g} (stage {state.rung:,} of {len(state.rungs) - 1:,})"]
     parts += [f"moves, {accepted.mean():.0%} accepted", weighting.words(state.log_weights)]
     if state.returning:
         above = state.log_zs[state.rung] - state.back_log_z
@@ -473,15 +475,15 @@ class AIS(Ladder):
     """Annealed importance sampling.
 
     short_title: AIS
-    about: Annealed importance sampling leads draws of a simple density to the posterior by small rises of temperature,
-        and weighs each by what it gained at every rise.
-    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ ~ move that keeps p(θ) p(X | θ)^{β_t}
-    what_moves: Particles follow the rising temperature by Metropolis moves, and each collects a weight of its own.
+    about: Annealed importance sampling leads draws from a simple density to the posterior: it raises the inverse
+        inverse temperature β in small steps, and multiplies each weight by the likelihood to the power of the rise.
+    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ);  then θ ~ move that leaves p(θ) p(X | θ)^{β_t} invariant
+    what_moves: Particles follow the likelihood, whose power β rises, by Metropolis moves; each collects a weight.
     source: Neal 2001; the way back: Grosse, Ghahramani, Adams 2015; the step tuned by pilots: ours
     propagate: prior
     reweight: temperature
     move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
-    adapt: step size (by pilots, which have no weight)
+    adapt: step size (by pilots)
 
     The move is MALA, or HMC with L > 1. Without a gradient it is a random walk, and on discrete
     states single changes, d of them or 64.
@@ -497,8 +499,8 @@ class AIS(Ladder):
 class HAISKnobs(LadderKnobs):
     """The knobs of `hais`.
 
-    refreshment: How much of the momentum is replaced by a fresh draw at each temperature. At 1 all of it: that is AIS
-        with the same leapfrog steps.
+    refreshment: How much of the momentum's variance comes from a fresh draw at each temperature. At 0.5 the old
+        momentum counts √0.5 = 0.71 times. At 1 all of it: that is AIS with the same leapfrog steps.
     """
 
     leapfrog_steps = LEAPFROG_STEPS.at(10)
@@ -512,16 +514,18 @@ class HAIS(Ladder):
     short_title: HAIS
     about: Hamiltonian annealed importance sampling leads draws of a simple density to the posterior by trajectories
         that keep some of their momentum from one temperature to the next.
-    formula: p ← √{1-γ} p + √γ ξ;  θ, p by L leapfrog steps;  log w ← log w + (β_t - β_{t-1}) log p(X | θ)
-    what_moves: Particles glide along trajectories while the temperature rises, and each collects a weight of its own.
+    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ);  then p ← √{1-γ} p + √γ ξ;  θ, p by L leapfrog steps under
+        p(θ) p(X | θ)^{β_t}, accepted with probability min(1, exp(-ΔH)), else p ← -p
+    what_moves: Particles glide along trajectories while the power β of the likelihood rises; each collects a weight.
     source: Sohl-Dickstein, Culpepper 2012; partial refreshment: Horowitz 1991; the step tuned by pilots: ours
     propagate: prior
     reweight: temperature
-    move: HMC (half of the momentum is kept from one temperature to the next)
-    adapt: step size (by pilots, which have no weight)
+    move: HMC (half of the momentum's variance is kept from one temperature to the next)
+    adapt: step size (by pilots)
 
     The ladder is prior x L^β x N(p | 0, I), where the momenta's part has the same normaliser at every rung
-    and cancels in the weights. A refused trajectory turns its momentum round.
+    and cancels in the weights, so momenta stay N(0, I) at every rung. A refused trajectory turns its momentum round,
+    without which the leapfrog and its acceptance would not leave the density of (θ, p) invariant.
     """
 
     name = "hais"
@@ -556,7 +560,7 @@ class StochasticAIS(BatchMethod, Ladder):
     propagate: prior
     reweight: temperature (one batch comes in, the one before it goes out)
     move: MALA (HMC with more leapfrog steps; Metropolis without a gradient)
-    adapt: step size (by pilots, which have no weight)
+    adapt: step size (by pilots)
 
     likelihood: The new batch comes in and the one before it goes out, which leaves the noise of both.
 
@@ -589,7 +593,7 @@ class StochasticAIS(BatchMethod, Ladder):
         return asked(walkers, target, batch, self.by_gradient(target))
 
     def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
-        """Both temperatures, and N/B."""
+        """Both values of β, and N/B."""
         return {"N/B": target.num_data / len(batch), "β′": after.beta, "β": before.beta}
 
     def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
@@ -615,8 +619,9 @@ class GFAISKnobs(LadderKnobs):
     """The knobs of `gf_ais`.
 
     proposals: Langevin: along the gradient of Σ p(x′) exp(-|x-x′|²/h), a sum over pilots or over all walkers x′, with p
-        at the temperature. As printed, each walker is a centre of its own proposal: the move does not keep p, and log Z
-        is wrong in high dimensions. Without pilots (no tuning, or during the way back): a random walk.
+        at the temperature. As printed, each walker is a centre of its own proposal: the move does not leave p
+        invariant, and log Z is wrong in high dimensions. Without pilots (no tuning, or during the way back): a random
+        walk.
     """
 
     proposals = Choice(BY_PILOTS, PROPOSALS, "Kind of proposal", basic=True)
@@ -634,10 +639,11 @@ class GFAIS(Ladder):
     """Gradient-free annealed importance sampling.
 
     short_title: GF-AIS
-    about: Gradient-free annealed importance sampling leads draws of a simple density to the posterior by Langevin
-        proposals along a surrogate's gradient, which need densities alone, and weighs each by what it gained.
-    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ' = θ + (ε²/2) ∇ log ρ(θ) + ε ξ, corrected to keep p_β
-    what_moves: Particles drift uphill on a sum of kernels while the temperature rises, and each collects a weight.
+    about: Gradient-free annealed importance sampling leads draws from a simple density to the posterior by
+        Langevin proposals along a surrogate's gradient, which need densities alone, and gives each a weight.
+    formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ);  then θ' = θ + (ε²/2) S² ∇ log ρ(θ) + ε S ξ, accepted so that
+        p_β is invariant
+    what_moves: Particles drift uphill on a sum of kernels while the likelihood's power β rises; each collects a weight.
     source: Han 2019 (thesis), Figure 11 and (0.88); Neal 2001; pilots as centres and for the step: ours
     propagate: prior
     reweight: temperature
@@ -649,10 +655,10 @@ class GFAIS(Ladder):
     θ' = θ + (ε²/2) S ∇ log ρ(θ) + ε N(0, S), S the prior's variances, accepted by the ratio of p_β = prior x L^β with
     the proposals' densities. ρ(x) = sum_j p_β(x_j) exp(-|x - x_j|²/h), in prior sds, h = med²/(2 log(n + 1)), as in
     annealed GF-SVGD (0.88). The centres x_j are the pilots; each half of them has the other half. So ρ depends on no
-    particle that is weighed, p_β stays as it is, and the mean weight is unbiased for Z.
+    particle that has a weight, p_β is invariant, and the mean weight is unbiased for Z.
 
-    The thesis takes all chains as centres. Then ρ at θ' has a kernel at the θ that was left: the move does not keep
-    p_β, and the more so the fewer other centres are near.
+    The thesis takes all chains as centres. Then ρ at θ' has a kernel at the θ that was left: the move does not leave
+    p_β invariant, and the more so the fewer other centres are near.
     """
 
     name = "gf_ais"

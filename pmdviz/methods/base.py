@@ -122,7 +122,11 @@ class Method(Generic[State, Own]):
     def check_pair(self, target: Target, knobs: Own) -> None:
         """Raise InputError where the method cannot run on the target with these knobs."""
         if missing := self.missing_in(target):
-            raise InputError(f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer")
+            fitting = [name for name, each in METHODS.items() if not each.missing_in(target)]
+            raise InputError(
+                f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer; "
+                f"methods for it: {', '.join(fitting) or 'none'}"
+            )
 
     def fitted(self, knobs: Own, target: Target) -> Own:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
@@ -216,7 +220,7 @@ class Method(Generic[State, Own]):
         return state.particles
 
     def unfinished(self, state: State, knobs: Own) -> str:
-        """Why q is not meant to be the posterior yet, such as a temperature below 1; "" where it is.
+        """Why q is not meant to be the posterior yet, such as an inverse temperature β below 1; "" where it is.
 
         A sentence, and up to its first colon a few words.
         """
@@ -232,17 +236,23 @@ class Method(Generic[State, Own]):
             return ""
         d, ess = state.particles.shape[1], effective_sample_size(state.log_weights)
         if len(state.particles) >= d + 2 > ess:
-            return f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}"
+            return (
+                f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}; "
+                "use more particles, smaller steps, or a method whose particles move"
+            )
         k = k_hat(state.log_weights)
         if len(state.log_weights) > 1 and k > largest_trusted(len(state.log_weights)):
-            return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
+            return (
+                f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is unreliable; "
+                "use more particles, smaller steps, or a method whose particles move"
+            )
         return ""
 
     def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
         """Estimate of log Z at the present state, in nats; None while there is none.
 
         Z is the integral of exp(log_joint): with data p(X), or the probability of the data seen; between the prior
-        and the posterior the normaliser at the present temperature. Where `estimates_log_z` it is one of the target at
+        and the posterior the normaliser at the present β. Where `estimates_log_z` it is one of the target at
         the end of a run.
         """
         return None
@@ -300,6 +310,7 @@ def checked_log_likelihood(
     at, value = (theta[bad][0], values[bad][0]) if bad.any() else (theta[0], -np.inf)
     where, rows = "" if bad.any() else "every particle, one of them ", rows_in_words(batch)
     words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {_words(at)}, for {rows}"
+    words += "; it must be a number or -inf" if bad.any() else "; use more particles or smaller steps"
     raise TargetError(words, at, rows)
 
 
@@ -320,7 +331,8 @@ def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
         return values
     at, rows = theta[bad][0], rows_in_words(batch)
     words = (
-        f"the gradient of log_joint of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}"
+        f"the gradient of log_joint of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}; "
+        "it must be finite: use smaller steps, or parameters for which it is finite everywhere"
     )
     raise TargetError(words, at, rows)
 
@@ -346,7 +358,11 @@ def checked_log_prior(target: Target, theta: Array) -> Array:
     bad = np.isnan(values) | (values == np.inf)
     if bad.any():
         at = theta[bad][0]
-        raise TargetError(f"log_prior of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}", at)
+        raise TargetError(
+            f"log_prior of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}; "
+            "it must be a number or -inf",
+            at,
+        )
     return values
 
 

@@ -172,4 +172,8 @@ def _gradient(target: Target, state: Array, batch: Array) -> Array:
         return values
     at, rows = state[0], rows_in_words(batch)
     where = target.space.words(at)
-    raise TargetError(f"the gradient of target {target.name!r} is not finite at state {where}, for {rows}", at, rows)
+    raise TargetError(
+        f"the gradient of target {target.name!r} is not finite at state {where}, for {rows}; use a smaller step size",
+        at,
+        rows,
+    )

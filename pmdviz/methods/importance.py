@@ -354,7 +354,7 @@ class AdaptiveIS(SmoothedMethod):
         if state.iteration and state.power < 1:
             return (
                 f"power {state.power:.2g} of the weights: the proposal is still far from the posterior, and log Z from "
-                "few draws is not to be trusted"
+                "few draws is unreliable"
             )
         if m < M:
             return f"{m:,} draws for {M:,} components: most components see none to learn from"

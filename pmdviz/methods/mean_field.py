@@ -1,10 +1,11 @@
 """Mean-field variational Bayes by particles (Tran, Tseng, Kohn 2023): q is a product over blocks of parameters.
 
-    θ_b <- θ_b + (h/2) mean_k grad_b log p(θ_b, θ_-b^(k), X) + sqrt(h) N(0, I)          (Algorithm 1, Eq. 9)
+    θ_b <- θ_b + (h_b/2) mean_k grad_b log p(θ_b, θ_-b^(k), X) + sqrt(h_b) N(0, I)      (Algorithm 1, Eq. 9)
 
-one block b after the other, with particles k of all other blocks. In `PMFVB.step`: the other blocks' particles
-(`others_of`), the mean gradient, the Langevin step (`move`), and the lower bound that says when to stop. `PMFVBNN`
-moves a random block of the weights of every net against the mean net (Algorithm 2).
+one block b after the other, with particles k of all other blocks; h_b is h times the block's pace, which is 1 but on
+stochastic_volatility (`Block.paces`). In `PMFVB.step`: the other blocks' particles (`others_of`), the mean gradient,
+the Langevin step (`move`), and the lower bound that says when to stop. `PMFVBNN` moves a random block of the weights of
+every net against the mean net (Algorithm 2).
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class PMFVB(Method):
     short_title: PMFVB
     about: Particle mean-field variational Bayes gives every block of parameters particles of its own, which climb the
         log posterior averaged over the other blocks; the dependence between blocks is lost.
-    formula: θ_b ← θ_b + (h/2) mean_k ∇_b log p(θ_b, θ_{-b}^{(k)}, X) + N(0, h I)
+    formula: θ_b ← θ_b + (h_b/2) mean_k ∇_b log p(θ_b, θ_{-b}^{(k)}, X) + N(0, h_b I),  h_b = h times the block's pace
     what_moves: Particles drift uphill with noise, one block of parameters after the other.
     source: Tran, Tseng, Kohn 2023, Algorithm 1
     propagate: prior (unless the target has a better start)
@@ -107,11 +108,12 @@ class PMFVB(Method):
 
     One block moves after the other (Algorithm 1, Eq. 9).
 
-    E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. One
+    E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block: they
+    share its noise within a step. Rows pair the blocks at random, which is a draw from q, a product of blocks. A block
     in closed form takes its best q, and is redrawn from.
 
-    The lower bound, mean log p(θ, X) + log m, has a constant instead of q's entropy: it falls where q grows as it
-    should, and nothing but when to stop is read off it. It is computed at every tenth step of the run.
+    The lower bound, mean log p(θ, X) + log m, has a constant instead of q's entropy: it can fall while q improves.
+    Use it only as a rule for stopping. It is computed at every tenth step of the run.
     """
 
     name = "pmfvb"
@@ -259,7 +261,8 @@ def checked(gradient: Array, target: Target, batch: Array) -> Array:
     bad = ~np.isfinite(gradient).all(axis=1)
     if not bad.any():
         return gradient
-    words = f"the gradient of a block of target {target.name!r} is {gradient[bad][0]}, averaged over other blocks"
+    words = f"the gradient of a block of target {target.name!r} is {gradient[bad][0]}, a mean over other blocks; "
+    words += "it must be finite: use a smaller Langevin step h"
     raise TargetError(words, None, rows_in_words(batch))
 
 
@@ -282,8 +285,8 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         different orders is meaningless: independent ones average to a flat line.
     step_size: Each particle moves by h/2 gradients and noise of variance h, with h = h₀/N: gradients are sums over N
         data.
-    drift: What the mean gradient is divided by: v as a variance of gradients, as Adam-SGLD has it; or as a standard
-        deviation, whose root is then taken: so the paper prints it.
+    drift: The mean gradient is divided by the root of v, where v is their variance or standard deviation. Adam-SGLD has
+        the variance; the paper prints the standard deviation, whose root is then taken.
     drift_scale: The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for N =
         100,000.
     memory: Fraction of the running mean gradient that a step keeps.
@@ -400,8 +403,8 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         moved = weights.copy()
         np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
         check_reach(moved, target, knobs.step_size, batch)
-        likelihood, misfit = target.weight_gradient(moved, batch, precision)
-        first, second = moments(state, likelihood - ridge * moved, knobs)
+        after_move, misfit = target.weight_gradient(moved, batch, precision)
+        first, second = moments(state, after_move - ridge * moved, knobs)
         running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())
         particles = target.with_noise(moved, noise_draws(rng, running, target, len(moved)))
         arrays = particles, state.log_weights, rates_of(moved, target), first, second
@@ -425,8 +428,8 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         if state.iteration < WARMED_UP or not state.score > state.flat_score - LEARNT:
             return super().caveat(state, knobs)
         return (
-            "the mean particle has learnt nothing: it predicts no better than a constant, like the mean of nets "
-            "whose hidden units are in different orders"
+            "the mean particle predicts no better than a constant, like the mean of nets whose hidden units are in "
+            "different orders; start all nets around one draw, or use more steps"
         )
 
 

@@ -57,13 +57,14 @@ class NUTS(Chain):
     """No-U-Turn sampler.
 
     short_title: NUTS
-    about: The No-U-Turn sampler follows Hamiltonian trajectories, doubles them until they turn back, and draws one of
-        their points by its density.
-    formula: draw (θ, p) ∝ exp(-H) from a tree of leapfrog steps, doubled until (Σp)·p_{first} ≤ 0 or (Σp)·p_{last} ≤ 0
+    about: The No-U-Turn sampler follows Hamiltonian trajectories, doubles them until they turn back, and chooses one of
+        their points at random, a late one more readily, so that the posterior is invariant.
+    formula: H(θ, p) = -log p(θ | X) + |p|²/2, θ in prior sds;  leapfrog steps, doubled until (Σp)·p_{first} ≤ 0 or
+        (Σp)·p_{last} ≤ 0;  the draw moves to a new half with probability min(1, Σ_{new} exp(-H) / Σ_{old} exp(-H))
     what_moves: One point glides along trajectories as long as they lead away; the dots are the draws it leaves behind.
     source: Hoffman, Gelman 2014; multinomial draws, generalised criterion: Betancourt 2017, appendix A.3 to A.5
-    propagate: prior (where the chain starts)
-    move: HMC (until the trajectory turns back; one of its points is drawn by its density)
+    propagate: prior
+    move: HMC (until the trajectory turns back; one of its points is chosen at random)
     adapt: step size (over the first draws, by the acceptance statistic)
 
     flight: As far as the first momentum alone leads in the k leapfrog steps to the point that is drawn.
@@ -74,6 +75,10 @@ class NUTS(Chain):
     turns back within itself, or that diverges, is discarded, and the tree is done. Otherwise the draw moves to the new
     half with probability min(1, w_new / w_old), w the sums of exp(-H), and the tree is done once it turns back as a
     whole. Within a half points are drawn by exp(-H) (multinomial). Both choices leave the density exp(-H) invariant.
+
+    The metric is fixed, diag(prior variances), and only the time step is tuned: Stan also adapts the metric, and needs
+    far fewer leapfrog steps where the posterior's scales or correlations differ from the prior's. A trajectory has
+    diverged where H is 1,000 nats above its start, leaves a million prior sds, or the gradient is not finite.
     """
 
     name = "nuts"
@@ -86,7 +91,8 @@ class NUTS(Chain):
     marks = ("diverged",)
     paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
     update = move_update(
-        Term("flight", "first momentum", "k ε p"), Term("slopes", "slopes along it", "+ Σ ε^{2} ∇ log p")
+        Term("flight", "first momentum", "k ε S p"),
+        Term("slopes", "slopes along it", "+ ε^{2} S^{2} Σ_{i<k} (k − i) ∇ log p(θ_i), half of i = 0"),
     )
 
     def rows_per_draw(self, target: Target, knobs: NUTSKnobs) -> float:

@@ -18,7 +18,7 @@ from pmdviz.targets import Target
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
 
 STEP_SIZE = Scalar("step_size", "step size", "", True)
-TEMPERATURE = Scalar("temperature", "temperature β")
+TEMPERATURE = Scalar("temperature", "inverse temperature β")
 ETA_DOC = "Numerator of the step size min(1, η/(n₀ + t^κ))."
 N0_DOC = "Makes the first steps smaller: the step size is min(1, η/(n₀ + t^κ))."
 KAPPA_DOC = "How fast the step size min(1, η/(n₀ + t^κ)) decays. The Robbins-Monro conditions hold for 1/2 < κ ≤ 1."
@@ -37,8 +37,8 @@ class Decaying(Protocol):
 
 
 def on_the_way(beta: float) -> str:
-    """The caveat of a run whose temperature is below 1: its q is not meant to be the posterior yet."""
-    return f"temperature {beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
+    """The caveat of a run whose inverse temperature is below 1: its q is not meant to be the posterior yet."""
+    return f"β = {beta:.2g}: q is for prior × likelihood^β, not for the posterior yet; let the run go on to β = 1"
 
 
 def decayed(t: int, knobs: Decaying) -> float:

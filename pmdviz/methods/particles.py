@@ -142,7 +142,11 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
     log_prior = checked_log_prior(target, particles)
     if (log_prior == -np.inf).any():
         at = particles[log_prior == -np.inf][0]
-        raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
+        raise TargetError(
+            f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}; "
+            "sample_prior and log_prior must describe the same distribution",
+            at,
+        )
     return particles, log_prior
 
 

@@ -284,7 +284,7 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, knobs: PMDKnobs) -> tuple[PMDState, Array]:
-    """Draw new particles from the current weighted KDE; equal weights; and each one's parent, (m,)."""
+    """New particles from the weighted KDE, and each one's parent, (m,): equal weights, `log_proposal` by the KDE."""
     t = state.next_step
     m = wanted_particles(t, knobs)
     particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
@@ -297,7 +297,7 @@ def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, kno
 
 
 PRIOR_LEFT = 0.05  # exponent of the starting density above which q is not meant to be the posterior yet
-FROM_LIMITED = 0.1  # share of q above which steps that went less far than planned decide what it is
+FROM_LIMITED = 0.1  # share of log q above which steps that went less far than planned decide what it is
 WARM_BATCH = 10  # rows per step in the first pass of a warm start
 
 
@@ -315,7 +315,7 @@ class PMD(SmoothedMethod, BatchMethod):
     resample: kernel density (when the ESS falls below τ m)
     adapt: step size + kernel width (γ is limited so that half of the ESS is kept)
 
-    previous: What was known: the step forgets the share γ of it.
+    previous: The density so far: the step drops the share γ of its logarithm.
     prior: The prior enters again as the old weights are dropped.
     likelihood: The pull of this batch, as if all data were like it.
     proposal: Where many particles were drawn each of them counts for less.
@@ -324,9 +324,11 @@ class PMD(SmoothedMethod, BatchMethod):
 
     `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
 
-    Unrolled, q is start^a prior^(1-a) likelihood^(1-a) with a = prod_t (1-γ_t): `prior_left`. The start is the prior,
-    so the prior counts in full and the likelihood lacks a. In a warm start's pass the likelihood enters row by row, and
-    `prior_left` is the share of the data still to come: 0 after a full pass, when prior and likelihood both count once.
+    Unrolled, q is start^a prior^(1-a) likelihood^(1-a) with a = prod_t (1-γ_t): `prior_left`. With batches that is the
+    mean exponent over the data, and each time that new particles are drawn the kernel smooths q besides. The start is
+    the prior, so the prior counts in full and the likelihood lacks a. In a warm start's pass the likelihood enters row
+    by row, and `prior_left` is the share of the data still to come: 0 after a full pass, when prior and likelihood both
+    count once.
     """
 
     name = "pmd"
@@ -415,8 +417,8 @@ class PMD(SmoothedMethod, BatchMethod):
             )
         if state.from_limited > FROM_LIMITED:
             return (
-                f"limited steps decide {state.from_limited:.0%} of q: it is still on its way to the posterior; "
-                "more steps, smaller steps or a lower step limit bring it there"
+                f"steps shortened by the step limit make up {state.from_limited:.0%} of log q: "
+                "q is not the posterior yet; more steps, smaller steps or a lower step limit bring it there"
             )
         return ""
 
@@ -508,7 +510,7 @@ class Structured(BatchMethod):
     propagate: prior (of Z alone; u given Z has a closed form)
     reweight: mirror step (also of q(u | Z), in closed form)
 
-    previous: What was known: the step forgets the share γ of it.
+    previous: The density so far: the step drops the share γ of its logarithm.
     likelihood: How well the particle explains the batch, with all that has a closed form integrated out.
 
     Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
@@ -569,6 +571,6 @@ class Structured(BatchMethod):
         if m < ALONE or effective_sample_size(state.log_weights) >= ALONE:
             return ""
         return (
-            f"one of {m:,} particles carries all weight: q is the density of a single set of the unknowns that have no "
-            "closed form, and says nothing of how uncertain these are"
+            f"one of {m:,} particles carries all weight: q does not show how uncertain the unknowns without a closed "
+            "form are; use more particles, smaller steps or fewer data"
         )

@@ -242,7 +242,7 @@ def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
 
 RELATED = 0.1  # correlation of the particles with where their moves began: below it they are close to independent
 FAMILIES = 10  # draws of the prior that particles must descend from, unless their moves have made them independent
-MOVES_AT_ONE, MOST_AT_ONE = 30, 400  # times d: moves at temperature 1 in the default budget; and at most
+MOVES_AT_ONE, MOST_AT_ONE = 30, 400  # times d: moves at β = 1 in the default budget; and at most
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
 
 
@@ -256,7 +256,7 @@ class TemperingKnobs(SmoothingKnobs):
     num_temperatures: Number of steps from prior to posterior.
     power: β = (k/K)^p: a larger p makes the first steps away from the prior smaller.
     num_moves: Metropolis moves of every particle at each temperature, at least; each uses all N data points. At
-        temperature 1 there are more, until the particles are almost independent of where they arrived.
+        β = 1 there are more, until the particles are almost independent of where they arrived.
     move_shape: Whether proposals have the covariance of all particles together, or of each mode.
     move_scale: Length of the proposed moves, relative to the optimum for a Gaussian.
     """
@@ -284,7 +284,7 @@ class TemperingState(NamedTuple):
     moves: int  # at the present one
     iteration: int
     starts: Array  # (m, d) where the moves at the present temperature began
-    enough: int  # moves at temperature 1 after which the particles are almost independent of `starts`; 0: not known
+    enough: int  # moves at β = 1 after which the particles are almost independent of `starts`; 0: not known
     log_z: float  # estimate of log of the mean of L^beta under the prior, nats
 
 
@@ -299,11 +299,11 @@ class Tempering(SmoothedMethod):
     source: Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011
     propagate: prior
     reweight: temperature
-    resample: copies (after every rise of the temperature)
+    resample: copies (after every rise of β)
     move: Metropolis
     adapt: temperatures + proposal (the next temperature leaves an ESS of τ m)
 
-    w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' as it is.
+    w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' invariant.
 
     A step visits all data once: the first one gives the prior draws their likelihood, every other one moves each
     particle once. When the moves at a temperature are done the weights go on to the next; the particles are resampled
@@ -316,11 +316,13 @@ class Tempering(SmoothedMethod):
     scalars = (optimisers.TEMPERATURE, *weighting.SCALARS)
     marks = ("rejuvenated",)
     estimates_log_z = True
-    budget_words = "the way to temperature 1 and 30 d moves there, 400 at most"
-    update = weighting.following(*weighting.TEMPERED, "As much of the likelihood as the temperature β rises by.")
+    budget_words = "the way to β = 1 and 30 d moves there, 400 at most"
+    update = weighting.following(
+        *weighting.TEMPERED, "The likelihood to the power by which the inverse temperature β rises."
+    )
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
-        """The way to temperature 1 and 30 d moves there, 400 at most; never less than other methods have.
+        """The way to β = 1 and 30 d moves there, 400 at most; never less than other methods have.
 
         That an adaptive ladder has 1 + d log2(N) / 4 temperatures is a rule of thumb, for d = 1 as for 2: the
         posterior's volume falls as N^(-d/2), and a temperature gains a factor of about 4.
@@ -347,10 +349,10 @@ class Tempering(SmoothedMethod):
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after enough moves."""
         done = state.enough and state.moves >= max(state.enough, knobs.num_moves)
-        return "temperature 1 reached" if done else ""
+        return "β = 1 reached" if done else ""
 
     def unfinished(self, state: TemperingState, knobs: TemperingKnobs) -> str:
-        """That the temperature is below 1."""
+        """That β is below 1."""
         return optimisers.on_the_way(state.beta) if state.beta < 1 else ""
 
     def step(
@@ -403,8 +405,8 @@ class Tempering(SmoothedMethod):
             return known
         draws = f"{families} draws" if families > 1 else "one draw"
         return (
-            f"all descend from {draws} of the prior: the moves at temperature 1 have not made up for that yet; "
-            "more budget or more particles do"
+            f"all descend from {draws} from the prior: the moves at β = 1 have not made up for that yet; "
+            "use a larger budget or more particles"
         )
 
 
@@ -512,7 +514,7 @@ def _tempering_words(state: TemperingState, knobs: TemperingKnobs, reason: str, 
     of = knobs.num_moves if state.beta < 1.0 else max(state.enough, knobs.num_moves) if state.enough else 0
     last = f" of {of:,}" if of else ""
     did = "likelihoods of the prior's draws" if accepted is None else f"a move, {accepted:.0%} accepted"
-    parts = [did, f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves}{last})"]
+    parts = [did, f"β = {state.beta:.3g} (stage {state.num_temperatures}, move {state.moves}{last})"]
     parts += [weighting.words(state.log_weights)] + ([f"resampled first ({reason})"] if reason else [])
     return " · ".join(parts)
 

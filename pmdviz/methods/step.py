@@ -267,11 +267,11 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
             "Propagate",
             "Where points come from, before the posterior decides about them.",
             {
-                "prior": "Draws of the prior, or of q₀ without data.",
-                "random start": "Random points that are not draws of the prior.",
-                "proposal": "Draws of a density that can be evaluated: weights correct for it.",
-                "conditional": "Draws of what comes next, given all that the particle has drawn before.",
-                "fitted density": "Draws of the fitted density at every step, to estimate its gradient.",
+                "prior": "Draws from the prior, or from q₀ without data.",
+                "random start": "Random points that are not draws from the prior.",
+                "proposal": "Draws from a density that can be evaluated: weights correct for it.",
+                "conditional": "Draws of the next coordinates, given all that the particle has drawn before.",
+                "fitted density": "Draws from the fitted density at every step, to estimate its gradient.",
             },
         ),
         "reweight": Column(
@@ -279,7 +279,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
             "How a step changes the weights.",
             {
                 "likelihood": "Bayes' rule for a batch: w ← w · p(batch | θ).",
-                "temperature": "A power of the likelihood at a time: w ← w · p(X | θ)^Δβ.",
+                "temperature": "The power β of the likelihood rises by Δβ: w ← w · p(X | θ)^Δβ.",
                 "density ratio": "Target over the density that the point was drawn from: w = p / q.",
                 "mirror step": "The step drops the share γ of the previous q and takes the share γ of the posterior.",
                 "least discrepancy": "All weights together: the weighted points are then nearest to the posterior.",
@@ -298,9 +298,9 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
             "How points, or the parameters of a density, go where the posterior is high.",
             {
                 "Gibbs": "A draw from the exact conditional distribution, given everything else.",
-                "Metropolis": "A random step, accepted or rejected so that the posterior stays as it is.",
-                "MALA": "A step uphill with noise, accepted or rejected so that the posterior stays as it is.",
-                "HMC": "A trajectory uphill and downhill, accepted or rejected so that the posterior stays as it is.",
+                "Metropolis": "A random step, accepted or rejected so that the posterior is invariant.",
+                "MALA": "A step uphill with noise, accepted or rejected so that the posterior is invariant.",
+                "HMC": "A trajectory uphill and downhill, accepted or rejected so that the posterior is invariant.",
                 "Langevin": "A step uphill with noise, never rejected: its error shrinks with the step.",
                 "Stein force": "Uphill by the neighbours' slopes, and away from the neighbours.",
                 "gradient": "A step uphill, without noise of its own.",
@@ -310,7 +310,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
         ),
         "adapt": Column(
             "Adapt",
-            "What of itself the method sets by what it has seen; a schedule fixed in advance is not adaptive.",
+            "Which of its settings a method adapts to the run so far; a schedule fixed in advance is not adaptive.",
             {
                 "step size": "How far a step goes.",
                 "pace": "How far a step goes in each coordinate, by the size of the gradients so far.",

@@ -15,7 +15,7 @@ SCALARS = (
     Scalar("zero_weight", "particles of weight 0", "particles"),
 )
 PREVIOUS = Term("previous", "weight before", "log w", "What the steps before have made of it.")
-NORMALISER = Term("normaliser", "normaliser", "− log Z", "The same for all: it makes the weights add up to 1.")
+NORMALISER = Term("normaliser", "normaliser", "− log Σ w", "The same for all: it makes the weights add up to 1.")
 TEMPERED = "likelihood of all data", "+ Δβ log p(X | θ)"  # the title and formula of a rise Δβ of the temperature
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
@@ -42,7 +42,8 @@ def descended(fewest: float, at: int, particles: Array) -> str:
         return ""
     return (
         f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
-        "too few to estimate a covariance, and the ESS reported since then does not show the loss"
+        "too few to estimate a covariance, and the ESS since then does not show it; "
+        "restart with more particles or smaller first steps"
     )
 
 
@@ -78,5 +79,10 @@ def normalised(log_weights: Array, particles: Array, batch: Array) -> Array:
     """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
     if log_weights.max() == -np.inf:
         at, rows = particles[0], rows_in_words(batch)
-        raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
+        raise TargetError(
+            f"every particle (one is theta = {at}) has probability 0 after {rows}; use more particles, larger batches "
+            "or smaller steps, or widen the prior",
+            at,
+            rows,
+        )
     return normalise(log_weights)

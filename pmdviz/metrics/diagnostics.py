@@ -120,7 +120,7 @@ def _unmatched(target: Target, method: Method) -> bool:
 @metric("shift", "importance shift", "posterior sds", 19, _real, _unmatched, short="shift", work=_work)
 @on_axis("shift", "Importance shift", colour="ink")
 def _moved(frame: Measurable) -> float | None:
-    """how far weights p/q of 1,500 draws move the mean of q; no reference is needed."""
+    """how far importance weights of 1,500 draws of q and around modes move the mean of q; no reference is needed."""
     found = frame.shift
     return found.moved if isinstance(found, Shift) and found.ess >= FEWEST_ESS else None
 

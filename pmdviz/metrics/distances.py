@@ -232,7 +232,7 @@ def kl_of_density(density: Density, reference: Reference) -> float | None:
 @metric("mean_error", "error of the mean", "posterior sds", 10, has_reference, short="error", work=of_q)
 @on_axis("mean_error", "Error of the mean", limits=(0.01, 10.0), colour="ink")
 def _mean_error(frame: Measurable) -> float:
-    """largest over the coordinates of |mean - exact mean| / exact sd."""
+    """largest over the coordinates of |mean - reference mean| / reference sd."""
     return mean_error(frame.density.mean, frame.reference)
 
 
@@ -240,14 +240,14 @@ def _solid(target: Target, method: Method) -> bool:
     return has_reference(target, method) and "reals" in target.offers
 
 
-@metric("sd_ratio_min", "smallest sd ratio", "sd / exact sd", 11, _solid, ranks=False, work=of_q)
-@on_axis("sd_ratio", "Standard deviations", "sd ratio (sd / exact sd)", **RATIOS, colour="approximate", dash=DOTTED)
+@metric("sd_ratio_min", "smallest sd ratio", "sd / reference sd", 11, _solid, ranks=False, work=of_q)
+@on_axis("sd_ratio", "Standard deviations", "sd ratio (sd / reference sd)", **RATIOS, colour="approximate", dash=DOTTED)
 def _sd_ratio_min(frame: Measurable) -> float:
     """smallest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).min())
 
 
-@metric("sd_ratio_max", "largest sd ratio", "sd / exact sd", 12, _solid, ranks=False, work=of_q)
+@metric("sd_ratio_max", "largest sd ratio", "sd / reference sd", 12, _solid, ranks=False, work=of_q)
 @on_axis("sd_ratio", "Standard deviations", **RATIOS, colour="exact", dash=DASHED)
 def _sd_ratio_max(frame: Measurable) -> float:
     """largest over the coordinates."""
@@ -257,7 +257,7 @@ def _sd_ratio_max(frame: Measurable) -> float:
 @metric("kl_moments", "forward KL of moments", "nats", 13, _solid, beyond_the_plane, work=of_q)
 @on_axis("kl_moments", "forward KL of moments", colour="exact", dash=DASHED)
 def _kl_moments(frame: Measurable) -> float | None:
-    """KL(exact || approximation) of the Gaussians with their means and covariances."""
+    """KL(reference || approximation) of the Gaussians with their means and covariances."""
     return kl_of_density(frame.density, frame.reference)
 
 
@@ -320,10 +320,10 @@ def _pulled(x: Array, score: Array) -> Array:
 
 
 def squared_ksd(x: Array, score: Array, other: Array | None = None) -> tuple[float, float]:
-    """The mean of k_p(x_i, x_j) over i != j (a U-statistic, unbiased), and its noise, both in the units of x.
+    """KSD^2, the mean of k_p(x_i, x_j) over i != j (a U-statistic, unbiased), and its noise; x in posterior sds.
 
-    The noise is its standard deviation for draws of p itself, sqrt(2 / (n (n - 1)) E k_p^2) (Liu, Lee, Jordan 2016,
-    Theorem 4.1: degenerate there).
+    The noise is the standard deviation of KSD^2 for independent draws from p itself, where its mean is 0:
+    sqrt(2 / (n (n - 1)) E k_p^2) (Liu, Lee, Jordan 2016, Theorem 4.1: degenerate there).
     """
     n, matrix = len(x), stein_matrix(x, score, other)
     np.fill_diagonal(matrix, 0.0)
@@ -369,14 +369,14 @@ def _traced(target: Target, method: Method) -> bool:
 @metric("ksd", "KSD", "posterior units", 20, _applies, _traced, work=_work)
 @on_axis("ksd", "KSD", colour="particles")
 def _ksd(frame: Measurable) -> float | None:
-    """kernel Stein discrepancy of 500 draws (Gorham & Mackey 2017), from the gradient of log p alone."""
+    """kernel Stein discrepancy of 500 draws (Gorham & Mackey 2017), by the gradient of log p; 0 where KSD² < 0."""
     value, _ = _measured(frame)
     return float(np.sqrt(max(value, 0.0))) if np.isfinite(value) else None
 
 
 @metric("ksd_noise", "noise of the KSD", "posterior units", 21, _applies, lambda target, method: False, ranks=False)
 def _noise(frame: Measurable) -> float | None:
-    """what 500 independent draws of the posterior have for a KSD, one standard deviation above 0."""
+    """the KSD whose square is one standard deviation of KSD² above 0, for 500 independent draws from the posterior."""
     _, noise = _measured(frame)
     return float(np.sqrt(noise)) if np.isfinite(noise) else None
 

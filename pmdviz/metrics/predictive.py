@@ -349,7 +349,7 @@ def distance_to_process(frame: Measurable) -> float:
 @metric("log_z", "log Z", "nats", 32, lambda target, method: method.estimates_log_z, ranks=False)
 @on_axis("log_z", "log Z", log=False, colour="particles")
 def _log_z(frame: Measurable) -> float | None:
-    """estimate of log Z, with data log p(X): of the data seen, or at the temperature reached, so far."""
+    """estimate of log Z, with data log p(X): of the data seen, or at the β reached, so far."""
     return frame.method.log_z(frame.state, frame.knobs, frame.target)
 
 
@@ -380,7 +380,7 @@ def _log_z_above(frame: Measurable) -> float | None:
 @metric("log_z_error", "error of log Z", "nats", 35, _has_exact_log_z, ranks=False)
 @on_axis("log_z_error", log=False, colour="particles")
 def _log_z_error(frame: Measurable) -> float | None:
-    """estimate of log Z minus the reference's; it is meaningful only after all data or temperatures are done.
+    """estimate of log Z minus the reference's; it is meaningful only after all data, or at β = 1.
 
     log Z-hat - log Z.
     """
@@ -422,7 +422,7 @@ def _has_blocks(target: Target, method: Method) -> bool:
 
 
 def lower_bound(density: ProductDensity, target: Target) -> float:
-    """Mean of log p(theta, X) over the particles plus the entropy of every block's, in nats: below log Z but for noise.
+    """An estimate of the ELBO: mean log p(theta, X) of the particles plus the entropies of their blocks, in nats.
 
     NaN where a block has too many coordinates.
     """
@@ -442,8 +442,8 @@ def _psi(n: int) -> float:
 def _lower_bound(frame: Measurable) -> float | None:
     """The evidence lower bound of a mean-field q.
 
-    about: mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for noise;
-        none where a block has more than 10 coordinates
+    about: mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: an estimate of the lower
+        bound, which can exceed log Z; none where a block has more than 10 coordinates
     """
     found = lower_bound(frame.density, frame.target) if isinstance(frame.density, ProductDensity) else math.nan
     return found if math.isfinite(found) else None

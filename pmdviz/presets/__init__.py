@@ -222,12 +222,16 @@ def _draws_sd(run: Run) -> float:
     return float(np.sqrt(weights @ (first - weights @ first) ** 2))
 
 
-def _rhat_log_p(run: Run) -> float | None:
-    """R-hat of the chains' log joint densities, which no relabelling of parameters changes."""
-    if run.final.method.family != "chain":
-        return None
-    chains = run.final.chains
-    return rhat(run.target.log_joint(chains.reshape(-1, chains.shape[-1])).reshape(chains.shape[:2]))
+def _rhat_of(log_density: str) -> Callable[[Run], float | None]:
+    """R-hat of a log density of the chains' draws; the log likelihood of a mixture is the same under all labellings."""
+
+    def measured(run: Run) -> float | None:
+        if run.final.method.family != "chain":
+            return None
+        chains, value = run.final.chains, getattr(run.target, log_density)
+        return rhat(value(chains.reshape(-1, chains.shape[-1]), run.target.data_rows).reshape(chains.shape[:2]))
+
+    return measured
 
 
 MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and columns of the history
@@ -242,7 +246,8 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "first_sd": _first_sd,
     "draws_sd": _draws_sd,
     "radius": _radius,
-    "rhat_log_p": _rhat_log_p,
+    "rhat_log_p": _rhat_of("log_joint"),
+    "rhat_log_likelihood": _rhat_of("log_likelihood"),
     "mean_square_ratio": _mean_square_ratio,
     "ess_fraction": _ess_fraction,
     "lightest_mode": _of_lightest(0),

@@ -2,7 +2,7 @@
 // these too.
 const SHADES = 33
 
-// A canvas whose own pixels are those of the screen, cleared: its context in CSS pixels, and its size.
+// A cleared canvas with the pixels of the screen: its context in CSS pixels, and its size.
 function sharp(canvas) {
   const {clientWidth: width, clientHeight: height} = canvas, ratio = globalThis.devicePixelRatio || 1
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)]
@@ -54,7 +54,7 @@ function paint_segments(ink, [x0, y0, x1, y1], kinds, alpha, {palette, width}) {
 }
 
 // Dots of one colour as pixels: 1,500 circles take the canvas 3 ms, this a tenth of it. Where dots lie over one another
-// what shines through is multiplied, as the canvas would. `frame` [x, y, width, height] holds all that is seen; `film` is kept
+// translucent colours are multiplied, like on the canvas. `frame` [x, y, width, height] holds all that is seen; `film` is kept
 // by the caller from one picture to the next, and `size` is one diameter or an array of them.
 function paint_dots(ink, film, frame, x, y, size, {colour, alpha = 1, most = Infinity}) {
   const {a: ratio, e, f} = ink.getTransform(), [left, top] = [Math.floor(frame[0] * ratio + e), Math.floor(frame[1] * ratio + f)]
@@ -101,7 +101,7 @@ function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
   }
 }
 
-// What has not changed since the last time is painted once more, and from then on it is a picture. `now` holds all that it
+// Marks that have not changed since the last time are painted once more, then kept as a picture. `now` holds all that it
 // depends on, `kept` is kept by the caller, and `own` paints it.
 function at_rest(ink, kept, now, [x, y, width, height], own) {
   const {a: ratio, e, f} = ink.getTransform(), left = Math.floor(x * ratio + e), top = Math.floor(y * ratio + f)
@@ -177,7 +177,7 @@ function on_the_way(start, to, t) {
 //     returns   {box, X, Y, colour, moved}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
 //               role to its colour, and the marks with their dots on their way; also canvas.pmdviz
 //   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
-//               double click goes back) and the size of the canvas; `tap(x, y, per)` is told where it was clicked
+//               double click goes back) and the size of the canvas; `tap(x, y, per)` is called with the place of a click
 //   pmdvizMerged(picture, change)      the picture with what a change has in its place; null leaves something out
 const AREA_ALPHA = 0.16, WIPE = 0.75  // opacity of areas that do not say theirs, and of paper below words
 const REACH = 9, CLICK = 4, FEW = 40  // px around a dot that answers; px that a click may move; points of which no picture is kept
@@ -329,7 +329,7 @@ function paint_axes({ink, map, colours, paper, px, state}, picture) {
   ink.setTransform(paper.ratio, 0, 0, paper.ratio, 0, 0)
 }
 
-// Words on one line; where they are too long they lose what is in brackets at their end.
+// Words on one line; where they are too long they lose the brackets at their end.
 function fit_words(ink, words, x, y, room, px) {
   ink.font = font(px)
   ink.fillText(ink.measureText(words).width > room ? words.replace(/ \([^)]*\)$/, "") : words, x, y, room)
@@ -376,7 +376,7 @@ function fold(ink, picture, room) {
   return lines
 }
 
-// What stands for a mark in the legend.
+// The symbol of a mark in the legend.
 function sample(pen, mark, x, y) {
   const {ink, colours} = pen, colour = pen.colour(mark.kind === "segments" ? "ink" : mark.role), {look} = mark
   if (mark.kind === "dots" && !look.marker || mark.kind === "signs") {
@@ -468,7 +468,7 @@ function paint(pen, key, mark) {
   }
 }
 
-// Outlines that are filled; those of one level together, so that holes stay open.
+// Filled outlines; all outlines of one level together, so holes stay open.
 function paint_areas(pen, key, {kind, columns, look}, colour) {
   const {ink, map} = pen, paths = new Map(), path_of = (level) => paths.get(level) ?? paths.set(level, new Path2D()).get(level)
   const n = columns.x.length
@@ -491,7 +491,7 @@ function paint_areas(pen, key, {kind, columns, look}, colour) {
   ink.globalAlpha = 1
 }
 
-// Cells of colour: 0 and 1 are those of two roles, a half is nothing.
+// Cells of colour: 0 and 1 are the colours of two roles, a half is nothing.
 function paint_image(pen, key, {columns, look: {low = 0, high = 1, opaque = false}}) {
   const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns, strength = opaque ? 1 : STRENGTH
   const cells = state.films[key] ??= document.createElement("canvas"), g = cells.getContext("2d")
@@ -562,7 +562,7 @@ function folded(ink, words, room) {
   return lines
 }
 
-// What the pointer is told: "{x:.3f}" and "{visited:,}" as Python writes them, of one row.
+// The words at the pointer: "{x:.3f}" and "{visited:,}" as Python writes them, of one row.
 function told(format, {columns, look}, k) {
   return format.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, name, form = "") => {
     const value = columns[name]?.[k], [, grouped, , digits, kind] = form.match(/(,)?(\.(\d+)([fge]))?/)

@@ -239,7 +239,7 @@ def moved_options(target: Target, at: int, x: float, y: float) -> dict[str, Valu
     """
     handles = target.handles()
     if not 0 <= at < len(handles):
-        raise InputError("this target has no such handle: the run has changed meanwhile")
+        raise InputError("this target has no such handle, because the run has changed; drag one of the new handles")
     specs = type(target.options).specs()
     return {name: _within(specs[name], value) for name, value in handles[at].moved(x, y).items()}
 
@@ -285,7 +285,7 @@ def _below_peak(values: np.ndarray) -> np.ndarray:
     """Less their largest, and none too deep."""
     peak = values.max()
     if not np.isfinite(peak):
-        raise InputError("the log density has no finite peak there")
+        raise InputError("the log density has no finite peak there; drag the handle back towards the posterior")
     return np.maximum(values - peak, -DEEPEST)
 
 

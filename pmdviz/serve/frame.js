@@ -1,5 +1,5 @@
-// What came from the server is no news to it. BokehJS 3.10 would send it back whole with the next message, and fails on
-// components that cannot be written out: their own message would be lost. The server's names are "p" and a number.
+// Models that the server sent must not be sent back. BokehJS 3.10 would send them back whole with the next message, and fails on
+// components that cannot be written out: their own message would be lost; the server names its models "p" and a number.
 {
   const doc = Bokeh.documents[0], made = doc.create_json_patch
   doc.create_json_patch = function (events) {
@@ -17,7 +17,7 @@ if (page) {
   const tell = () => { document.documentElement.dataset.pmdviz = page.data.dark_theme ? "dark" : "light" }
   const put = () => { if (page.data.dark_theme !== wanted()) page.data.dark_theme = wanted() }
   page.data.properties.dark_theme.change.connect(tell)
-  page.data.properties.dark_theme.change.connect(() => { // by the button: what was put on by itself is what is wanted
+  page.data.properties.dark_theme.change.connect(() => { // by the button: a theme that the page chose by itself stays
     if (page.data.dark_theme === wanted()) return
     try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* a browser that keeps nothing */ }
   })

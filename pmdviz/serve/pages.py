@@ -105,7 +105,9 @@ def docs_folder() -> Path | None:
     if not name:
         return None
     if not (Path(name) / MARKER).is_file() or not (Path(name) / "index.html").is_file():
-        raise InputError(f"no docs site is in {shown(name, 200)}; build one there: pmdviz docs FOLDER")
+        raise InputError(
+            f"no docs site is in {shown(name, 200)}; build one in a new folder, `pmdviz docs site`, then: --docs site"
+        )
     return Path(name).resolve()
 
 
@@ -454,7 +456,8 @@ def _sentence_page(words: str) -> pmui.Page:
 
 
 PARTS = ("foot", "view")  # of a page, in the order in which they are built: the pictures come last
-BUILDING, BROKEN = "Building the page …", "This page could not be built; the server's log says why."
+BUILDING = "Building the page …"
+BROKEN = "This page could not be built. Reload it. If it fails again, report it: the server's log says why."
 LINE = '<p class="pmdviz-building" role="status">{}</p>'
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
 

@@ -50,7 +50,9 @@ UNUSABLE = 2  # the status of a server that cannot be used as it was asked
 def serve_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz serve`."""
     parser.add_argument(
-        "--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)"
+        "--port",
+        type=int,
+        help=f"port to listen on (0: a free one; default: {DEFAULT_PORT}, or a free one if taken)",
     )
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
     parser.add_argument(
@@ -89,6 +91,9 @@ def serve(options: argparse.Namespace) -> int:
     _offer_targets(options.target or ())
     offer_docs(options.docs)
     _compile_ahead(options.compile)
+    if options.address == "0.0.0.0" and not options.allow_websocket_origin and WORKER not in os.environ:
+        print("pmdviz: pages of any website can connect to this server; to allow those of your host name alone, give "
+              "--allow-websocket-origin HOST[:PORT]", file=sys.stderr)  # fmt: skip
     if options.num_procs != 1:
         return _serve_many(options)
     port = chosen_port(options.port, options.address)
@@ -132,7 +137,11 @@ def _serve_many(options: argparse.Namespace) -> int:
     if not 1 <= options.num_procs <= MAX_PROCESSES:
         words = f"--num-procs must be a whole number at least 1 and at most {MAX_PROCESSES}"
         raise InputError(f"{words}; got {options.num_procs}")
-    first = options.port or DEFAULT_PORT
+    if options.show:
+        raise InputError("--show opens the page of one process; leave it out and open the address of your proxy")
+    first = DEFAULT_PORT if options.port is None else options.port
+    if not first:
+        raise InputError(f"--num-procs needs the first of its ports, such as --port {DEFAULT_PORT}; got --port 0")
     ports = [chosen_port(first + k, options.address) for k in range(options.num_procs)]
     arguments = ["--address", options.address]
     for origin in options.allow_websocket_origin or ():
@@ -206,7 +215,7 @@ def check_origins(origins: Sequence[str]) -> None:
 
 
 def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
-    """The port asked for, else the usual one, else any free one.
+    """The port asked for (0: any free one), else the usual one, else any free one.
 
     Raises InputError if the one asked for is taken, or if the address cannot be listened on.
     """
@@ -214,7 +223,7 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
         raise InputError(f"--port must be a whole number at least 0 and at most 65,535; got {asked}")
     if not address:
         raise InputError("--address must be an address of this machine, or 0.0.0.0 for all; got ''")
-    for port in (asked,) if asked else (DEFAULT_PORT, 0):
+    for port in (DEFAULT_PORT, 0) if asked is None else (asked,):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

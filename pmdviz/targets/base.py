@@ -320,7 +320,8 @@ class Target:
     def _check_offered(self, what: str) -> None:
         """Raises InputError where the target does not offer it, a key of OFFERS."""
         if what not in self.offers:
-            raise InputError(f"target {self.name!r} {REFUSALS[what]}")
+            has = ", ".join(words for name, words in OFFERS.items() if name in self.offers)
+            raise InputError(f"target {self.name!r} {REFUSALS[what]}; it has: {has}")
 
     def gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.

@@ -196,7 +196,10 @@ def median_distance(x: Array) -> float:
             squares += np.square(gap, out=gap)
         found = float(np.median(np.sqrt(squares[above])))
     if found == 0:
-        raise InputError("half of the inputs of the Gaussian process coincide: the kernel has no width")
+        raise InputError(
+            "half of the inputs of the Gaussian process coincide, so the kernel has width 0; leave out equal rows, or "
+            "add an input"
+        )
     return found
 
 
@@ -353,8 +356,8 @@ CLASSES_TABLE = options.TableForm(
 class GPClassificationOptions(options.TargetOptions):
     """Options of `gp_classification`.
 
-    data: The rows to be classified: nine measurements of tissue samples, malignant or benign, that scikit-learn
-        carries; or a file: a table with the class in its last column, or in its first.
+    data: Nine measurements of tissue samples, malignant or benign, or a table of yours. The samples come with
+        scikit-learn. A table has the class in its last column, or in its first.
     class_above: Rows of a file whose label is larger are of class 1, the others of class 0: 0.5 where labels are 0
         and 1.
     columns: How many features are used, the first ones; each has a length scale of its own. Nine at most of the

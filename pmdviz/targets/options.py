@@ -145,7 +145,8 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
     if not whole.any():
         raise InputError("every row has a missing value in one of the chosen columns: leave some columns out")
     if form.series and not whole.all():
-        raise InputError(f"a series must have no gaps; row {1 + int(whole.argmin()):,} has no value")
+        row = f"row {1 + int(whole.argmin()):,}"
+        raise InputError(f"a series must have no gaps; {row} has no value: fill it in, or leave out the rows before")
     if lost := int((~whole).sum()):
         said.append(f"{lost:,} row{'s' * (lost > 1)} with missing values {'are' if lost > 1 else 'is'} left out.")
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
@@ -218,7 +219,7 @@ def _input(column: Column, rows: Array, outcome: bool = False) -> Part:
     kinds = sorted({*column.words[rows]})
     if len(kinds) > MOST_KINDS:
         raise InputError(
-            f"column {name} has {len(kinds):,} different words, and at most {MOST_KINDS} can be told apart"
+            f"column {name} has {len(kinds):,} different words, more than the {MOST_KINDS} allowed; leave it out"
         )
     values = (column.words[rows, None] == np.array(kinds, object)).astype(float)
     return tuple(f"{column.name}={kind}" for kind in kinds), values, False
@@ -272,7 +273,9 @@ def rows_of(source: str, form: TableForm) -> Chosen:
     """
     found = content_of(source)
     if isinstance(found, list):
-        raise InputError(f"file {shown(path_of(source))} holds word counts, and a table is needed")
+        raise InputError(
+            f"file {shown(path_of(source))} holds word counts, and this target needs a table; use target 'topics'"
+        )
     if isinstance(found, Table):
         return Chosen(found.columns, found.rows)
     return Chosen((), found) if isinstance(found, Array) else _of_cells(source, form)

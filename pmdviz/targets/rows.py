@@ -312,7 +312,8 @@ def read_regression(source: str, form: TableForm, binary: bool, num_data: int, s
     if binary:
         table = _with_classes(table, source, num_data)
     elif np.ptp(table[:, -1]) == 0:
-        raise InputError(f"the last column of data {shown(source)} does not vary: there is nothing to predict", "data")
+        words = f"the last column of data {shown(source)} does not vary, so there is nothing to predict"
+        raise InputError(f"{words}; put the outcome last", "data")
     ends = np.cumsum([num_data, held_out, held_out])
     train, validation, test = (np.ascontiguousarray(part) for part in np.split(table, ends)[:3])
     return Rows(train, validation, test, names)

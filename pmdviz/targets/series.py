@@ -32,7 +32,7 @@ def read_returns(source: str, form: TableForm, count: int) -> Array:
     returns = PERCENT * np.diff(np.log(closings())) if source == SP500 else _of_file(source, form)
     check_most("num_data", count, len(returns), source)
     if np.ptp(returns[-count:]) == 0:
-        raise InputError(f"the last {count:,} returns of data {shown(source)} are all equal", "data")
+        raise InputError(f"the last {count:,} returns of data {shown(source)} are all equal; raise num_data", "data")
     return returns[-count:] - returns[-count:].mean()
 
 

@@ -33,13 +33,13 @@ TABLE = TableForm("One column of returns, in the order of time; their mean is ta
 class StochasticVolatilityOptions(TargetOptions):
     """Options of `stochastic_volatility`.
 
-    data: Simulated from the model; daily returns of the S&P 500 in percent, which package inference-gym carries; or a
-        table with a return in the last column of every row, which a first column of whole numbers may number.
+    data: Simulated from the model, daily returns of the S&P 500 in percent, or a table. The returns come with package
+        inference-gym. A table has a return in the last column; a first column of whole numbers may number the rows.
     num_data: How many returns in a row; of other data the last ones.
     mean: Mean of the log variance of a simulated return.
     persistence: How much of the log variance's distance from μ is left a return later.
     shock: Standard deviation of the shock to the log variance at every return.
-    factors: Which unknowns are independent under q. Of three factors two have a closed form, of two none.
+    factors: The unknowns that are independent under q. Of three factors two have a closed form, of two none.
     mean_update: The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with
         which it diverges.
     """

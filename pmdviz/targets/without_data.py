@@ -87,8 +87,8 @@ class CorrelatedGaussianOptions(TargetOptions):
     """Options of `correlated_gaussian`.
 
     dim: Number of coordinates.
-    correlation: Of the first coordinate and the second, of the third and the fourth, and so on. The best q whose
-        coordinates are independent has sds √(1 - ρ²) times the true ones.
+    correlation: Correlation of the first coordinate and the second, of the third and the fourth, and so on. The best q
+        whose coordinates are independent has sds √(1 - ρ²) times the true ones.
     """
 
     dim = Whole(2, (1, 100), label="Dimension d")

@@ -50,3 +50,25 @@ def test_no_text_from_outside_becomes_markup(injected):
     page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
     lab.settled()
     not_run()
+
+
+SCRIPT = (Path(__file__).parents[2] / "pmdviz/lab/static/notebook.js").read_text(encoding="utf-8")
+TRY_AGAIN_JS = """async (text) => {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }))
+  const { default: { render } } = await import(url)
+  const sent = []
+  let take
+  const model = { on: (_, act) => { take = act }, off: () => {}, send: (message) => sent.push(message) }
+  render({ el: document.body, model })
+  take({ what: "scripts", version: "1" }, [new Uint8Array([1, 2, 3])])
+  take({ what: "document", version: "1", view: sent[0].view }, [])
+  while (!document.querySelector("button")) await new Promise((done) => setTimeout(done, 10))
+  document.querySelector("button").click()
+  return sent.map(({ what, has }) => [what, has])
+}"""
+
+
+def test_a_lab_of_a_notebook_asks_for_its_scripts_again_where_they_could_not_be_read(browser):
+    page = browser.new_page()
+    assert page.evaluate(TRY_AGAIN_JS, SCRIPT) == [["open", []], ["open", []]]
+    page.close()

@@ -110,7 +110,7 @@ def test_output_that_finds_no_room_is_one_line_and_status_one(arguments):
         command, root = [sys.executable, "-m", "pmdviz", *arguments], Path(__file__).parents[2]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=root)
     assert done.returncode == 1
-    assert done.stderr == "pmdviz: the output could not be written: No space left on device\n"
+    assert done.stderr == "pmdviz: cannot write to standard output: No space left on device; write to a file instead\n"
 
 
 @pytest.mark.ci

@@ -30,9 +30,9 @@ WRONG = [
     (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; got '0'"),
     (["run", "--budget", "2,0"], "got '2,0'"),
     (["run", "--target-option", "num_data=5", "--knob", "batch_size=6"], "at most 5"),
-    (["run", "--knob", "eta"], "--knob takes NAME=VALUE; got 'eta'"),
+    (["run", "--knob", "eta"], "--knob takes NAME=VALUE, such as --knob num_particles=500; got 'eta'"),
     (["run", "--metrics-every", "0"], "--metrics-every must be a whole number at least 1"),
-    (["run", "nowhere.json"], "No such file"),
+    (["run", "nowhere.json"], "'nowhere.json' is neither a file nor a preset"),
     (["run", "."], "cannot read the recipe '.'"),
     (["run", "nowhere.json", "--seed", "3"], "a recipe file holds all of the run"),
     (["run", "/dev/zero"], "more than 4,000,000 bytes"),
@@ -75,7 +75,7 @@ WRONG = [
     ([*OVER, "--seeds", "few"], "--seeds takes"),
     ([*OVER, "--workers", "none"], "workers must be a whole number"),
     (["lessons", "check", "nowhere.md"], "'nowhere.md' cannot be opened: No such file or directory"),
-    (["lessons", "lists"], "unknown act of lessons: 'lists'; did you mean 'list'"),
+    (["lessons", "lists"], "unknown subcommand of lessons: 'lists'; did you mean 'list'"),
     (["lessons"], "the following arguments are required"),
     (["notebooks", ""], "got ''"),
     (["notebooks"], "DIR"),
@@ -128,7 +128,7 @@ def test_what_the_system_or_a_target_refuses_is_one_line_and_status_one(capsys, 
     with monkeypatch.context() as patch:
         patch.setattr(main, "_limit_blas", refusing)
         assert main.main(["list"]) == 1
-    words = "pmdviz: the system refused something: [Errno 1] Operation not permitted: 'somewhere'\n"
+    words = "pmdviz: cannot use 'somewhere': Operation not permitted; check the path and your rights\n"
     assert capsys.readouterr() == ("", words)
     options = ["--target-option", "data_seed=987", "--knob", "batch_size=7", "--knob", "num_particles=10"]
     for bad in (np.nan, np.inf, -np.inf):

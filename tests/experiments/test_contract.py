@@ -89,6 +89,10 @@ def test_a_table_is_resumed_and_workers_change_nothing(name, tmp_path):
     for kind in ("json", "csv"):
         assert whole.export(tmp_path / f"out.{kind}").stat().st_size > 100
     json.loads((tmp_path / "out.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    (other := tmp_path / "report.xlsx").write_text("of another program")
+    with pytest.raises(InputError, match=r"\.parquet or \.csv"):
+        whole.export(other)
+    assert other.read_text() == "of another program"
 
 
 def test_the_slope_of_rows_with_a_known_law_is_found_and_a_case_that_fails_is_said(monkeypatch):
@@ -114,7 +118,7 @@ def test_what_cannot_be_used_is_said():
         ("convergence", {"sedes": 3}, "did you mean 'seeds'"),
         ("recurrence", {"runs": 0}, "runs must be"),
         ("recurrence", {"target": "ising"}, "which target 'ising' does not offer"),
-        ("recurrence", {"target": "linear"}, "has no exact posterior on a grid"),
+        ("recurrence", {"target": "linear"}, "with an exact posterior"),
         (5, {}, "unknown experiment"),
     ]:
         with pytest.raises(InputError, match=words):

@@ -68,7 +68,7 @@ def test_a_place_that_cannot_be_written_to_is_said_before_the_work(run, tmp_path
 
 def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write anywhere
-    with pytest.raises(InputError, match="may not be written to"):
+    with pytest.raises(InputError, match="may not write to"):
         check(tmp_path / "film.gif", {})
 
 

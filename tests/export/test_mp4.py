@@ -31,7 +31,7 @@ def test_a_film_that_every_player_shows(run, tmp_path):
 
 
 def test_odd_sizes_are_refused_before_the_work(tmp_path):
-    with pytest.raises(InputError, match="width and height of an MP4 must be even; got 961x540"):
+    with pytest.raises(InputError, match="width and height of an MP4 must be even, such as 962x540; got 961x540"):
         check(tmp_path / "film.mp4", {"width": 961})
 
 

@@ -35,7 +35,7 @@ def test_a_player_carries_the_image_of_every_frame(run, tmp_path):
     "options, words",
     [
         ({"scene": "lattice"}, "scene 'lattice' cannot be drawn of method 'pmd' on target 'logistic'"),
-        ({"horizontal": 9}, "has 3 coordinates; asked for number 9"),
+        ({"horizontal": 9}, "numbered 1 to 3; got 9"),
         ({"horizontal": 2}, "horizontal and vertical must be different"),
         ({"scene": "mariginals"}, "did you mean .marginals."),
     ],

@@ -115,6 +115,15 @@ def test_another_process_compiles_a_call_and_a_thread_that_only_loads_none():
     process.end()
 
 
+def test_a_process_that_died_is_replaced_and_the_log_says_why(caplog, monkeypatch):
+    call = next(call for call in calls() if call.words == "step limit")
+    process = Process()
+    assert process.compile(Call("none", "no such call", None), compiling.LOWEST) is None
+    assert "no such call" in caplog.text, "the last line of its traceback"
+    assert process.compile(call, compiling.FOR_A_CALLER) > 0.0
+    process.end()
+
+
 THIN = """
 import tempfile; tempfile.tempdir = {folder!r}
 from numba.core.caching import CacheImpl, UserProvidedCacheLocator

@@ -45,7 +45,7 @@ PLANTED = {
         [("{0: {num_particles: 2000}}", "{0: {num_particles: 2000, bandwidth: 2.0}}")],
         "its solution turns 'bandwidth', which is none of its controls",
     ),
-    "a solution after the end": ([("{0: {num_p", "{7: {num_p")], "the run ends after 1 iterations, before iteration 7"),
+    "a solution after the end": ([("{0: {num_p", "{7: {num_p")], "the run ends after 1 iterations, before .* 7"),
     "a solution out of bounds": ([("num_particles: 2000}}", "num_particles: 0}}")], "num_particles must be"),
     "an unknown target": ([("target: gaussian", "target: gaussians")], "unknown target 'gaussians'"),
     "a run without an end": ([("budget: 20", "budget: null")], "a lesson's run needs a budget"),

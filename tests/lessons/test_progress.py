@@ -86,7 +86,7 @@ def test_the_answer_opens_the_reveal_and_is_closed_by_its_verdict():
     at = at.judged("question", Verdict(False, "No."))
     with pytest.raises(InputError, match="judged already"):
         at.answer("question", "b")
-    with pytest.raises(InputError, match="store your answer first"):
+    with pytest.raises(InputError, match="submit your answer first"):
         at.go_on()  # the second question waits
     assert at.answer("after", 0.3).go_on().step.name == "detour"  # by the branch of the answer
 

@@ -67,7 +67,7 @@ def test_runs_whose_steps_are_limited_or_too_few_say_that_q_is_on_its_way(knobs)
     frame = ended(**{"target": "mixture", "num_particles": 500, "seed": 1, **knobs})
     assert frame.tv > 0.15
     assert frame.caveat == frame.method.unfinished(frame.state, frame.knobs)
-    assert frame.caveat.startswith("limited steps decide" if frame.limited_steps > 20 else "the starting density")
+    assert frame.caveat.startswith("steps shortened" if frame.limited_steps > 20 else "the starting density")
 
 
 def test_the_share_of_limited_steps_falls_once_they_are_over():
@@ -81,7 +81,7 @@ def test_the_share_of_limited_steps_falls_once_they_are_over():
         assert limited == (k < 30) == bool(frame.state.in_a_row)
         share = (1 - gamma) * share + gamma * limited
         assert frame.state.from_limited == pytest.approx(share, rel=1e-12)
-        said = frame.method.unfinished(frame.state, frame.knobs).startswith("limited steps decide")
+        said = frame.method.unfinished(frame.state, frame.knobs).startswith("steps shortened")
         assert said == (share > 0.1 and frame.state.prior_left <= 0.05)
     assert share < 0.1
 

@@ -101,7 +101,7 @@ def test_annealed_the_target_of_a_step_is_the_tempered_one():
     frame, state, target = session.frame, session.frame.state, session.target
     expected = target.log_prior(state.before) + 0.25 * target.log_likelihood(state.before, target.data)
     np.testing.assert_allclose(state.log_p, expected, rtol=1e-12)
-    assert frame.info.scalars["temperature"] == 0.25 and frame.caveat.startswith("temperature 0.25: ")
+    assert frame.info.scalars["temperature"] == 0.25 and frame.caveat.startswith("β = 0.25: ")
     rho = GF.surrogate(state, frame.knobs, frame.target)
     np.testing.assert_array_equal(rho.centres, state.before)
     np.testing.assert_allclose(state.log_ratios, log_ratios(rho.log_density(state.before), state.log_p, state.before))

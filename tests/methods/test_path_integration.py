@@ -66,7 +66,7 @@ def test_steps_are_shortened_where_the_posterior_is_much_narrower_than_the_prior
     session = advanced("path_integration", 0, target, num_particles=40, start_draws=500)
     infos = [session.advance().info for _ in range(10)]
     assert min(info.scalars["step_size"] for info in infos) < 0.125
-    assert "a longer step would fold space" in infos[0].words
+    assert "a longer step" in infos[0].words
     frame = session.advance(90)
     assert np.abs(frame.particles / frame.target.scale).max() < 10
 

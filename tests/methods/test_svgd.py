@@ -142,6 +142,6 @@ def test_annealing_raises_the_power_of_the_likelihood_step_by_step():
     np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-6, atol=1e-5)
     np.testing.assert_array_equal(tempered_scores(target, theta, target.data, 1.0), target.grad_log_joint(theta))
     session = run(3, num_particles=50, annealing="on", num_temperatures=8)
-    assert session.frame.caveat.startswith("temperature 0.38: ") and "β = 0.375" in session.frame.info.words
+    assert session.frame.caveat.startswith("β = 0.38: ") and "β = 0.375" in session.frame.info.words
     assert session.frame.info.scalars["temperature"] == 0.375
     assert session.advance(5).caveat == "" and session.frame.info.scalars["temperature"] == 1

@@ -112,6 +112,14 @@ def test_ksd_against_loops():
         assert noise == pytest.approx(np.sqrt(2 / 30 * (pairs**2).mean()), rel=1e-6)
 
 
+def test_the_noise_of_the_squared_ksd_is_its_standard_deviation_for_exact_draws():
+    rng = np.random.default_rng(3)
+    found = np.array([squared_ksd(x, -x) for x in rng.standard_normal((400, 100, 2))])
+    squared, noise = found[:, 0], found[:, 1].mean()
+    assert abs(squared.mean()) < 4 * noise / 20
+    assert squared.std() == pytest.approx(noise, rel=0.2)  # four standard errors of an sd, whose tail is that of chi^2
+
+
 def test_the_ksd_is_near_0_for_draws_of_the_posterior_alone_and_never_costs_more_rows_than_2000():
     """In posterior units: all points at the mean, or draws twice too wide, are far above the noise of exact draws."""
     asked = []

@@ -191,7 +191,7 @@ def test_a_wish_that_cannot_be_had_falls_back_or_is_said():
     assert (scene.name, pair) == ("posterior", (0, 1))
     with pytest.raises(InputError, match="scene 'lattice' cannot be drawn of method 'pmd' on target 'mixture'; these"):
         SceneChoice("lattice").check(target, method)
-    with pytest.raises(InputError, match="has 2 coordinates; asked for number 6"):
+    with pytest.raises(InputError, match="numbered 1 to 2; got 6"):
         SceneChoice("posterior", (5, 1)).check(target, method)
     with pytest.raises(InputError, match="did you mean 'lattice'"):
         SceneChoice("lattices")

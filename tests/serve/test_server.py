@@ -35,6 +35,21 @@ def test_a_bad_origin_is_refused_before_anything_starts(more, monkeypatch, capsy
     assert "without http://; got 'http://lab.example.org'" in capsys.readouterr().err
 
 
+@looped("more", [["--show"], ["--port", "0"]])
+def test_what_several_processes_cannot_do_is_refused(more, monkeypatch, capsys):
+    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    assert main(["serve", "--num-procs", "2", *more]) == 2
+    assert more[0] in capsys.readouterr().err
+
+
+def test_port_0_is_a_free_one_and_an_open_address_has_a_warning(monkeypatch, capsys):
+    assert chosen_port(0) != server.DEFAULT_PORT
+    monkeypatch.setattr(server, "supervise", lambda arguments, ports: 0)
+    for more, is_open in ([], True), (["--allow-websocket-origin", "lab.example.org"], False):
+        assert main(["serve", "--num-procs", "2", "--address", "0.0.0.0", *more]) == 0
+        assert ("--allow-websocket-origin" in capsys.readouterr().err) == is_open
+
+
 @looped("port", [None, 0, 5999])
 @looped("address", ["203.0.113.7", "no such host", "a\0b", "a" * 64 + ".org", "\ud800"])
 def test_an_address_that_is_not_ours_is_named(address, port):

@@ -41,9 +41,12 @@ MOST = {
     "lessons": (0, 0, 1, 0, 1, 0, 0, 0, 0, 0),
     "notebooks": (0, 0, 0, 2, 2, 0, 0, 0, 0, 0),
     "code": (0, 1, 9, 4, 2, 1, 2, 31, 2, 2),
+    "others": (0, 0, 0, 0, 0, 0, 1, 0, 0, 0),
 }
 CEILINGS = {kind: dict(zip(RULES, most, strict=True)) for kind, most in MOST.items()}
 MEAN_WORDS = 18  # of a sentence of the docs
+# Comments and strings of scripts and style sheets, comments of configuration files.
+SAID = re.compile(r"/\*(?s:.*?)\*/|(?://|(?<!\S)# )[^\n]*|\"[^\"\n]*\"")
 NO_PROSE = re.compile(r"^(```+)(?s:.*?)^\1$|^( {4}|\||#|<!--|!\[).*$", re.M)
 
 
@@ -51,12 +54,17 @@ def texts() -> dict[str, dict[str, str]]:
     """Kind of text -> path -> text: of Python its strings and comments, one a paragraph."""
     docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     package = [path for path in (ROOT / "pmdviz").rglob("*") if path.suffix in (".md", ".yaml")]
-    notebooks, code = (ROOT / "notebooks").glob("*.ipynb"), (ROOT / "pmdviz").rglob("*.py")
+    notebooks = (ROOT / "notebooks").glob("*.ipynb")
+    code = [*(ROOT / "pmdviz").rglob("*.py"), ROOT / "docs/conf.py"]
+    others = [path for path in (ROOT / "pmdviz").rglob("*") if path.suffix in (".js", ".css")]
+    others += [path for name in ("deploy", ".ci", "docs/_static") for path in (ROOT / name).iterdir()]
+    others += [ROOT / "pyproject.toml", ROOT / "docs/pages.toml"]
     kinds = {
         "docs": (docs, _read),
         "lessons": (package, _read),
         "notebooks": (notebooks, _cells),
         "code": (code, _words),
+        "others": (others, lambda path: "\n\n".join(SAID.findall(_read(path)))),
     }
     return {kind: {str(p.relative_to(ROOT)): read(p) for p in paths} for kind, (paths, read) in kinds.items()}
 

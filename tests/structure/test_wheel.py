@@ -1,4 +1,6 @@
 import os
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,9 +15,16 @@ LEFT_BY_TOOLS = {".pyc", ".nbi", ".nbc"}
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+    """Built in a folder that holds only what deploy/Containerfile copies, as its image is."""
+    folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
+    for line in re.findall(r"^COPY (.+) \./", (ROOT / "deploy/Containerfile").read_text(encoding="utf-8"), re.M):
+        for name in line.split():
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / name, source / name)
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (built,) = folder.glob("*.whl")
     return built
@@ -62,3 +71,5 @@ def test_the_course_and_the_docs_come_out_of_the_wheel(wheel, tmp_path):
     ours = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert written == ours | {"readme.md", "changelog.md"}
     assert (tmp_path / "pages/files/deploy/nginx.conf").is_file()
+    pictures = {path.name for path in (tmp_path / "pages/files/assets").iterdir()}
+    assert pictures == {path.name for path in (ROOT / "assets").iterdir()}

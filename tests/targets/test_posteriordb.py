@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pmdviz.targets import make_target
+
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your-own-model.md"
 
 
@@ -24,11 +26,18 @@ def table(row):
 
 
 @pytest.mark.nightly
-def test_the_blocks_agree_with_posteriordb(page):
+def test_the_blocks_agree_with_the_exact_posterior_and_posteriordb_within_four_standard_errors(page):
     found = np.column_stack([page["effects"], page["mu"], page["tau"]])
-    for row, own, values in [("mean", 0.3, found.mean(axis=0)), ("sd", 0.3, found.std(axis=0))]:
-        np.testing.assert_allclose(values, table(f"{row}, posteriordb"), atol=own)
-        np.testing.assert_allclose(values, table(f"{row}, long chains"), atol=own)
+    of_chains = found.reshape(60, 300, 10).mean(axis=1)
+    mean, error = of_chains.mean(axis=0), of_chains.std(axis=0, ddof=1) / 60**0.5
+    draws = make_target("eight_schools").exact.sample(np.random.default_rng(0), 200_000)
+    exact = np.column_stack([draws[:, 1:], np.exp(draws[:, 0])])
+    assert (np.abs(mean - exact.mean(axis=0)) < 4 * error).all()
+    assert (np.abs(mean - table("mean, long chains")) < 4 * 2**0.5 * error).all()
+    assert (np.abs(mean - table("mean, posteriordb")) < 4 * 2**0.5 * error).all()
+    for row in ("s.e.", "sd"):
+        values = error if row == "s.e." else found.std(axis=0)
+        np.testing.assert_allclose(values, table(f"{row}, long chains"), rtol=0.5 if row == "s.e." else 0.1)
     assert page["run"].final.metrics["mean_error"] < 0.4
 
 

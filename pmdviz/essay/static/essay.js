@@ -22,7 +22,7 @@ const show_all = () => { for (const name in pictures) show(name, document.getEle
 for (const name in pictures) document.getElementById(name).addEventListener("input", (event) => show(name, event.target.valueAsNumber))
 for (const canvas of document.querySelectorAll(".panels canvas")) pmdvizWatch(canvas)
 
-// The app itself, where it serves this page: in a frame, once somebody asks for it.
+// The app itself, where it serves this page: in a frame, once the reader opens it.
 for (const button of document.querySelectorAll("[data-frame]"))
   button.addEventListener("click", () => {
     const frame = document.createElement("iframe")

@@ -31,7 +31,7 @@ function column([start, length, scale]) {
   return values
 }
 
-// The picture with its columns as arrays. `kept` holds those of the last one: a column that stays is not read again.
+// The picture with its columns as arrays. `kept` holds the columns of the last picture: a column that stays is not read again.
 function opened_picture(picture, kept) {
   const marks = {}
   for (const [key, mark] of Object.entries(picture.marks)) {

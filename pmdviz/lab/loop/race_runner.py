@@ -98,7 +98,7 @@ class RaceRunner:
     def place(self, name: str) -> int:
         """Where an entrant of `RaceScene.names` is now. Raises InputError where it has left the race."""
         if name not in self.names:
-            raise InputError("this method is no longer in the race")
+            raise InputError("this method is no longer in the race; add it again")
         return self.names.index(name)
 
     @property

@@ -331,7 +331,8 @@ def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], 
     """
     n = len(table.rows)
     if n <= form.held_out:
-        raise InputError(f"at least {form.held_out + 1} rows are needed: some are held out, to judge predictions")
+        words = f"at least {form.held_out + 1} rows are needed, because some are held out to judge predictions"
+        raise InputError(f"{words}; got {n}: add rows")
     return {"data": table.pin, **form.options(specs, n, len(table.columns), held_out)}
 
 

@@ -102,7 +102,8 @@ def _after(target: Target, rows: np.ndarray, edit: Edit) -> np.ndarray:
     if edit.kind == LAST:
         return _without(rows, len(rows) - 1 - _extra(target))
     if len(edit.values) != rows.shape[1]:
-        raise InputError(f"an observation has {rows.shape[1]} numbers here; got {len(edit.values)}")
+        example = ", ".join(("1.5", *["0"] * (rows.shape[1] - 1)))
+        raise InputError(f"an observation has {rows.shape[1]} numbers here, such as {example}; got {len(edit.values)}")
     if edit.kind == POINT and (at := _nearest(target, rows, edit)) is not None:
         return _without(rows, at)
     if len(rows) >= MOST_ROWS:

@@ -77,7 +77,7 @@ if (a.parcel > 0) {
   }
 }
 // == timeline: The time line: a range over the bar of the budget. It goes to any iteration of the run so far, by pointer, finger and
-// keyboard; the marks of the traces stand above it, and are read out where they are.
+// keyboard; the marks of the traces lie above it, and are read out where they are.
 const THUMB = 8, MARK_Y = 4, NEAR = 5, PATIENCE_MS = 2000
 const time = a.time ??= {asked: null, held: false, until: 0, width: 0, w: {}}
 const SHAPES = {
@@ -94,7 +94,7 @@ const tell = (input, n, place) => {
   if (input.getAttribute("aria-valuetext") !== words) input.setAttribute("aria-valuetext", words)
 }
 
-// What a person asks for stays under their finger until it is shown, or is given up.
+// The iteration that a user drags to stays under the pointer until it is shown, or is given up.
 function go(input, exactly) {
   const n = Math.min(input.valueAsNumber, time.w.last)
   input.value = n
@@ -149,7 +149,7 @@ function show_time(root, w) {
   if (!time.drawn || now.some((one, k) => one !== time.drawn[k])) draw_marks(root)
   for (const button of root.querySelectorAll(".past button")) button.hidden = w.branch === (button.dataset.act === "what_if")
 }
-// == words: Write the state into the status panel; only what differs is touched, so that nothing is laid out anew. The model of
+// == words: Write the state into the status panel; only changed elements are touched, so nothing is laid out again. The model of
 // this side takes the words too, in silence: a new class or stylesheet has the panel rendered again from its text.
 const seen = a.seen ??= {}  // a search through all views costs more than the words
 if (!seen.root?.isConnected) {
@@ -198,12 +198,12 @@ const by_hand = () => {
 if (navigator.clipboard && window.isSecureContext)
   navigator.clipboard.writeText(text).then(() => { a.copied = mine }, by_hand)
 else by_hand()
-// == link: A reload, or a bookmark, brings back what is seen. In a notebook the address is not ours.
+// == link: A reload, or a bookmark, brings back the picture; in a notebook the address is not ours.
 if (a.keyboard) {
   const address = a.link || window.location.pathname
   history.replaceState(history.state, "", window.pmdvizAddress?.(address) ?? address)
 }
-// == pointer: Where the mouse is over the stage, in large letters beside it and in the names of its axes: for a lecture hall, or by T.
+// == pointer: Where the mouse is over the stage, in large letters next to it and in the names of its axes: for a lecture hall, or by T.
 const box = figure.pmdvizPointer ??= (() => {
   const made = make("div", { class: "pmdviz-pointer", "aria-hidden": "true" })
   made.style.cssText = "position:fixed;z-index:1300;pointer-events:none;padding:4px 12px;border-radius:6px;white-space:nowrap;" +
@@ -243,15 +243,15 @@ laid_out().then(() => view.export("png").canvas.toBlob((blob) => {
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }))
-// == lost: The server is gone, or the network: say so over the page, and offer to open it again once there is an answer.
+// == lost: The server or the network is gone: a message over the page offers to open it again once the server answers.
 if (!document.querySelector(".pmdviz-lost")) {
   const box = make("div", { class: "pmdviz-lost", role: "alert" })
   box.style.cssText = `position:fixed;top:0;left:0;right:0;z-index:99999;padding:10px 16px;display:flex;gap:16px;
     align-items:center;justify-content:center;background:#b00020;color:#fff;font:16px/1.4 system-ui,sans-serif`
-  const words = make("span", {}, "The connection to the server is lost. The run stands still at what you see.")
+  const words = make("span", {}, "The connection to the server was lost. The run is paused at this frame.")
   const again = make("button", { disabled: "" }, "Waiting for the server …")
   again.style.cssText = "min-height:40px;padding:0 16px;font:inherit;border-radius:4px;border:1px solid #fff;background:#fff;color:#b00020"
-  again.onclick = () => { // the address follows a run that plays only now and then: go to what is seen
+  again.onclick = () => { // while a run plays the address is updated rarely: open the iteration on the screen
     const url = new URL(location)
     const seen = Bokeh.documents[0].get_model_by_name("acknowledge")?.words.match(/iteration ([\d,]+)/)
     if (seen && url.searchParams.has("run")) {

@@ -46,7 +46,7 @@ function build(s) {
   return { root, label, unit, mark, reset, message, note, box, slider, menu }
 }
 
-// The menu beside a formula: examples to begin with, and what is there once one of them was changed.
+// The menu next to a formula: examples to begin with, and the own formula after a change.
 function examples(s) {
   const menu = make("select", { "aria-label": `${s.label}: examples` })
   for (const [choice, words] of [...s.choices, ["", "your own"]]) menu.append(make("option", { value: choice }, words))
@@ -54,7 +54,7 @@ function examples(s) {
   return menu
 }
 
-// A slider alone: its name, what the number means, and what is wrong with either end.
+// A slider alone: its name, what the number means, and the effect of too small and too large a value.
 function build_brief(s) {
   const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
   const value = make("output", { class: "value", for: "slider-" + s.name }), other = make("div", { class: "other" })

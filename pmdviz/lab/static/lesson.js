@@ -1,5 +1,5 @@
-// The parts of a lesson's card. Each has `root` and `show(told)`; only what differs is touched, so that nothing jumps.
-// Elements that the server has made of Markdown: texts, and lists of tag, attributes and what is in them.
+// The parts of a lesson's card. Each has `root` and `show(told)`; only changed elements are touched, so nothing jumps.
+// Elements that the server has made of Markdown: texts, and lists of tag, attributes and children.
 const TAGS = new Set(("a b blockquote br button code em h1 h2 h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul").split(" "))
 const ATTRIBUTES = new Set(["href", "type", "class", "data-term", "aria-haspopup", "start"])
 const elements = (nodes) => nodes.map((node) => {
@@ -165,7 +165,7 @@ function remember(model, send) {
   const when_known = (tries) => { try { answer() } catch (error) { if (tries) setTimeout(() => when_known(tries - 1), 50); else throw error } }
   setTimeout(() => when_known(100), 0)
 }
-// The address says which lesson is open, beside whatever else it says; links and tabs ask for it.
+// The address names the open lesson next to its other parts; links and tabs change it.
 function follow_address(model) {
   window.pmdvizAddress = (address) => {
     const url = new URL(address, location.href)
@@ -249,7 +249,7 @@ export function render({ model }) {
     fold.textContent = on ? "Unfold" : "Fold"
     fold.setAttribute("aria-expanded", !on)
   }
-  // For a lecture hall one part at a time; the options stay beside what is revealed.
+  // A lecture hall sees one part at a time; the options stay next to the revealed answer.
   function pick(told) {
     for (const one of body.querySelectorAll("[data-part]")) {
       const mine = one.dataset.part, seen = !told.part || mine === told.part || (mine === "question" && told.part === "reveal")

@@ -39,7 +39,7 @@ export function render({ model }) {
     }
     return holder
   }
-  const lines = new Map()  // entrant -> its row: only texts that differ are touched, so that nothing flickers
+  const lines = new Map()  // entrant -> its row: only changed texts are touched, so nothing flickers
   function line(row) {
     if (!lines.has(row.entrant)) {
       const cells = Object.fromEntries(model.columns.map(([key], i) => [key, make(i ? "td" : "th", { class: key })]))
@@ -146,7 +146,7 @@ export function render({ model }) {
     holder.append(button)
     return holder
   }
-  const rows = []  // of the table, with what the menus ask for
+  const rows = []  // of the table, with what the menus need
   const bodies = model.families.map(([family, methods]) => {
     const body = make("tbody", { role: "rowgroup" }, make("tr", { role: "row", class: "family" },
       make("th", { role: "rowheader", colspan: model.columns.length + 1, scope: "rowgroup" }, family)))
@@ -189,7 +189,7 @@ const drawn = (tag, attributes, ...children) => {
   return made
 }
 export function render({ model }) {
-  // What is kept of a lesson, or null: nothing, or the progress in another version of the lesson.
+  // The stored progress of a lesson; null without one, or where it is of another version of the lesson.
   function kept(name, steps) {
     try {
       const found = JSON.parse(localStorage.getItem("pmdviz-lesson-" + name))

@@ -7,7 +7,7 @@ function run(text) {
     const script = document.createElement("script")
     script.src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }))
     script.onload = () => { URL.revokeObjectURL(script.src); script.remove(); done() }
-    script.onerror = () => failed(new Error("a script of the lab could not be run"))
+    script.onerror = () => failed(new Error("a script of the lab could not be run; reload the notebook"))
     document.head.append(script)
   })
 }
@@ -101,7 +101,7 @@ function render({ model, el }) {
     const bytes = buffers.map((b) => b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength))
     try {
       doc.apply_json_patch(JSON.parse(patch), new Map(refs.map((ref, k) => [ref, bytes[k]])))
-    } catch (error) { // the notebook would swallow it, and the page would be half a frame behind for good
+    } catch (error) { // the notebook would hide it, and the page would stay half a frame behind
       console.error(error)
       say(`A change could not be shown: ${error}`, "Show the lab again", open)
     }
@@ -118,7 +118,7 @@ function render({ model, el }) {
     hide.textContent = `[data-pmdviz="${message.name}"] { display: none }` // the picture that the saved notebook keeps
     await add_document_standalone(made, host, made.roots().map(() => host))
     if (doc !== made) return
-    for (const child of host.children) keep_keys(child) // the innermost that the notebook sees of what has the focus
+    for (const child of host.children) keep_keys(child) // the innermost element that the notebook sees as focused
     ready = true
     for (const [late, buffers] of waiting.splice(0)) apply(late, buffers)
     send({ what: "ready" })
@@ -126,7 +126,10 @@ function render({ model, el }) {
   const take = (message, buffers) => {
     if (message.what === "scripts") {
       const all = (window[KEY] ??= {})
-      all[message.version] ??= load(buffers)
+      all[message.version] ??= load(buffers).catch((error) => {
+        delete all[message.version] // the next try loads them again
+        throw error
+      })
     }
     if (message.view !== id) {
       if (message.what === "document" && doc) {

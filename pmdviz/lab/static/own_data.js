@@ -61,7 +61,7 @@ export function render({ model }) {
   }
   const send = async (name, file) => {  // the only thing that may be large, and in base64 alone
     try { model.upload = `${++sent}\n${name}\n${await base64(file)}` }
-    catch { refuse("The browser cannot read this file.") }
+    catch { refuse("The browser cannot read this file. Choose it again, or paste its rows.") }
   }
   const selects = () => [...p.table.querySelectorAll("select")]
 
@@ -127,13 +127,13 @@ export function render({ model }) {
   show()
   return make("div", {}, p.button, p.dialog)
 }
-// == edit_data: A switch "Edit data"; while it is on, fields for a datum and two buttons do what clicks on the picture do.
+// == edit_data: A switch "Edit data"; while it is on, fields for an observation and two buttons do what clicks on the picture do.
 let numbered = 0
 
 export function render({ model }) {
   const id = `edit-data-${++numbered}`
   const box = make("input", { type: "checkbox", id })
-  const hint = make("span", { class: "hint" }, "Click to add a datum; click on one to remove it.")
+  const hint = make("span", { class: "hint" }, "Click to add an observation; click an observation to remove it.")
   const fields = make("form", { class: "fields" })
   const said = make("span", { class: "said", role: "status" })
   const last = make("button", { type: "button" }, "Remove last")

@@ -1,5 +1,5 @@
-// == heading: The words above the picture, and the buttons beside them: what it is, the tour, presenter mode, the exports.
-// "q_{t+1}^2" with what is below and above the line set so.
+// == heading: The words above the picture, and the buttons next to them: what it is, the tour, presenter mode, the exports.
+// Subscripts and superscripts of "q_{t+1}^2".
 function formula(text) {
   const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
   return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
@@ -30,13 +30,13 @@ export function render({ model }) {
   return heading
 }
 
-// A figure that is being laid out for the first time does not hear that its box has become smaller meanwhile.
+// A figure that is being laid out for the first time does not notice that its box has become smaller meanwhile.
 function fit_figures() {
   for (const document of globalThis.Bokeh?.documents ?? [])
     for (const one of document._all_models.values())
       if (one.type === "Figure") {
         const view = Bokeh.index.find_one(one), picture = view?.canvas_view?.events_el
-        if (picture) picture.tabIndex = -1  // a picture with a name; nothing in it hears keys
+        if (picture) picture.tabIndex = -1  // a picture with a name; nothing in it takes keys
         view?.invalidate_layout()
       }
 }
@@ -108,7 +108,7 @@ export function render({ model }) {
     tab.addEventListener("click", (e) => { choose(tab); if (e.detail > 0) tab.blur() })  // after a mouse, keys are the page's
     return tab
   })
-  // Each page has an address, its title, and a place in the browser's history; the lab's is that of its run.
+  // Each page has an address, its title, and a place in the browser's history; the lab has the address of its run.
   const first = tabs[0].name, left = {}
   const address = (name) => left[name] ?? (name === first ? location.pathname : `?page=${name}`)
   const named = () => {
@@ -205,7 +205,7 @@ export function render({ model }) {
   model.on("opened", () => { if (model.opened) stay(heading) })
   return heading
 }
-// What stands above it is still being laid out: the place is kept for a while, unless somebody does something.
+// The elements above it are still being laid out: its place is kept for a while, unless the user acts.
 function stay(heading) {
   const done = new AbortController()
   const go = () => { if (heading.isConnected && !done.signal.aborted) heading.scrollIntoView({ block: "start" }) }
@@ -221,14 +221,14 @@ function contents(model) {
   for (const [key, title] of model.places) {
     const link = make("a", { href: "#" }, title)
     link.addEventListener("click", (e) => {
-      e.preventDefault() // the address is that of what is chosen
+      e.preventDefault() // the address names the chosen run
       window.dispatchEvent(new CustomEvent(EVENT, { detail: key }))
     })
     nav.append(link)
   }
   return nav
 }
-// == inside: The panel of the lab: what the server computes is drawn, a click on the stage picks a particle.
+// == inside: The panel of the lab: it draws what the server computes; a click on the stage selects one.
 export function render({ model }) {
   const view = inside_view({ get dark() { return model.dark }, freeze: () => { model.freezes += 1 } })
   const show = () => { if (model.told) view.show(JSON.parse(model.told)) }
@@ -252,7 +252,7 @@ if (root) {
   }
   number.setv({ text: root.querySelector(".number").outerHTML }, { sync: false, silent: true })
 }
-// == menu: A button that opens a menu; an entry sends its name. Esc and a press elsewhere close it.
+// == menu: A button that opens a menu; an entry sends its name. Esc closes it, and so does a press elsewhere.
 export function render({ model }) {
   const opener = make("button", { type: "button", class: "opener", "aria-haspopup": "menu" }, model.label)
   if (model.about) Object.assign(opener, { ariaLabel: model.about, title: model.about })
@@ -357,7 +357,7 @@ export function render({ model }) {
   return root
 }
 // == explain: Explanations that open by a click, a touch or Enter: of a knob, and of the glossary's words wherever they are written.
-// They close by Esc and by a press elsewhere. Made once a page; what writes words asks for it again.
+// They close by Esc and by a press elsewhere. Made once per page; each writer of words gets the same one.
 const explanations = (window.pmdvizExplanations ??= (() => {
   const glossary = GLOSSARY
   const keys = Object.fromEntries(Object.entries(glossary).flatMap(([key, term]) => term.forms.map((form) => [form, key])))
@@ -367,7 +367,7 @@ const explanations = (window.pmdvizExplanations ??= (() => {
   const button = (words) => make("button",
     { type: "button", class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
 
-  // Write a text whose words of the glossary are buttons; while they stay the same, only what is between them changes.
+  // Write a text whose words of the glossary are buttons; while they stay the same, only the text between them changes.
   function write(at, text) {
     const parts = text.split(pattern), words = parts.filter((_, k) => k % 2).join("|")
     if (at.pmdvizWords === words)

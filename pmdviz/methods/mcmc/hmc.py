@@ -45,8 +45,8 @@ def tune_knob(step: str) -> Flag:
         True,
         basic=True,
         label=f"Tune the {step}",
-        doc=f"The {step} is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
-        "burn-in that is given as a number; then it stays fixed.",
+        doc=f"The {step} is tuned to a target acceptance rate. Dual averaging takes the first 50 draws, or a burn-in "
+        f"that is given as a number; then the {step} stays fixed.",
     )
 
 
@@ -421,15 +421,19 @@ class HMC(LeapfrogChain):
     short_title: HMC
     about: Hamiltonian Monte Carlo treats the negative log posterior as a landscape, gives a point a random push, and
         follows its motion to a distant proposal.
-    formula: H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))
+    formula: H(θ, p) = -log p(θ | X) + |p|²/2, θ in prior sds;  accept with probability min(1, exp(-ΔH))
     what_moves: One point glides along trajectories; the dots are the draws that it leaves behind.
     source: Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: HMC
-    adapt: step size (over the first draws, by how many proposals are accepted)
+    adapt: step size (over the first draws)
 
-    potential: How much more probable the end of the trajectory is than its start.
-    kinetic: Paid for by speed: without the errors of the leapfrog both would add up to 0.
+    potential: How much higher the log density is at the end of the trajectory than at its start.
+    kinetic: The change of kinetic energy: with exact dynamics both terms add up to 0.
+
+    The metric is fixed: the inverse mass matrix is the diagonal of the prior's variances, and only the time step is
+    tuned. A trajectory that leaves a million prior sds, or whose gradient is not finite, is reported as diverged; a
+    large error of the energy is not, because the end is then rejected. `nuts` reports it.
     """
 
     name = "hmc"
@@ -456,16 +460,16 @@ class MALA(LeapfrogChain):
     """Metropolis-adjusted Langevin.
 
     short_title: MALA
-    about: MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior stays exact.
-    formula: θ' = θ + ε²/2 ∇ log p(θ | X) + ε ξ,  ξ ~ N(0, I)
+    about: MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior is invariant.
+    formula: θ' = θ + ε²/2 S² ∇ log p(θ | X) + ε S ξ,  ξ ~ N(0, I), S the prior's sds
     what_moves: One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind.
     source: Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: MALA
-    adapt: step size (over the first draws, by how many proposals are accepted)
+    adapt: step size (over the first draws)
 
-    potential: How much more probable the proposal is than where the chain stands.
-    kinetic: How much more readily the way back would be proposed than the way there.
+    potential: How much higher the log density is at the proposal than at the present point.
+    kinetic: How much denser the way back is proposed than the way there, in logs.
 
     The time step is in prior sds S: θ' ~ N(θ + ε²/2 S² ∇, ε² S²), accepted as in Metropolis, Hastings.
     """

@@ -65,16 +65,16 @@ class RandomWalk(Chain):
     """Random-walk Metropolis.
 
     short_title: Random walk
-    about: Random-walk Metropolis proposes steps in any direction, and accepts or rejects it by how much more or less
-        probable it leads to.
-    formula: θ' = θ + c S ξ,  ξ ~ N(0, I);  accept with probability min(1, p(θ' | X) / p(θ | X))
+    about: Random-walk Metropolis proposes a step in a random direction, and accepts it with probability min(1, the
+        ratio of the posterior densities there and here).
+    formula: θ' = θ + c S ξ,  ξ ~ N(0, I), S the prior's sds;  accept with probability min(1, p(θ' | X) / p(θ | X))
     what_moves: One point tries a move in any direction, and takes it or stays; the dots are its draws.
     source: Metropolis et al. 1953; acceptance 0.234 to 0.44: Gelman, Roberts, Gilks 1996; tuning: Hoffman, Gelman 2014
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: Metropolis
-    adapt: step size (over the first draws, by how many proposals are accepted)
+    adapt: step size (over the first draws)
 
-    prior: How much more probable the proposal was before any data.
+    prior: How much higher the log prior is at the proposal.
     likelihood: How much better the proposal explains the data.
 
     On discrete states one coordinate is changed.
@@ -214,7 +214,7 @@ class Gibbs(Chain):
     formula: θ_k ~ p(θ_k | θ_{others}, X)
     what_moves: One point jumps from draw to draw; the dots are the draws that it leaves behind.
     source: Geman, Geman 1984; component labels: Diebolt, Robert 1994
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: Gibbs
 
     For a mixture the conditional goes by way of the component label of each observation.

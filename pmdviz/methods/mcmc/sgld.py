@@ -70,7 +70,7 @@ class SGLD(BatchMethod, Chain):
     formula: θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)
     what_moves: One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind.
     source: Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: Langevin (on a batch)
 
     No proposal is rejected.
@@ -180,7 +180,7 @@ class PSGLD(SGLD):
     formula: θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)
     what_moves: One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws.
     source: Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: Langevin (on a batch)
     adapt: pace (of drift and noise)
 
@@ -244,7 +244,7 @@ class AdamSGLD(SGLD):
     formula: θ ← θ + ε/2 [∇ log p(θ | batch) + a m/√(v + λ)] + N(0, ε I)
     what_moves: One point drifts uphill on batches, pushed on by the slopes so far; the dots are its draws.
     source: Kim, Song, Liang 2022, Algorithm 2 (Adam SGLD)
-    propagate: prior (where the chain starts)
+    propagate: prior
     move: Langevin (on a batch, pushed on by earlier gradients)
     adapt: pace (of the push)
 

@@ -104,8 +104,8 @@ def _some(particles: Array, h: float) -> tuple[Array, Array]:
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
 MEDIANS = {"sampled": compiled.sampled_median_distance, "exact": median_distance}
 RULES = {
-    "liu_wang": "median / log m",
-    "thesis": "median / 2 log m",
+    "liu_wang": "median² / log m",
+    "thesis": "median² / (2 log m)",
     "median": "median distance",
     "local": "median within a mode",
     "given": "fixed",
@@ -126,11 +126,14 @@ DIVISORS: dict[str, Callable[[int], float]] = {
 }
 
 
-RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in
-Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses from d = 5
-on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median distance within a mode.
-Fixed: h is the square of the given number."""
-GIVEN, GIVEN_DOC = ("length_scale_rule", "given"), "Range of the repulsion between particles."
+RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median² / log m: h = med²/log(m+1), as
+in the code of Liu and Wang; enough for d ≤ 3. Median² / (2 log m): half of that, as in Han's thesis; the variance
+collapses from d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median
+distance within a mode. Fixed: h is the square of the given number."""
+GIVEN, GIVEN_DOC = (
+    ("length_scale_rule", "given"),
+    "√h of the kernel, a function of |x-y|²/h: particles repel one another over this distance.",
+)
 WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
 GIVEN_WIDTH = Real(
     0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=GIVEN_DOC
@@ -148,10 +151,10 @@ class WidthKnobs(Protocol):
 def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
     """h of a kernel of |x - y|^2 / h, in squared units of theta, by `knobs.length_scale_rule`.
 
-    `liu_wang`: med^2 / log(m + 1), the kernel at the median distance is then 1 / (m + 1) (Liu, Wang 2016, section 5).
-    `thesis`: med^2 / (2 log(m + 1)), there 1 / (m + 1)^2: in many dimensions the particles barely repel one another.
-    `median`: med^2, there 1 / e. `local`: as the first, by `distance_in_modes` (ours). A lone particle has no distance
-    and takes the prior's sd.
+    `liu_wang`: med^2 / log(m + 1), the kernel at the median distance is then 1 / (m + 1) (the code of Liu, Wang 2016;
+    section 5 has log m). `thesis`: med^2 / (2 log(m + 1)), there 1 / (m + 1)^2: in many dimensions the particles barely
+    repel one another. `median`: med^2, there 1 / e. `local`: as the first, by `distance_in_modes` (ours). A lone
+    particle has no distance and takes the prior's sd.
     """
     if knobs.length_scale_rule == "given":
         return knobs.length_scale**2
@@ -195,7 +198,7 @@ class Determinant(NamedTuple):
 def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
     """sum_a log |1 + step J_aa| and the sign of the product, each (n,), for the diagonals (n, d) of J.
 
-    Off by O(step^2) a step (Han 2019, Proposition 2).
+    The diagonal is that of I + step J; off by O(step^2) per step (Han 2019, Proposition 2).
     """
     factors = 1 + step * diagonal
     with np.errstate(divide="ignore"):

@@ -37,7 +37,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     proposal_sd: Sd of the Gaussian that points are drawn from, in every coordinate.
     ridge: How much is added to the diagonal of K: a share of each entry, or without scaling of their mean. It keeps
         weights from following rounding errors.
-    scaling: In which units ridge and steps are. By the diagonal of K: a step takes each weight as far as its own
+    scaling: The units of ridge and steps. By the diagonal of K: a step takes each weight as far as its own
         curvature allows. None: the largest ρ/p decides for all points, and where it outweighs the others by far the
         weights stay nearly equal.
     iterations: Iterations of accelerated projected gradient descent between two pictures.

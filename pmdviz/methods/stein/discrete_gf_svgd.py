@@ -401,7 +401,10 @@ class DiscreteGFSVGD(BatchMethod):
         if state.iteration == 0 or m == 1:
             return ""
         if (state.particles == state.particles[0]).all():
-            return f"all {m:,} particles are in the same state: what they say of any other state is nothing"
+            return (
+                f"all {m:,} particles are in the same state: q has no mass elsewhere; use more particles, a larger "
+                "RBF width factor, or a wider start"
+            )
         if state.ess < max(1.5, FEW * m):
             return (
                 f"ESS {state.ess:.1f} of the weights in the force: few of {m:,} particles decide where all go; a "

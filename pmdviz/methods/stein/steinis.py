@@ -39,10 +39,11 @@ class SteinISKnobs(SmoothingKnobs):
     num_leaders: Unweighted points that move as in SVGD and whose force moves the followers.
     eta: The step size is η/t^κ at step t, times the prior's variance in each coordinate.
     determinant: How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a
-        follower. First order: the product of its diagonal, off by ε² a step, at d operations.
+        follower. First order: the product of the diagonal of I + εJ, at d operations; log q is off by order ε² per
+        step, and the estimate of Z is biased.
     stop: From which step the followers are kept: too many steps sweep them into knots next to the leaders. Best ESS of
-        a pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they
-        decide themselves, at a small bias. Last step: unbiased too, however far they were swept.
+        a pilot group: other followers decide, and with the exact determinant the estimate of Z stays unbiased. Best ESS
+        of the followers: they decide themselves, at a small bias. Last step: as unbiased, however far they were swept.
     num_pilots: Followers that decide when to stop and count for nothing else.
     """
 
@@ -126,11 +127,13 @@ class SteinIS(SmoothedMethod):
     density: What it was drawn from, stretched by all steps since: where followers are dense each counts for less.
 
     phi is the Stein force of the leaders alone, which move by it too (Algorithm 3; the determinant (0.50)). Followers
-    are independent of one another given the leaders, so the mean of w over them is an unbiased estimate of Z where
-    every map is one-to-one, q is above 0 where p is, and nothing that decides looks at them: neither the step sizes,
-    shortened (`unfolded`) by the leaders and the pilot group alone, nor the step that is kept. With `stop` "followers"
-    the best of several estimates is chosen by its own weights, and that is biased. Ratios such as the posterior mean
-    are consistent and no more in any case.
+    are independent of one another given the leaders, so with the exact determinant the mean of w over them is an
+    unbiased estimate of Z where every map is one-to-one, q is above 0 where p is, and nothing that decides looks at
+    them: neither the step sizes, shortened (`unfolded`) by the leaders and the pilot group alone, nor the step that is
+    kept. With `stop` "followers" the best of several estimates is chosen by its own weights, and that is biased. To
+    first order log q is off by order ε² per step, and Z-hat is biased. Ratios such as the posterior mean are consistent
+    and no more in any case. That a map is one-to-one is tested at the leaders and pilots (the symmetric part of I + εJ
+    is at least 0.2): this is a test at points, not a proof for all of space.
 
     The thesis has KL(q, p) fall forever. That holds of infinitely many leaders. A hundred of them come to rest where
     they feel no force, and the followers do not: they are swept on into knots between the leaders and strings around
@@ -220,14 +223,21 @@ class SteinIS(SmoothedMethod):
         if knobs.stop == "last" and state.share < SWEPT * state.best:
             return (
                 f"the followers are swept into knots next to the leaders: their ESS was {state.best:.0%} at step "
-                f"{state.best_at:,} and is {state.share:.0%}, too many steps for {len(state.leaders):,} leaders"
+                f"{state.best_at:,} and is {state.share:.0%}; set Followers kept to best ESS of a pilot group, or use "
+                "more leaders or a larger RBF width factor"
             )
         known = super().caveat(state, knobs)
         stuck = int((np.abs(state.points[:m] - state.starts) < STILL * state.starts.std(axis=0)).all(axis=1).sum())
         if not known and state.iteration >= EVERY and stuck > STUCK * m:
-            return f"{stuck:,} of {m:,} followers never moved: they lie too far out for any leader to reach them"
+            return (
+                f"{stuck:,} of {m:,} followers never moved: the force of the leaders is 0 where they are; "
+                "use a larger RBF width factor or more leaders"
+            )
         if not known and folded:
-            return f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong"
+            return (
+                f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong; "
+                "use a smaller step size η"
+            )
         return known
 
 
@@ -280,7 +290,11 @@ def displaced(
     )
     smallest = float((signs[:m] * np.exp(logs[:m])).min())
     scalars = {"step_size": eps, "length_scale": float(np.sqrt(h)), "smallest_stretch": smallest}
-    limited = f"step {planned:.3g} → {eps:.3g}: a longer step would fold space at a leader" if eps < planned else ""
+    limited = (
+        f"step {planned:.3g} → {eps:.3g}: a longer step may not be one-to-one near a leader or pilot"
+        if eps < planned
+        else ""
+    )
     return state, Displacement(unit * force[:m], scalars, limited)
 
 
@@ -338,8 +352,8 @@ class PathIntegrationKnobs(SmoothingKnobs):
     num_particles: Number of points that move together; a step costs m² kernel values.
     eta: The step size is η/t^κ at step t, times the prior's variance in each coordinate.
     statistic: KSD² as the mean over all pairs of particles, each with itself too, as in the thesis: it never falls to
-        0, and the area grows without end. Over pairs of different particles it turns negative, since they repel one
-        another: the area dives.
+        0, and the area grows without end. Over pairs of different particles it becomes negative, because they repel one
+        another: the area falls without limit.
     start_draws: Draws over which log q₀ - log p is averaged at the first step.
     """
 
@@ -379,13 +393,13 @@ class PathIntegration(SmoothedMethod):
     move: Stein force
     adapt: step size + kernel width (a step is halved where it would fold space)
 
-    Along the flow of infinitely many particles dKL/dt = -KSD^2: the area K under KSD^2 would be KL(q0, p) in
-    the end. It is a failure, shown as one, and the estimate is declared biased. As printed, KSD^2 is a V-statistic: it
-    holds the pairs of each particle with itself, eps tr(kappa) / m at every step, and the area grows linearly forever.
-    Without them it is a U-statistic of particles that are not independent: they repel one another, it
-    becomes negative, and the area dives. No K is right; a wider kernel (factor 8) only makes the excess smaller.
-    The thesis prints the step without its eps. Steps are halved until they are one-to-one at the particles (ours);
-    without that they diverge wherever the posterior is much narrower than the prior.
+    Along the flow of infinitely many particles dKL/dt = -KSD^2: the area K under KSD^2 would be KL(q0, p) in the end.
+    It is a failure, shown as one, and the estimate is declared biased. As printed, KSD^2 is a V-statistic: it holds the
+    pairs of each particle with itself, eps tr(kappa) / m at every step, and the area grows linearly forever. Without
+    them it is a U-statistic of particles that are not independent: they repel one another, it becomes negative, and the
+    area falls without limit. No K is right; a wider kernel (factor 8) only makes the excess smaller. The thesis prints
+    the step without its eps. Steps are halved until they are one-to-one at the particles (ours); without that they
+    diverge wherever the posterior is much narrower than the prior.
     """
 
     name = "path_integration"
@@ -457,8 +471,8 @@ class PathIntegration(SmoothedMethod):
 
     def caveat(self, state: PathIntegrationState, knobs: PathIntegrationKnobs) -> str:
         """That log Z is biased, and which way."""
-        way = "grows forever" if knobs.statistic == "v" else "dives"
-        return f"log Z is biased: the area under KSD² {way} with finitely many particles, whatever the target"
+        way = "grows forever" if knobs.statistic == "v" else "falls without limit"
+        return f"log Z is biased: the area under KSD² {way} with finitely many particles; use ais or smc_mcmc for log Z"
 
 
 def start_gap(rng: Rng, target: Target, batch: Array, num: int) -> float:

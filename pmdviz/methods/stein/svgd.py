@@ -1,10 +1,11 @@
 """Stein variational gradient descent (Liu, Wang 2016): particles pulled uphill together and pushed apart.
 
-    x_i <- x_i + e phi(x_i),   phi(x) = (1/m) sum_j [k(x_j, x) s_j + grad_j k(x_j, x)],   s_j = grad log p(x_j, X)
+    x_i <- x_i + e s D(s phi(x_i)),  phi(x) = (1/m) sum_j [k(x_j, x) g_j + grad_j k(x_j, x)],  g_j = grad log p(x_j, X)
 
-with k(x, y) = f(|x - y|^2 / h). In `SVGD.step` this is, line by line: the gradients s_j on a batch and the squared
-width h (`squared_width`), the force phi at every particle (`KERNELS`), its direction by an optimiser, and the step size
-e. phi and directions are in units of the prior's sds.
+with k(x, y) = f(|x - y|^2 / h), s the prior's sds, and D the direction by an optimiser: `plain` leaves its argument as
+it is, Adam and AdaGrad divide each coordinate of each particle by the size of the forces so far. At rest phi is 0 at
+every particle, whatever D. In `SVGD.step` this is, line by line: the gradients g_j on a batch and the squared width h
+(`squared_width`), the force phi at every particle (`KERNELS`), D, and the step size e (`decayed`).
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     short_title: SVGD
     about: Stein variational gradient descent moves a set of particles together: uphill on the log posterior, and apart
         from one another so that they cover it.
-    formula: θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]
+    formula: θ_i ← θ_i + ε D mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)],  D from the optimiser
     what_moves: Particles move: all are pulled uphill together and push one another apart.
     source: Liu, Wang 2016, Algorithm 1; annealed: Han 2019, Algorithm 6; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan,
         Singer 2011
@@ -208,7 +209,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         kept = stein.kept_variance(state.particles, state.h) if knobs.kernel == stein.RBF and m > 1 else 1.0
         if kept < COLLAPSED:
             return (
-                f"variance about {kept:.0%} of the posterior's: particles barely repel one another; "
+                f"variance about {kept:.0%} of a Gaussian posterior's: particles barely repel one another; "
                 f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
             )
         return super().caveat(state, knobs)
@@ -360,7 +361,7 @@ def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = Fal
     Raises TargetError where either density is 0 or has no value: w would be 0 or infinite whatever the others are.
     """
     for values, words in (
-        (log_p, "the target has density 0 there and no weight ρ/p: particles went where it has no mass"),
+        (log_p, "the target has density 0 there and no weight ρ/p; use a smaller step size, or unbounded parameters"),
         (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
     ):
         bad = ~np.isfinite(values)
@@ -441,16 +442,18 @@ class GFSVGD(SmoothedMethod):
     short_title: GF-SVGD
     about: Gradient-free SVGD moves particles by the gradient of a surrogate density, weighted by surrogate over
         target: the target is only evaluated.
-    formula: θ_i ← θ_i + ε · Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
+    formula: θ_i ← θ_i + ε D Σ_j w_j [k(θ_j, θ_i) ∇ log ρ(θ_j) + ∇_j k(θ_j, θ_i)],  w_j ∝ ρ(θ_j) / p(θ_j | X)
     what_moves: Particles move: those where the surrogate exceeds the posterior push the others most.
     source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
     propagate: prior
     move: Stein force (of a surrogate, each point weighted by surrogate over target)
     adapt: pace + kernel width + surrogate (Adam; width and surrogate by the points)
 
-    w_j is rho(x_j) / p(x_j), summing to 1: E_p of w times Stein's operator of rho is the operator of p: the fixed
-    points are the same as of SVGD on p, without p's gradient. The direction w(x_i) phi_i would be steepest; the thesis
-    drops the factor. With the surrogate rho = p it is SVGD; best is one with about three times the variance of p.
+    w_j is rho(x_j) / p(x_j), summing to 1. w times Stein's operator of rho is the operator of p, applied to w k: so the
+    flow of infinitely many particles has p as a fixed point, without p's gradient. The kernel is in effect
+    w(x) k(x, x') and not k, so finitely many particles come to rest elsewhere than those of SVGD. The direction
+    w(x_i) phi_i would be steepest; the thesis drops the factor. With the surrogate rho = p it is SVGD; best is one with
+    about three times the variance of p.
 
     Annealed (Algorithm 7) the target of a step is p0^(1 - beta) (p0 L)^beta = p0 L^beta, as in `svgd`.
     """
@@ -548,7 +551,7 @@ class GFSVGD(SmoothedMethod):
         if state.growth > EXPLODED:
             return (
                 "particles diverged: their variance is more than 100 times the prior's, and the run ends here; "
-                "the surrogate drives them apart faster than it holds them"
+                "set Surrogate to the particles' moments, or use a smaller step size or a narrower kernel"
             )
         if known := self.unfinished(state, knobs):
             return known
@@ -556,7 +559,7 @@ class GFSVGD(SmoothedMethod):
         if ess < max(FEW * m, 2) and m > 2:
             return (
                 f"{ess:.1f} effective particles in ρ/p: few particles exert all of the force, "
-                "and the others do not feel the posterior; a surrogate nearer to it helps"
+                "and the others move without regard to the posterior; use a surrogate nearer to it"
             )
         return super().caveat(state, knobs)
 

@@ -144,7 +144,7 @@ class SceneChoice:
             )
         if max(self.pair) >= max(target.dim, 2):
             raise InputError(
-                f"target {target.name!r} has {target.dim} coordinates; asked for number {max(self.pair) + 1}"
+                f"the coordinates of target {target.name!r} are numbered 1 to {target.dim}; got {max(self.pair) + 1}"
             )
 
     def of(self, target: Target, *methods: Method) -> tuple[Scene, Pair]:

@@ -103,7 +103,7 @@ class LadderScene(Scene):
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The coordinate, and what a row is."""
         name = target.parameter_names[_coordinate(target, pair)]
-        return f"{name} · log-weight of a particle (nats, mean weight at 0)", "temperature β"
+        return f"{name} · log-weight of a particle (nats, mean weight at 0)", "inverse temperature β"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves, particles, the histogram and the words next to them."""

@@ -1,6 +1,6 @@
 // == moving: Paint what moves straight from the columns of a frame, by the functions of render/canvas.js. BokehJS gives them to
 // five glyphs a layer (selected, muted, ...) with an index of all points each, and rewrites a stylesheet at every paint: that is
-// most of a frame's time. Its own glyphs, which the pointer asks, follow a few times a second.
+// most of a frame's time. Its own glyphs serve hit tests of the pointer; they follow some three times per second.
 const SETTLE_MS = 400
 const value = (spec) => spec !== null && typeof spec === "object" && "value" in spec ? spec.value : spec
 
@@ -60,7 +60,7 @@ function let_move(source, view) {
   source.moved.push(view)
 }
 
-// A plot that paints in every frame of the display: BokehJS waits 1/60 s after a paint before it asks for the next frame,
+// A plot that paints in every frame of the display: BokehJS waits 1/60 s after a paint before it requests the next frame,
 // and so misses every second one. And a paint of the overlay alone changes no axis: nothing has to be measured for it.
 function hurry(plot) {
   if (plot.hurries) return
@@ -102,13 +102,13 @@ for (const model of moving) {
   }
   let_move(model.data_source, view)
 }
-// == drag_start: Drag the start of the paths: from a press beside it until the release; the server draws it where it is put.
+// == drag_start: Drag the start of the paths: from a press near it until the release; the server then draws it there.
 const reach = 28, every = 40 // px around it; ms between two words to the server
 const [px, py] = [figure.inner_width / (figure.x_range.end - figure.x_range.start), figure.inner_height / (figure.y_range.end - figure.y_range.start)]
 const now = performance.now(), { x, y } = cb_obj
 if (cb_obj.event_name === "panstart") {
   const { x: [at], y: [up] } = start.data
-  // Where it was pressed: a start of a pan is told only after some pixels.
+  // Where it was pressed: Bokeh reports a pan only after some pixels.
   dragged.grabbed = Math.hypot((x - (cb_obj.delta_x ?? 0) / px - at) * px, (y + (cb_obj.delta_y ?? 0) / py - up) * py) < reach
 }
 if (dragged.grabbed && Number.isFinite(x) && (cb_obj.event_name !== "pan" || now - (dragged.told ?? 0) > every)) {
@@ -116,7 +116,7 @@ if (dragged.grabbed && Number.isFinite(x) && (cb_obj.event_name !== "pan" || now
   dragged.data = { x: [x], y: [y] }
 }
 if (cb_obj.event_name === "panend") dragged.grabbed = false
-// == pick: A tap on the stage, for whoever draws particles elsewhere: where it was, and how many pixels a unit of each axis has.
+// == pick: A tap on the stage, for other views of the particles: its place, and the pixels per unit of each axis.
 const frame = Bokeh.index.find_one(stage)?.frame
 const [x, y] = [stage.x_range, stage.y_range]
 const per = { x: (frame?.bbox.width ?? 1) / Math.abs(x.end - x.start), y: (frame?.bbox.height ?? 1) / Math.abs(y.end - y.start) }

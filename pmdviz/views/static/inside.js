@@ -10,7 +10,7 @@ function floats_of(text) {
   return new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)
 }
 
-// What was sent with its arrays as arrays: `f4` is base64 of 32-bit floats, `at` a place that `read` knows.
+// The message with its arrays decoded: `f4` is base64 of 32-bit floats, `at` a place that `read` resolves.
 function opened(tree, read) {
   if (Array.isArray(tree)) return tree.map((part) => opened(part, read))
   if (tree === null || typeof tree !== "object") return tree
@@ -19,7 +19,7 @@ function opened(tree, read) {
   return Object.fromEntries(Object.entries(tree).map(([name, part]) => [name, opened(part, read)]))
 }
 
-// "q_{t+1}^2" with what is below and above the line set so.
+// Subscripts and superscripts of "q_{t+1}^2".
 function typeset(text) {
   const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
   return parts.map((part, k) => k % 2 ? made(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
@@ -64,7 +64,7 @@ function signed(text) {
 }
 
 // The pictures of a step on canvases: where its dots lie, and what each term does to them.
-const LONGEST = 0.16, MOST_ARROWS = 90, DEAD = 8  // an arrow's share of the side; arrows drawn; nats below that nobody sees
+const LONGEST = 0.16, MOST_ARROWS = 90, DEAD = 8  // an arrow's share of the side; arrows drawn; nats below which nothing is drawn
 
 // Pixels of coordinates: a square in the middle for a plane, all of the canvas for a curve.
 function mapping(size, x, y, equal) {
@@ -142,7 +142,7 @@ function quantile(values, share) {
   return finite.length ? finite[Math.min(finite.length - 1, Math.floor(share * finite.length))] : 0
 }
 
-// The number that is taken off each term, so that what is left can be seen and still adds up: the mean under the new weights.
+// The number that is taken off each term, so the rest is visible and still adds up: the mean under the new weights.
 function centre(step, values) {
   const {weight} = step.dots
   let sum = 0, mass = 0
@@ -154,7 +154,7 @@ function centre(step, values) {
   return mass ? sum / mass : 0
 }
 
-// All that the small pictures share, worked out once a step: what is drawn of each term, and one scale for all.
+// All that the small pictures share, computed once per step: the drawn part of each term, and one scale for all.
 function prepared(step) {
   const all = [...step.terms.map((term) => term.values), step.total]
   const by = !step.placed || step.kind === "ratio" ? "bars" : step.flat ? "curve" : step.kind === "move" ? "arrows" : "dots"
@@ -450,7 +450,7 @@ function key_words(step, look) {
   return `The terms add up to: ${step.sum.title}.${told}`
 }
 
-// What is known of the picked particle.
+// The numbers of the picked particle.
 function card_of(step, k) {
   const {dots, size, axes} = step, rows = []
   const share = (weight) => `${number(weight)} (${number(weight * size)} × the mean)`
@@ -548,7 +548,7 @@ function inside_view(host) {
     draw()
   }
 
-  // Once a frame of the browser at most, and only what is there to be seen.
+  // At most once per frame of the browser, and only the visible pictures.
   function draw() {
     if (queued) return
     queued = true

@@ -1,5 +1,5 @@
 "use strict"
-// Markov chains: their draws, how their step is tuned, and what is judged of them (`pmdviz.methods.mcmc`).
+// Markov chains: their draws, how their step is tuned, and their diagnostics (`pmdviz.methods.mcmc`).
 // The state of a chain has `draws` (n, d) and `iteration`; a run of several chains is {chains: [...]}.
 
 const FIRST_TIME_STEP = 0.1, CHAIN_REACH = 1e6
@@ -10,7 +10,7 @@ function placeOf(state) {
   return shaped(state.draws.slice((n - 1) * d), 1, d)
 }
 
-/** Draws are kept in an array that doubles, so that a long chain is not copied at each step. */
+/** Draws are kept in an array that doubles, so a long chain is not copied at each step. */
 function appendedDraw(state, theta) {
   const [n, d] = state.draws.shape
   let room = state.room
@@ -84,7 +84,7 @@ function gaussianOf(draws, scale) { // one Gaussian with their mean and covarian
   return new KernelDensity(shaped(centre, 1, d), new Float64Array(1), cholesky(added(covariance, floor)))
 }
 
-/** A method whose state is the draws of one chain or several; `start` and `move` are those of one. */
+/** A method whose state is the draws of one chain or several; `start` and `move` are for one chain. */
 function chainMethod({start, move, batchSize, batches}) {
   return {
     init(rng, target, knobs) {

@@ -1,6 +1,6 @@
 "use strict"
 // Weighted particles, the rules of the smoothing kernel, and the density estimates: what `pmdviz.densities` does
-// around the same kernels. Points are (n, d), row by row.
+// around the same kernels. Points are arrays (n, d), stored row by row.
 
 const LOG2E = 1.4426950408889634, SCALE = Math.sqrt(LOG2E / 2), PADDED = 64
 const LOG_ZERO = -1e300, LOG_ZERO_SINGLE = -1e30, UNDERFLOW_SINGLE = 1e-25, FARTHEST_SINGLE = 100
@@ -118,7 +118,7 @@ function factorOf(a) {
 
 function cholesky(a) {
   const found = factorOf(a)
-  if (!found) throw new Error("The covariance of the particles has no Cholesky factor. Restart the run.")
+  if (!found) throw new Error("The covariance of the particles has no Cholesky factor. Restart with more particles.")
   return found
 }
 

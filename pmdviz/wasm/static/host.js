@@ -71,7 +71,7 @@ async function loadKernels(module, declared) {
   }
   const env = {}
   for (const {name} of WebAssembly.Module.imports(module)) {
-    env[name] = known[name] ?? (() => { throw new Error(`The kernel ${running} failed in ${name}. Restart the run.`) })
+    env[name] = known[name] ?? (() => { throw new Error(`The kernel ${running} failed in ${name}. Reload the page.`) })
   }
   exports = (await WebAssembly.instantiate(module, {env})).exports
 
@@ -108,7 +108,7 @@ async function loadKernels(module, declared) {
         const value = given[place], kind = word.replace(">", "").slice(0, 2)
         if (!word.includes("[")) return flat.push(value)
         const shape = shapeOf(value)
-        if (word.split(",").length !== shape.length) throw new Error(`${name} was given an array of another shape`)
+        if (word.split(",").length !== shape.length) throw new Error(`${name} was given an array of another shape. Reload the page.`)
         const start = put(kind, value)
         if (word.startsWith(">")) written.push([kind, start, value])
         return flat.push(start, ...shape)
@@ -139,7 +139,7 @@ function revived(value) {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, revived(each)]))
 }
 
-// NumPy's random numbers: SeedSequence, Generator(PCG64), and the batches of a run. The kernels draw them.
+// NumPy's random numbers: SeedSequence, Generator(PCG64), and the batches of a run, drawn by the kernels.
 
 const multiplied = (a, b) => Math.imul(a, b) >>> 0
 

@@ -1,5 +1,5 @@
 "use strict"
-// A lesson: its steps with their questions and goals. Its numbers are those of the same run in Python, which a step replays.
+// A lesson: its steps with their questions and goals. Its numbers equal the same run in Python, which a step replays.
 
 let lesson = null, step = null, answered = {}
 

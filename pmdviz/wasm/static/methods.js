@@ -337,7 +337,7 @@ const SVGD = {
     const t = state.iteration + 1, x = state.particles, [m, d] = x.shape, beta = temperatureOf(state.iteration, knobs)
     let scores = target.slopes(x, batch)
     if (beta !== 1) scores = added(scaled(scores, beta), scaled(target.priorSlopes(x), 1 - beta))
-    if (!scores.every(Number.isFinite)) throw new Error("The gradient of the log density is not finite. Restart.")
+    if (!scores.every(Number.isFinite)) throw new Error("The gradient of the log density is not finite. Restart with a smaller step size.")
     const h = squaredWidth(x, knobs, target), force = FORCES[knobs.kernel](x, scores, h)
     const inUnits = force.map((f, k) => f * target.scale[k % d])
     const [direction, first, second] = OPTIMISERS[knobs.optimiser](inUnits, state.first, state.second, t)

@@ -59,7 +59,7 @@ class Run {
       seed: first ? first.seed : lab.seed, planned: own ? lab.planned : [], floor: own ? lab.floor : null})
     if (first && JSON.stringify(first.options) !== JSON.stringify(target.options)) this.ask("target", {options: first.options})
     this.handles = target.simulated.length && !lab.controls ? HANDLES[target.name] ?? [] : []
-    this.draggable()  // before the picture answers the pointer: who drags a mode does not move the picture
+    this.draggable()  // before the picture handles the pointer: dragging modes does not move the picture
     pmdvizWatch(this.canvas, {zoom: "both"})
   }
   ask(kind, more = {}) { this.worker.postMessage({kind, ...more}) }

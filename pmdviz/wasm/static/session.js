@@ -1,7 +1,7 @@
 "use strict"
 // A run: the random streams, the batches, the state; its density on a grid and the distances to the exact posterior.
 
-// The widest cell of a plane is 1.4 sd of the narrowest kernel: TV is then within 0.0003 of that of a fine grid.
+// The widest cell of a plane is 1.4 sd of the narrowest kernel: TV is then within 0.0003 of its value on a fine grid.
 const SIDES = {1: [512, 1024, 2048, 4096, 8192], 2: [112, 160, 224, 320, 448, 640]}, CELL = {1: 1, 2: 1.4}, NEGLIGIBLE = 1e-8, UNDERFLOW = 1e-12
 const COARSE = 80, FAR = 8 // cells a side, and sds: what lies further from all modes is looked for on a coarse grid alone
 

@@ -157,7 +157,7 @@ const SPEEDS = {slow: [1, 250], usual: [1, 33], fast: [Infinity, 60]} // steps p
 const FLOOR_SETS = 16, FLOOR_EVERY = 20, FIRST_MS = 1000 // frames between two sets; a page that opens waits for Play
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
 let drawing = null, look = null // numbers and method of the pictures
-let drawn = null, known = null // what is drawn of the exact posterior; that which the page has
+let drawn = null, known = null // the drawn part of the exact posterior; the part that the page has
 let until = Infinity // so many observations it plays to
 let again = 0, frames = 0 // which loop is running; how many frames were sent
 let resume = () => {} // goes on when the page has drawn
@@ -204,7 +204,7 @@ function send(frame) {
 
 const show = () => send(newFrame())
 
-// Messages are heard before what comes next; a timer would take 4 ms.
+// Messages are handled before the next step; a timer would take 4 ms.
 const turn = () => new Promise((done) => {
   const {port1, port2} = new MessageChannel()
   port1.onmessage = done
