@@ -286,7 +286,7 @@ class Ladder(SmoothedMethod):
     budget_words = "the whole ladder"
     update = weighting.following(
         *weighting.TEMPERED,
-        "The likelihood at the particle's place before its move, to the power by which the inverse temperature β rises.",
+        "The likelihood at the particle's place before its move, to the power by which β rises.",
     )
 
     def missing_in(self, target: Target) -> str:
@@ -475,7 +475,7 @@ class AIS(Ladder):
     """Annealed importance sampling.
 
     short_title: AIS
-    about: Annealed importance sampling leads draws from a simple density to the posterior: it raises the inverse
+    about: Annealed importance sampling leads draws from a simple density to the posterior: it raises the
         inverse temperature β in small steps, and multiplies each weight by the likelihood to the power of the rise.
     formula: log w ← log w + (β_t - β_{t-1}) log p(X | θ);  then θ ~ move that leaves p(θ) p(X | θ)^{β_t} invariant
     what_moves: Particles follow the likelihood, whose power β rises, by Metropolis moves; each collects a weight.

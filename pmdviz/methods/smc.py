@@ -317,9 +317,7 @@ class Tempering(SmoothedMethod):
     marks = ("rejuvenated",)
     estimates_log_z = True
     budget_words = "the way to β = 1 and 30 d moves there, 400 at most"
-    update = weighting.following(
-        *weighting.TEMPERED, "The likelihood to the power by which the inverse temperature β rises."
-    )
+    update = weighting.following(*weighting.TEMPERED, "The likelihood to the power by which β rises.")
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to β = 1 and 30 d moves there, 400 at most; never less than other methods have.
