@@ -57,8 +57,10 @@ export function render({ model }) {
     }
     return tr
   }
-  const ranking = make("ol", { class: "ranking", "aria-label": "Ranking" })
+  const ranking = make("ol", { class: "ranking", "aria-label": "Ranking" }), measured = make("p", { class: "measured" })
   function rank() {
+    const [, title] = model.columns.find(([key]) => key === "first") ?? []
+    measured.textContent = title ? `${title}, ${model.lower ? "lowest" : "highest"} first${model.floor == null ? "" : "; dashed: independent draws"}` : ""
     const known = model.rows.filter((row) => row.first?.[0] != null), most = Math.max(1e-9, model.floor ?? 0, ...known.map((row) => row.first[0]))
     const place = (row) => row.first?.[0] == null ? Infinity : model.lower ? row.first[0] : -row.first[0]
     const rows = [...model.rows].sort((a, b) => place(a) - place(b) || a.entrant - b.entrant)
@@ -104,7 +106,7 @@ export function render({ model }) {
   show()
   const scroller = make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
   const all = make("details", {}, make("summary", {}, "All measurements"), scroller, make("details", {}, summary, words))
-  return make("div", {}, ranking, all)
+  return make("div", {}, measured, ranking, all)
 }
 // == methods: The table of the methods: the head of a column filters the rows, a press on a cell runs its method.
 export function render({ model }) {
