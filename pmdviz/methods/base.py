@@ -189,7 +189,7 @@ class Method(Generic[State, Own]):
     def densities_between(
         self, state: State, knobs: Own, target: Target, last: Callable[[], Mapping[str, Density]]
     ) -> Mapping[str, Density]:
-        """The densities of a frame that is not measured; `last` gives those of the last measured frame before it."""
+        """The densities of a frame that is not measured; `last` gives the densities of the last measured one."""
         return self.densities(state, knobs, target)
 
     def weighted(self, state: State, knobs: Own) -> Points | None:

@@ -74,8 +74,8 @@ def expectations(density: Density, exact: Exact, grids: list[Grid]) -> dict[str,
 def reverse_outside(density: Density, exact: Exact, grids: list[Grid], number: int = NUM_BEYOND) -> float:
     """The part of KL(q || p) that lies outside the grids, in nats: infinite where p is 0 and q is not.
 
-    By a `number` of points, those of every kernel beyond each edge of the grid that holds most of it, as many as it has
-    mass there, about.
+    By a `number` of points: every kernel has its share of them beyond each edge of the grid that holds most of it,
+    about as many as it has mass there.
     """
     sds = density.kernel_sds
     bounds = np.array([grid.box for grid in grids])  # (grids, d, 2)

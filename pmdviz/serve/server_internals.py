@@ -184,7 +184,7 @@ class PacedStream:
         return written
 
     def flush(self) -> None:
-        """Write now what waits."""
+        """Write the pieces that wait."""
         if not self._pieces:
             return
         data, written = b"".join(self._pieces), self._written
@@ -195,7 +195,7 @@ class PacedStream:
             _tell(written, WebSocketClosedError())
 
     def close(self, *args: Any, **kwargs: Any) -> None:
-        """Close it behind what was written before."""
+        """Close it, after the pieces that wait."""
         self.flush()
         self._stream.close(*args, **kwargs)
 
@@ -216,7 +216,7 @@ def _over(written: list[asyncio.Future[None]], done: asyncio.Future[None]) -> No
 
 
 def _tell(written: list[asyncio.Future[None]], error: BaseException | None) -> None:
-    """Those who wait for a write hear of its end; where nobody waits an error is none."""
+    """End the futures of a write; an error that no code waits for is not logged."""
     for future in written:
         if error is None and not future.done():
             future.set_result(None)

@@ -113,7 +113,7 @@ FRAMES = 3  # of a run that plays: work that is not done with each of them is do
 class Throttle:
     """The work done with every change at rest, and at most once in so many seconds while a run plays.
 
-    Where frames take almost as long it is done with every third one, so that a busy server makes more of them.
+    Where frames take almost as long it is done with every third one: a busy server then makes more frames.
     """
 
     def __init__(self, seconds: float) -> None:
