@@ -5,7 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.methods import METHODS
-from pmdviz.methods.annealing import Rung, Walkers, settled, walked, walkers_of
+from pmdviz.methods.annealing import Rung, Walkers, settled, walked
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 
@@ -30,9 +30,7 @@ def test_pilots_alone_tune_the_step():
     state = method.init(np.random.default_rng(0), target, knobs)
     assert len(state.points) == 52 and len(state.particles) == 20
     longer, shorter = (
-        settled(
-            state._replace(rung=1), walkers_of(state), np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs
-        )
+        settled(state._replace(rung=1), state.walkers, np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs)
         for share in (1.0, 0.0)
     )
     assert shorter.time_step < knobs.time_step < longer.time_step
