@@ -28,7 +28,7 @@ def test_pilots_alone_tune_the_step():
     method, target = METHODS["ais"], make_target("gaussian")
     knobs = method.Knobs.checked({"num_particles": 20})
     state = method.init(np.random.default_rng(0), target, knobs)
-    assert len(state.points) == 52 and len(state.particles) == 20
+    assert len(state.walkers.points) == 52 and len(state.particles) == 20
     longer, shorter = (
         settled(state._replace(rung=1), state.walkers, np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs)
         for share in (1.0, 0.0)
@@ -89,7 +89,7 @@ def test_without_gradients_walks_are_those_of_ais():
             assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
         states.append(state)
     for state in states[1:]:
-        np.testing.assert_array_equal(state.points, states[0].points)
+        np.testing.assert_array_equal(state.walkers.points, states[0].walkers.points)
         np.testing.assert_array_equal(state.log_weights, states[0].log_weights)
 
 
