@@ -89,7 +89,7 @@ def test_without_gradients_walks_are_those_of_ais():
             assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
         states.append(state)
     for state in states[1:]:
-        np.testing.assert_array_equal(state.points, states[0].points)
+        np.testing.assert_array_equal(state.walkers.points, states[0].walkers.points)
         np.testing.assert_array_equal(state.log_weights, states[0].log_weights)
 
 

@@ -72,18 +72,21 @@ def rows(rng, target, method, state, knobs):
 
 
 def arrays(state):
-    return [part for part in state if isinstance(part, np.ndarray)]
+    """The state's arrays, those of its parts too."""
+    for part in state:
+        if isinstance(part, np.ndarray):
+            yield part
+        elif isinstance(part, tuple):
+            yield from arrays(part)
 
 
-def bits(state):
-    """The state's values, arrays by their bytes."""
-    return [_bits_of(part) for part in state]
-
-
-def _bits_of(part):
+def bits(part):
+    """The values of a state or of a part of it, arrays by their bytes."""
+    if isinstance(part, np.ndarray):
+        return part.shape, part.tobytes()
     if isinstance(part, Mapping):
-        return {name: _bits_of(value) for name, value in part.items()}
-    return (part.shape, part.tobytes()) if isinstance(part, np.ndarray) else part
+        return {name: bits(value) for name, value in part.items()}
+    return [bits(each) for each in part] if isinstance(part, tuple) else part
 
 
 def check_density(density, target):
