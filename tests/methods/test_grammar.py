@@ -113,5 +113,5 @@ def test_what_adapts_depends_on_the_run_and_what_does_not_is_a_schedule(name):
 def test_the_tables_have_every_method_and_every_term(capsys):
     assert main(["list", "--grammar"]) == 0
     text = capsys.readouterr().out
-    assert not [name for name in METHODS if f"(`{name}`)" not in text]
+    assert not [name for name in METHODS if f"[`{name}`]" not in text]
     assert not [term for spec in COLUMNS.values() for term in spec.terms if f"| {term} |" not in text]
