@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
-
-if TYPE_CHECKING:
-    from pmdviz.densities.shaped import Shape
 
 
 def normalise(log_weights: Array) -> Array:
@@ -202,6 +199,18 @@ class KernelDensity(Weighted):
         values, vectors = np.linalg.eigh(scaled @ scaled.T)
         wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
         return replace(self, cholesky=np.linalg.cholesky(wide) * unit[:, None])
+
+
+START = 4  # place of a shape's width where the search begins; with more clusters it is often wider, seldom narrower
+
+
+class Shape(NamedTuple):
+    """Which cluster each particle belongs to, h, and whether the clusters share one covariance."""
+
+    labels: Array  # (m,) int64, from 0 on without gaps
+    width: float  # h in (0, 1)
+    shared: bool = False
+    place: int = START  # in WIDTHS, of the width for the usual number of particles
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import own_scale
-from pmdviz.densities.density import ShapedDensity, weighted_sum
+from pmdviz.densities.density import START, Shape, ShapedDensity, weighted_sum
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.factors import cholesky
@@ -25,23 +25,13 @@ from pmdviz.kernels.resampling import systematic
 # The choice of the shaped kernel: how many clusters, which particle is in which, and how wide the kernels are.
 
 MAX_CLUSTERS = 4
-WIDTHS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
-START = 4  # place in WIDTHS where the search begins; with more clusters it is often wider, seldom narrower
+WIDTHS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)  # the search begins at START
 JUDGED, SEEDS = 400, 30  # times that a particle is left out; particles that clusters may start from
 KERNELS = 250  # times d + 1: of more particles, so many represent all in the choice
 DEAREST = 1.0  # nats that K clusters may cost more than one, or they are not tried
 WORTH_SHARING = 0.01  # nats that one covariance for all must save, or it is not tried
 MIN_ESS = 10  # times d + 1: of a cluster with a covariance of its own; one of a few outliers would be far too narrow
 RIDGE = 1e-9  # of a particle's variance
-
-
-class Shape(NamedTuple):
-    """Which cluster each particle belongs to, h, and whether the clusters share one covariance."""
-
-    labels: Array  # (m,) int64, from 0 on without gaps
-    width: float  # h in (0, 1)
-    shared: bool = False
-    place: int = START  # in WIDTHS, of the width for the usual number of particles
 
 
 class Judged(NamedTuple):
