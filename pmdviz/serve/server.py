@@ -29,7 +29,7 @@ from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
 from pmdviz.serve.pages import docs_routes, offer_docs
-from pmdviz.serve.turns import GAP_S, turn
+from pmdviz.serve.turns import GAP_S, are_wanted, turn
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
@@ -382,7 +382,7 @@ def one_question_mark(uri: str) -> str:
 
 
 async def fill(application: Any, context: Any) -> None:
-    """Build spare pages as long as one is missing and a place is left; while somebody is there one is enough."""
+    """Build spare pages as long as visitors keep theirs, one is missing and a place is left."""
     if _filling.locked():
         return
     async with _filling:
@@ -404,8 +404,8 @@ async def _another(application: Any, context: Any) -> Any:
 
 
 def _is_wanted() -> bool:
-    somebody = pages.number_open() > len(_spares)
-    return not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
+    somebody = pages.number_open() > len(_spares)  # then one is enough
+    return are_wanted() and not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
 
 
 def _signing(application: Any) -> dict[str, Any]:
