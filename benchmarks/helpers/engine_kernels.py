@@ -22,7 +22,7 @@ from pmdviz.kernels.likelihoods import (
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.resampling import largest_step, multinomial, residual, stratified, systematic, thinned
 from pmdviz.kernels.spins import mixture_sweep
-from pmdviz.kernels.stein_forces import sampled_median_distance, stein_force
+from pmdviz.kernels.stein import sampled_median_distance, stein_force
 
 M, CELLS, BATCH = 1500, 160, 100
 

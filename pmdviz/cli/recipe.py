@@ -43,7 +43,7 @@ def read_plain(path: str | None) -> Any:
 
     Raises InputError.
     """
-    from pmdviz.engine.recipe_parts import json_value
+    from pmdviz.engine.recipe import json_value
 
     if path is None:
         return None

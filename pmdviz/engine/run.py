@@ -12,8 +12,7 @@ import numpy as np
 
 from pmdviz.densities.density import Points
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import Recipe, as_python
-from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
+from pmdviz.engine.recipe import MAX_SEED, Recipe, as_python, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array
 from pmdviz.streams import stream

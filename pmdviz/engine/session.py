@@ -11,13 +11,13 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, History, after_step, is_due, next_due
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
+from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import ACTS, Knobs, Raw, Value
 from pmdviz.methods import Method, StepBlock
+from pmdviz.methods.base import frozen
 from pmdviz.targets import Target
 
 # Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.
@@ -194,7 +194,7 @@ class Session:
         method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
         for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
         rng = np.random.default_rng(for_method)
-        state = method.init(rng, target, knobs)
+        state = frozen(method.init(rng, target, knobs))
         frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method, recipe.budget_unit)
         if method.resamples:
             frame = frame.replaced(ancestry=Ancestry.of(frame.particles))
@@ -337,7 +337,7 @@ class Session:
             seconds=before.seconds + seconds,
             rejuvenations=before.rejuvenations + bool(block.info.rejuvenated),
             limited_steps=before.limited_steps + bool(block.info.limited),
-            state=block.state,
+            state=frozen(block.state),
             info=block.info,
             budget=self.recipe.budget,
             batch_rows=rows if isinstance(rows, slice) else rows.copy(),  # not a view of the whole permutation

@@ -15,7 +15,7 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.kernels.clusters import median_distance
-from pmdviz.kernels.stein_weights import stein_matrix
+from pmdviz.kernels.stein import stein_matrix
 from pmdviz.knobs import documented
 from pmdviz.methods.base import checked_gradient
 from pmdviz.metrics.distances import BIN_DRAWS, differing, reference_draws, squared_distances

@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.densities.chains import FEWEST as FEWEST_DRAWS
 from pmdviz.densities.chains import correlation_time, halves, normal_scores
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
+from pmdviz.engine.recipe import MAX_SEED, checked_whole
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown

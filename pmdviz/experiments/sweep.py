@@ -19,8 +19,7 @@ import numpy as np
 from pmdviz.densities.density import Density
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET, MAX_SEED, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
 from pmdviz.experiments.base import grouped
@@ -29,8 +28,7 @@ from pmdviz.knobs import Raw, Value, whole_number
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.exact import Exact
-from pmdviz.targets.mass import Box
+from pmdviz.targets.exact import Box, Exact
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.recipe import MAX_BUDGET
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Choice, Flag, Knobs, Raw, Whole

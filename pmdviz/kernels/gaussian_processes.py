@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import by_rows, run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
 
@@ -175,14 +175,9 @@ def tilted(
     m, num = inputs.shape[:2]
     new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
     x, y = np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
-    given = plain(inputs), plain(factors), plain(natural)
-
-    def work(a: int, b: int) -> None:
-        part = (array[a:b] for array in given)
-        _tilt(*part, x, y, kept, power, noise, corrected, new[a:b], partitions[a:b], bases[a:b])
-
-    run_blocks(work, m, 1, float(m * num * num * len(rows)))
-    return new, partitions, bases
+    sets, given = (plain(inputs), plain(factors), plain(natural)), (x, y, kept, power, noise, corrected)
+    by_rows(_tilt, sets, given, found := (new, partitions, bases), 1, float(m * num * num * len(rows)))
+    return found
 
 
 def predicted(inputs: Array, factors: Array, natural: Array, points: Array) -> tuple[Array, Array]:
@@ -193,12 +188,8 @@ def predicted(inputs: Array, factors: Array, natural: Array, points: Array) -> t
     points = finite(plain(points), "points")
     m, n = len(inputs), len(points)
     means, choleskys = np.empty((m, n)), np.zeros((m, n, n))
-    given = plain(inputs), plain(factors), plain(natural)
-
-    def work(a: int, b: int) -> None:
-        _predict(*(array[a:b] for array in given), points, means[a:b], choleskys[a:b])
-
-    run_blocks(work, m, 1, float(m * inputs.shape[1] ** 2 * n))
+    sets = plain(inputs), plain(factors), plain(natural)
+    by_rows(_predict, sets, (points,), (means, choleskys), 1, float(m * inputs.shape[1] ** 2 * n))
     return means, choleskys
 
 
@@ -385,12 +376,7 @@ def gp_log_marginal(theta: Array, features: Array, classes: Array) -> Array:
     """
     theta, features, classes = _checked(theta, features, classes)
     out, n = np.empty(len(theta)), len(classes)
-    columns = np.ascontiguousarray(features.T)
-
-    def work(start: int, stop: int) -> None:
-        _log_marginal(theta[start:stop], columns, classes, out[start:stop])
-
-    run_blocks(work, len(theta), 1, float(len(theta)) * n**3)
+    by_rows(_log_marginal, (theta,), (plain(features.T), classes), (out,), 1, float(len(theta)) * n**3)
     return out
 
 
@@ -403,12 +389,8 @@ def gp_class_chances(theta: Array, features: Array, classes: Array, points: Arra
     theta, features, classes = _checked(theta, features, classes)
     points, out = finite(matrix(points, "points", features.shape[1]), "points"), np.empty((len(theta), len(points)))
     theta, n = finite(theta, "theta"), len(classes)
-    columns, places = np.ascontiguousarray(features.T), np.ascontiguousarray(points.T)
-
-    def work(start: int, stop: int) -> None:
-        _chances(theta[start:stop], columns, classes, places, out[start:stop])
-
-    run_blocks(work, len(theta), 1, float(len(theta)) * n * n * (n + len(points)))
+    given, cost = (plain(features.T), classes, plain(points.T)), float(len(theta)) * n * n * (n + len(points))
+    by_rows(_chances, (theta,), given, (out,), 1, cost)
     return out
 
 

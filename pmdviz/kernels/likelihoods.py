@@ -1,9 +1,8 @@
 """Log likelihoods of many parameters at once, and the same models as compiled chains call them.
 
-What a compiled chain asks of a model: its log joint and the gradient of that, on a batch of its data.
-
-A model is a NamedTuple of plain numbers; its type picks the code when a chain's kernel is compiled: one kernel serves
-every model. The files of the likelihoods enter theirs in the two tables.
+A chain asks a model for its log joint and the gradient of that, on a batch of its data. A model is a NamedTuple of
+plain numbers; its type picks the code when a chain's kernel is compiled: one kernel serves every model. The files of
+the likelihoods enter theirs in the two tables.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
-from pmdviz.kernels.jit import OVERLOAD, WarmUps, fast_jit, jit
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
+from pmdviz.kernels.jit import OVERLOAD, WarmUps, exp64, fast_jit, jit
+from pmdviz.kernels.pool import Rows, by_rows
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
 GRADIENTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x, out (d,)), which puts the gradient in `out`
@@ -74,6 +73,14 @@ def normal_sum(scatter, count, sigma_x):
     return -0.5 * scatter / (sigma_x * sigma_x) - count * np.log(sigma_x * np.sqrt(2.0 * np.pi))
 
 
+def _summed(x: Array, sigma_x: float) -> tuple[Array, float, float]:
+    """Of data x (B, ...): the mean, B / sigma_x^2, and the log density of x around its mean, in nats."""
+    x, sigma_x = finite(x, "x"), positive(sigma_x, "sigma_x")
+    mean = x.mean(axis=0) if len(x) else np.zeros(x.shape[1:])
+    constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
+    return mean, len(x) / sigma_x**2, constant
+
+
 # Log likelihood of a Gaussian with unknown mean, for many parameters at once, from the batch's mean and scatter.
 #
 #     sum_n log N(x_n | theta, s^2 I) = -( sum_n |x_n - mean|^2 + B |mean - theta|^2 ) / (2 s^2) - B d log(s sqrt(2 pi))
@@ -87,25 +94,14 @@ def gaussian_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     sigma_x > 0 in the units of x. A theta that is not finite gives -inf or NaN. ValueError for shapes or values that
     do not fit.
     """
-    theta, x, sigma_x = _checked_gaussian(theta, x, sigma_x)
-    if not len(x):
-        return np.zeros(len(theta))
-    mean = x.mean(axis=0)
-    constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
-    return _gaussian(theta, mean, len(x) / sigma_x**2, constant)
+    theta = matrix(theta, "theta")
+    return _gaussian(theta, *_summed(matrix(x, "x", theta.shape[1]), sigma_x))
 
 
 def gaussian_grad_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     """Gradient with respect to theta, B (mean - theta) / sigma_x^2, as (m, d) in nats per unit of theta."""
-    theta, x, sigma_x = _checked_gaussian(theta, x, sigma_x)
-    if not len(x):
-        return np.zeros(theta.shape)
-    return len(x) / sigma_x**2 * (x.mean(axis=0) - theta)
-
-
-def _checked_gaussian(theta: Array, x: Array, sigma_x: float) -> tuple[Array, Array, float]:
-    theta = matrix(theta, "theta")
-    return theta, finite(matrix(x, "x", theta.shape[1]), "x"), positive(sigma_x, "sigma_x")
+    mean, precision, _ = _summed(x, sigma_x)
+    return precision * (mean - theta)
 
 
 @jit
@@ -158,26 +154,14 @@ def banana_log_likelihood(theta: Array, x: Array, sigma_x: float, bend: float) -
     sigma_x > 0 in the units of x; `bend` b, finite. A theta that is not finite gives -inf or NaN. ValueError for shapes
     or values that do not fit.
     """
-    theta, x, sigma_x = _checked_banana(theta, x, sigma_x, bend)
-    if not x.size:
-        return np.zeros(len(theta))
-    mean = x.mean()
-    constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
-    return _banana(theta, mean, float(bend), x.size / sigma_x**2, constant)
+    mean, *rest = _summed(vector(x, "x"), sigma_x)
+    return _banana(matrix(theta, "theta", 2), float(mean), float(bend), *rest)
 
 
 def banana_grad_log_likelihood(theta: Array, x: Array, sigma_x: float, bend: float) -> Array:
     """Gradient with respect to theta, B r / sigma_x^2 (1, 2 b theta_2), as (m, 2) in nats per unit of theta."""
-    theta, x, sigma_x = _checked_banana(theta, x, sigma_x, bend)
-    if not x.size:
-        return np.zeros(theta.shape)
-    return _banana_pulls(theta, x.mean(), float(bend), x.size / sigma_x**2)
-
-
-def _checked_banana(theta: Array, x: Array, sigma_x: float, bend: float) -> tuple[Array, Array, float]:
-    if not np.isfinite(bend):
-        raise ValueError(f"bend must be finite, not {bend}")
-    return matrix(theta, "theta", 2), finite(vector(x, "x"), "x"), positive(sigma_x, "sigma_x")
+    mean, precision, _ = _summed(vector(x, "x"), sigma_x)
+    return _banana_pulls(matrix(theta, "theta", 2), float(mean), float(bend), precision)
 
 
 @jit
@@ -237,24 +221,14 @@ def bimodal_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     sigma_x > 0 in the units of x, that is of theta squared. A theta that is not finite gives -inf or NaN. ValueError
     for shapes or values that do not fit.
     """
-    theta, x, sigma_x = _checked_bimodal(theta, x, sigma_x)
-    if not x.size:
-        return np.zeros(len(theta))
-    mean = x.mean()
-    constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
-    return _bimodal(theta, mean, x.size / sigma_x**2, constant)
+    mean, *rest = _summed(vector(x, "x"), sigma_x)
+    return _bimodal(matrix(theta, "theta", 1), float(mean), *rest)
 
 
 def bimodal_grad_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     """Gradient with respect to theta, 2 theta B (mean - theta^2) / sigma_x^2, as (m, 1) in nats per unit of theta."""
-    theta, x, sigma_x = _checked_bimodal(theta, x, sigma_x)
-    if not x.size:
-        return np.zeros(theta.shape)
-    return _bimodal_pulls(theta, x.mean(), x.size / sigma_x**2)
-
-
-def _checked_bimodal(theta: Array, x: Array, sigma_x: float) -> tuple[Array, Array, float]:
-    return matrix(theta, "theta", 1), finite(vector(x, "x"), "x"), positive(sigma_x, "sigma_x")
+    mean, precision, _ = _summed(vector(x, "x"), sigma_x)
+    return _bimodal_pulls(matrix(theta, "theta", 1), float(mean), precision)
 
 
 @jit
@@ -308,27 +282,20 @@ def linear_log_likelihood(theta: Array, rows: Array, sigma: float) -> Array:
 
     sigma > 0 in the units of y. ValueError for shapes or values that do not fit.
     """
-    theta, rows, sigma = _checked_linear(theta, rows, sigma)
-    out = np.empty(len(theta))
-    run_blocks(lambda a, b: _linear(theta[a:b], rows, sigma, out[a:b]), len(theta), *_size(theta, rows))
-    return out
+    return _for_each(_linear, theta, rows, len, positive(sigma, "sigma"))
 
 
 def linear_grad_log_likelihood(theta: Array, rows: Array, sigma: float) -> Array:
     """Its gradient, sum over the rows of (y - x.theta) x / sigma^2, (m, d) in nats per unit of theta."""
-    theta, rows, sigma = _checked_linear(theta, rows, sigma)
-    out = np.empty(theta.shape)
-    run_blocks(lambda a, b: _linear_pulls(theta[a:b], rows, sigma, out[a:b]), len(theta), *_size(theta, rows))
-    return out
+    return _for_each(_linear_pulls, theta, rows, np.shape, positive(sigma, "sigma"))
 
 
-def _size(theta: Array, rows: Array) -> tuple[int, float]:
-    return ROWS_PER_BLOCK, float(len(theta)) * rows.size
-
-
-def _checked_linear(theta: Array, rows: Array, sigma: float) -> tuple[Array, Array, float]:
+def _for_each(kernel: Callable, theta: Array, rows: Array, shape: Callable, *given: float) -> Array:
+    """What a kernel puts for theta (m, d) and rows (B, d + 1) into an array of shape(theta)."""
     theta = matrix(theta, "theta")
-    return theta, finite(matrix(rows, "rows", theta.shape[1] + 1), "rows"), positive(sigma, "sigma")
+    rows, out = finite(matrix(rows, "rows", theta.shape[1] + 1), "rows"), np.empty(shape(theta))
+    by_rows(kernel, (theta,), (rows, *given), (out,), ROWS_PER_BLOCK, float(len(theta)) * rows.size)
+    return out
 
 
 @fast_jit
@@ -401,34 +368,23 @@ def logistic_log_likelihood(theta: Array, rows: Array) -> Array:
 
     ValueError for shapes or values that do not fit.
     """
-    theta, rows = _checked_logistic(theta, rows)
-    out = np.empty(len(theta))
-    run_blocks(lambda a, b: _logistic(theta[a:b], rows, out[a:b]), len(theta), *_size(theta, rows))
-    return out
+    return _for_each(_logistic, theta, _with_classes(rows), len)
 
 
 def logistic_grad_log_likelihood(theta: Array, rows: Array) -> Array:
     """Its gradient, sum over the rows of (y - P(1 | x, theta)) x, (m, d) in nats per unit of theta."""
-    theta, rows = _checked_logistic(theta, rows)
-    out = np.empty(theta.shape)
-    run_blocks(lambda a, b: _logistic_pulls(theta[a:b], rows, out[a:b]), len(theta), *_size(theta, rows))
-    return out
+    return _for_each(_logistic_pulls, theta, _with_classes(rows), np.shape)
 
 
 def logistic_row_log_likelihood(theta: Array, rows: Array) -> Array:
     """log P(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
-    theta, rows = _checked_logistic(theta, rows)
-    out = np.empty((len(theta), len(rows)))
-    run_blocks(lambda a, b: _each_row(theta[a:b], rows, out[a:b]), len(theta), *_size(theta, rows))
-    return out
+    return _for_each(_each_row, theta, _with_classes(rows), lambda theta: (len(theta), len(rows)))
 
 
-def _checked_logistic(theta: Array, rows: Array) -> tuple[Array, Array]:
-    theta = matrix(theta, "theta")
-    rows = finite(matrix(rows, "rows", theta.shape[1] + 1), "rows")
+def _with_classes(rows: Array) -> Array:
     if len(rows) and not np.isin(rows[:, -1], (0.0, 1.0)).all():
         raise ValueError("the last column of rows must be 0 or 1")
-    return theta, rows
+    return rows
 
 
 @fast_jit
@@ -506,6 +462,160 @@ def _logistic_gradient(model, theta, x, out):
 LOG_JOINTS[LogisticModel], GRADIENTS[LogisticModel] = _logistic_log_joint, _logistic_gradient
 
 
+# The stochastic volatility model: its density and gradient, what its closed forms need, and sweeps of exact MCMC.
+#
+# x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t from 1 to T. The
+# paths x are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). The priors are
+# not included in these functions.
+PATHS_PER_BLOCK = 64
+NO_RETURNS = np.empty(0)
+FARTHEST = 300.0  # of -x: even the square of e^300 is a number, and a path of log variances has diverged long before
+
+
+def volatility_log_path(mu: Array, phi: Array, s2: Array, points: Array, first: int) -> Array:
+    """log p(x | mu, phi, s2), in nats: (m,)."""
+    squares, count = volatility_squares(mu, np.zeros(len(mu)), phi, points, first), points.shape[1] - first
+    return -0.5 * (count * np.log(2 * np.pi * s2) - np.log1p(-phi * phi) + squares / s2)
+
+
+def volatility_log_likelihood(points: Array, first: int, y: Array) -> Array:
+    """log p(y | x) = sum_t log N(y_t | 0, exp x_t) of returns y (T,), in nats: (m,)."""
+    (out,) = _of_paths(_likelihood, points, (), (first, y * y), ())
+    return out - 0.5 * len(y) * np.log(2 * np.pi)
+
+
+def volatility_squares(mu: Array, var: Array, phi: Array, points: Array, first: int) -> Array:
+    """E over N(mu, var) of (1 - phi^2) (x_1 - mu)^2 + sum_t (x_t - mu - phi (x_{t-1} - mu))^2: (m,)."""
+    return _of_paths(_squares, points, (mu, var, phi), (first,), ())[0]
+
+
+def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 1.0) -> tuple[Array, Array]:
+    """A and B (m,): as a function of mu the squares are A mu^2 - 2 B mu + const.
+
+    With `times` T - 1 the later terms of B are counted so often, as printed in the paper, which is a mistake.
+    """
+    return _of_paths(_mean_terms, points, (phi,), (first, times), (), ())
+
+
+def volatility_gradient(
+    mu: Array, var: Array, phi: Array, precision: Array, points: Array, first: int, y: Array = NO_RETURNS
+) -> tuple[Array, Array]:
+    """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2), and p(y | x) if given.
+
+    In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left
+    empty.
+    """
+    return _of_paths(_gradient, points, (mu, var, phi, precision), (first, y * y), (), points.shape[1:])
+
+
+def volatility_pull(points: Array, first: int, y: Array, out: Array) -> None:
+    """Add the gradient of log p(y | x), 1/2 (y_t^2 e^-x_t - 1), to that in the points: (m, d), of returns y (T,)."""
+    by_rows(_pull, (plain(points),), (first, y * y), (out,), PATHS_PER_BLOCK, float(points.size))
+
+
+def _of_paths(kernel: Callable, points: Array, each: Rows, given: tuple, *shapes: tuple[int, ...]) -> Rows:
+    """What a kernel puts for each of the points, with numbers of theirs, into arrays of a row of these shapes each."""
+    out = tuple(np.empty((len(points), *shape)) for shape in shapes)
+    by_rows(kernel, (*each, plain(points)), given, out, PATHS_PER_BLOCK, float(points.size))
+    return out
+
+
+@jit
+def volatility_sweep(x, y, mu, phi, s2, normals, uniforms):
+    """Every x_t (T,) once, in place, from its conditional or left where it is (Kim, Shephard, Chib 1998, section 2).
+
+    A proposal of N(m + v/2 (y_t^2 e^-m - 1), v), with m and v those given the neighbours, is accepted with the ratio of
+    the conditional and its bound, which e^-x >= e^-m (1 + m - x) gives; otherwise x_t stays. This keeps p(x | y).
+    """
+    last = x.size - 1
+    for t in range(x.size):
+        if last == 0:
+            mean, var = mu, s2 / (1.0 - phi * phi)
+        elif t == 0:
+            mean, var = mu + phi * (x[1] - mu), s2
+        elif t == last:
+            mean, var = mu + phi * (x[t - 1] - mu), s2
+        else:
+            mean = mu + phi * (x[t - 1] + x[t + 1] - 2.0 * mu) / (1.0 + phi * phi)
+            var = s2 / (1.0 + phi * phi)
+        square = y[t] * y[t]
+        flat = np.exp(-mean)
+        found = mean + 0.5 * var * (square * flat - 1.0) + np.sqrt(var) * normals[t]
+        if uniforms[t] < np.exp(-0.5 * square * (np.exp(-found) - flat * (1.0 + mean - found))):
+            x[t] = found
+
+
+@fast_jit
+def _likelihood(points, first, squares, out):
+    for i in range(out.size):
+        x, total = points[i, first:], 0.0
+        for t in range(squares.size):
+            total += x[t] + squares[t] * exp64(min(-x[t], FARTHEST))
+        out[i] = -0.5 * total
+
+
+@fast_jit
+def _pull_row(x, squares, of_x):
+    for t in range(squares.size):
+        of_x[t] += 0.5 * (squares[t] * exp64(min(-x[t], FARTHEST)) - 1.0)
+
+
+@fast_jit
+def _pull(points, first, squares, out):
+    for i in range(points.shape[0]):
+        _pull_row(points[i, first:], squares, out[i, first:])
+
+
+@fast_jit
+def _times_mu_squared(p, count):
+    """What stands before mu^2 in the squares."""
+    return 1.0 - p * p + (count - 1) * (1.0 - p) * (1.0 - p)
+
+
+@fast_jit
+def _mean_terms(phi, points, first, times, factor, product):
+    for i in range(phi.size):
+        x, p, total = points[i, first:], phi[i], 0.0
+        for t in range(x.size):
+            total += x[t]
+        begin, end = x[0], x[x.size - 1]
+        factor[i] = _times_mu_squared(p, x.size)
+        product[i] = (1.0 - p * p) * begin + times * (1.0 - p) * (total - begin - p * (total - end))
+
+
+@fast_jit
+def _squares(mu, var, phi, points, first, out):
+    for i in range(out.size):
+        x, p, shift = points[i, first:], phi[i], (1.0 - phi[i]) * mu[i]
+        away = x[0] - mu[i]
+        total = (1.0 - p * p) * away * away
+        for t in range(1, x.size):
+            residual = x[t] - p * x[t - 1] - shift
+            total += residual * residual
+        out[i] = total + var[i] * _times_mu_squared(p, x.size)
+
+
+@fast_jit
+def _gradient(mu, var, phi, precision, points, first, squares, of_psi, out):
+    for i in range(of_psi.size):
+        x, of_x, p, level, scale = points[i, first:], out[i, first:], phi[i], mu[i], precision[i]
+        shift, last, total = (1.0 - p) * level, x.size - 1, 0.0
+        for t in range(1, last):
+            residual = x[t] - p * x[t - 1] - shift
+            total += residual * (x[t - 1] - level)
+            of_x[t] = scale * (p * (x[t + 1] - p * x[t] - shift) - residual)
+        start = x[0] - level
+        total += p * start * start + var[i] * (p + last * (1.0 - p))
+        of_x[0] = -scale * (1.0 - p * p) * start
+        if last:
+            before, now = x[last - 1] - level, x[last] - level
+            total += (now - p * before) * before
+            of_x[0] += scale * p * (x[1] - level - p * start)
+            of_x[last] = scale * (p * before - now)
+        of_psi[i] = (1.0 - p * p) * scale * total - p
+        _pull_row(x, squares, of_x)
+
+
 def warm_up_models() -> Iterator[tuple[tuple, Array, int]]:
     """A model of each kind, data for it, and its dimension: chains are compiled for them."""
     yield GaussianModel(1.0, 2.0, 1.0), np.zeros((2, 2)), 2
@@ -517,19 +627,21 @@ def warm_up_models() -> Iterator[tuple[tuple, Array, int]]:
 
 def warm_up_calls() -> WarmUps:
     """Calls that compile every kernel of this file."""
-    theta, x = np.zeros((2, 2)), np.zeros((2, 2))
-    yield "gaussian", "Gaussian likelihood", gaussian_log_likelihood, theta, x, 1.0
-    yield "gaussian", "Gaussian gradient", gaussian_grad_log_likelihood, theta, x, 1.0
-    theta, x = np.zeros((2, 2)), np.zeros(2)
-    yield "banana", "banana likelihood", banana_log_likelihood, theta, x, 1.0, 1.0
-    yield "banana", "banana gradient", banana_grad_log_likelihood, theta, x, 1.0, 1.0
-    theta, x = np.zeros((2, 1)), np.zeros(2)
-    yield "bimodal", "bimodal likelihood", bimodal_log_likelihood, theta, x, 1.0
-    yield "bimodal", "bimodal gradient", bimodal_grad_log_likelihood, theta, x, 1.0
-    theta, rows = np.zeros((2, 2)), np.zeros((2, 3))
+    theta, axis, rows, one = np.zeros((2, 2)), np.zeros(2), np.zeros((2, 3)), np.full(2, 0.5)
+    yield "gaussian", "Gaussian likelihood", gaussian_log_likelihood, theta, theta, 1.0
+    yield "banana", "banana likelihood", banana_log_likelihood, theta, axis, 1.0, 1.0
+    yield "banana", "banana gradient", banana_grad_log_likelihood, theta, axis, 1.0, 1.0
+    yield "bimodal", "bimodal likelihood", bimodal_log_likelihood, theta[:, :1], axis, 1.0
+    yield "bimodal", "bimodal gradient", bimodal_grad_log_likelihood, theta[:, :1], axis, 1.0
     yield "linear", "linear regression", linear_log_likelihood, theta, rows, 1.0
     yield "linear", "linear regression's gradient", linear_grad_log_likelihood, theta, rows, 1.0
-    theta, rows = np.zeros((2, 2)), np.zeros((2, 3))
     yield "logistic", "logistic regression", logistic_log_likelihood, theta, rows
     yield "logistic", "logistic regression's gradient", logistic_grad_log_likelihood, theta, rows
     yield "logistic", "logistic regression row by row", logistic_row_log_likelihood, theta, rows
+    yield "volatility", "stochastic volatility", volatility_squares, one, one, one, rows, 1
+    yield "volatility", "stochastic volatility's likelihood", volatility_log_likelihood, rows, 1, axis
+    yield "volatility", "stochastic volatility's mean", volatility_mean_terms, one, rows, 1
+    yield "volatility", "stochastic volatility's gradient", volatility_gradient, one, one, one, one, rows, 1
+    yield "volatility", "stochastic volatility's pull of the returns", volatility_pull, rows, 1, axis, np.zeros((2, 3))
+    walk = np.zeros(2), axis, 0.0, 0.5, 1.0, axis, axis
+    yield "volatility", "stochastic volatility, point by point", volatility_sweep, *walk

@@ -9,7 +9,7 @@ The factors 1 + exp(-|a - b|) lie in (1, 2]: their product over a block of at mo
 logarithm per block replaces one per observation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy as np
 from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import by_rows
 
 ROWS_PER_BLOCK = 512
+Pair = tuple[Callable[..., None], Callable[..., None]]
 FEW = 16  # parameters: below this the loops that vectorise run over the data
 DATA_PER_LOG = 500  # an even number
 LOG_ZERO = -1e300  # finite stand-in for log 0: fast-math code must not see an infinity
@@ -34,44 +35,35 @@ def mixture_log_likelihood(theta: Array, x: Array, sigma_x: float, p: float) -> 
     sigma_x > 0 in the units of x; p in [0, 1] is the weight of the component at theta_1. Rows of theta that are not
     finite give NaN. ValueError for shapes or values that do not fit.
     """
-    first, second, x, bad = _checked(theta, x, p)
-    sigma_x, out = positive(sigma_x, "sigma_x"), np.empty(first.size)
-    constants = SCALE / sigma_x, *_log_shares(p)
-    kernel = _log_likelihood if first.size >= FEW else _log_likelihood_few
-
-    def work(start: int, stop: int) -> None:
-        kernel(first[start:stop], second[start:stop], x, constants, out[start:stop])
-
-    run_blocks(work, first.size, ROWS_PER_BLOCK, first.size * x.size)
-    out -= x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
+    out, num, bad = _for_each((_log_likelihood, _log_likelihood_few), theta, x, sigma_x, p)
+    out -= num * np.log(sigma_x * np.sqrt(2 * np.pi))
     out[bad] = np.nan
     return out
 
 
 def mixture_grad_log_likelihood(theta: Array, x: Array, sigma_x: float, p: float) -> Array:
     """Gradient of `mixture_log_likelihood` with respect to theta, (m, 2), in nats per unit of theta; same arguments."""
-    first, second, x, bad = _checked(theta, x, p)
-    sigma_x, out = positive(sigma_x, "sigma_x"), np.empty((first.size, 2))
-    constants = SCALE / sigma_x, *_log_shares(p)
-    kernel = _gradient if first.size >= FEW else _gradient_few
-
-    def work(start: int, stop: int) -> None:
-        kernel(first[start:stop], second[start:stop], x, constants, out[start:stop])
-
-    run_blocks(work, first.size, ROWS_PER_BLOCK, first.size * x.size)
+    out, _, bad = _for_each((_gradient, _gradient_few), theta, x, sigma_x, p, 2)
     out[bad] = np.nan
     return out
 
 
-def _checked(theta: Array, x: Array, p: float) -> tuple[Array, Array, Array, Array]:
-    theta, x = matrix(theta, "theta", 2), finite(vector(x, "x"), "x")
+def _for_each(kernels: Pair, theta: Array, x: Array, sigma_x: float, p: float, *shape: int) -> tuple[Array, int, Array]:
+    """What the kernel for many parameters or the one for few gives (m, ...), the number of data, and which are bad.
+
+    Bad are rows whose theta is not finite.
+    """
+    theta, x, sigma_x = matrix(theta, "theta", 2), finite(vector(x, "x"), "x"), positive(sigma_x, "sigma_x")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"p must be in [0, 1], not {p}")
     bad = np.zeros(len(theta), bool)
     if not np.abs(theta).max(initial=0.0) <= LARGEST:  # true for NaN too
         bad = ~np.isfinite(theta).all(axis=1)
         theta = np.where(bad[:, None], 0.0, np.clip(theta, -LARGEST, LARGEST))
-    return theta[:, 0].copy(), theta[:, 0] + theta[:, 1], x, bad  # the means of the two components
+    means, out = (theta[:, 0].copy(), theta[:, 0] + theta[:, 1]), np.empty((len(theta), *shape))
+    given = x, (SCALE / sigma_x, *_log_shares(p))
+    by_rows(kernels[len(theta) < FEW], means, given, (out,), ROWS_PER_BLOCK, len(theta) * x.size)
+    return out, x.size, bad
 
 
 def _log_shares(p: float) -> tuple[float, float]:
@@ -254,11 +246,8 @@ def gaussian_mixture_log_density(points: Array, means: Array, log_weights: Array
     """
     points, means, log_weights, variance = _checked_density(points, means, log_weights, variance)
     out = np.empty(len(points))
-
-    def work(start: int, stop: int) -> None:
-        _log_density(points[start:stop], means, log_weights, variance, out[start:stop])
-
-    run_blocks(work, len(points), POINTS_PER_BLOCK, float(len(points)) * means.size)
+    given, cost = (means, log_weights, variance), float(len(points)) * means.size
+    by_rows(_log_density, (points,), given, (out,), POINTS_PER_BLOCK, cost)
     return out - 0.5 * means.shape[1] * np.log(2 * np.pi * variance)
 
 
@@ -266,11 +255,8 @@ def gaussian_mixture_grad_log_density(points: Array, means: Array, log_weights: 
     """Gradient of `gaussian_mixture_log_density` in the points, (m, d), in nats per unit of x; same arguments."""
     points, means, log_weights, variance = _checked_density(points, means, log_weights, variance)
     out = np.empty(points.shape)
-
-    def work(start: int, stop: int) -> None:
-        _density_gradient(points[start:stop], means, log_weights, variance, out[start:stop])
-
-    run_blocks(work, len(points), POINTS_PER_BLOCK, float(len(points)) * means.size)
+    given, cost = (means, log_weights, variance), float(len(points)) * means.size
+    by_rows(_density_gradient, (points,), given, (out,), POINTS_PER_BLOCK, cost)
     return out
 
 
@@ -346,13 +332,9 @@ def component_shares(points: Array, log_weights: Array, means: Array, sds: Array
     log_weights, rest = vector(log_weights, "log_weights", len(means)), vector(rest, "rest", len(points))
     peaks = finite(log_weights, "log_weights") - (np.log(sds) + 0.5 * np.log(2 * np.pi)).sum(axis=1)
     centres, narrow = np.ascontiguousarray(means.T), np.ascontiguousarray(np.sqrt(0.5) / sds.T)
-    log_density, shares = np.empty(len(points)), np.empty((len(points), len(means)))
-
-    def work(start: int, stop: int) -> None:
-        _share_rows(points, peaks, centres, narrow, rest, log_density, shares, start, stop)
-
-    run_blocks(work, len(points), SHARED_PER_BLOCK, float(shares.size))
-    return log_density, shares
+    found = log_density, shares = np.empty(len(points)), np.empty((len(points), len(means)))
+    by_rows(_share_rows, (points, rest), (peaks, centres, narrow), found, SHARED_PER_BLOCK, float(shares.size))
+    return found
 
 
 def weighted_sums(
@@ -406,8 +388,8 @@ def _total(values):
 
 
 @jit
-def _share_rows(points, peaks, centres, narrow, rest, log_density, shares, start, stop):
-    for i in range(start, stop):
+def _share_rows(points, rest, peaks, centres, narrow, log_density, shares):
+    for i in range(points.shape[0]):
         row = shares[i]
         for k in range(row.size):
             row[k] = peaks[k]

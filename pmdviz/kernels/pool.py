@@ -21,6 +21,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array
 
 # How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
 
@@ -105,6 +106,7 @@ def one_blas_thread() -> Iterator[None]:
                 limiter.restore_original_limits()
 
 
+Rows = tuple[Array, ...]  # arrays with as many rows as one another
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
 _of_thread_pool = threading.local()
@@ -144,6 +146,15 @@ def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: 
         for future in futures:
             if not future.cancel():  # a helper that never started has nothing to wait for
                 future.result()
+
+
+def by_rows(kernel: Callable[..., None], rows: Rows, given: tuple, out: Rows, rows_per_block: int, cost: float) -> None:
+    """Call a kernel for every block of rows: on those of `rows`, on all that is given, and on those of `out`."""
+
+    def work(start: int, stop: int) -> None:
+        kernel(*(each[start:stop] for each in rows), *given, *(each[start:stop] for each in out))
+
+    run_blocks(work, len(out[0]), rows_per_block, cost)
 
 
 def helped_when(allowed: Callable[[], bool]) -> None:

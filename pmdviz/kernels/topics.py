@@ -13,7 +13,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain, positive
 from pmdviz.kernels.jit import WarmUps, jit
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import by_rows
 
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
@@ -71,15 +71,10 @@ def tilted(
     m, tokens = len(natural), longest(documents)
     new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
     rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
-
-    def work(a: int, b: int) -> None:
-        _tilt(
-            natural[a:b], rows, words, counts, seeds[a:b], alpha, beta, kept, power, sweeps, tokens,
-            new[a:b], partitions[a:b], bases[a:b],
-        )  # fmt: skip
-
-    run_blocks(work, m, 1, float(m * len(rows) * tokens * natural.shape[2] * (1 + sweeps)))
-    return new, partitions, bases
+    given = rows, words, counts, alpha, beta, kept, power, sweeps, tokens
+    cost = float(m * len(rows) * tokens * natural.shape[2] * (1 + sweeps))
+    by_rows(_tilt, (natural, seeds), given, found := (new, partitions, bases), 1, cost)
+    return found
 
 
 def estimated_log_likelihood(topics: Array, documents: Sparse, seeds: Array, alpha: float, repeats: int) -> Array:
@@ -171,7 +166,7 @@ def sweep(tokens, n, natural, inverse, alpha, state, z, held, shares):
 
 @jit
 def _tilt(
-    natural, rows, words, counts, seeds, alpha, beta, kept, power, sweeps, longest, new, partitions, bases
+    natural, seeds, rows, words, counts, alpha, beta, kept, power, sweeps, longest, new, partitions, bases
 ):  # fmt: skip
     num_topics = natural.shape[2]
     tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
@@ -248,11 +243,8 @@ def filtered(natural: Array, documents: Sparse, seeds: Array, alpha: float, swee
     new, weights = finite(plain(natural), "natural").copy(), np.zeros(len(natural))
     alpha, tokens = positive(alpha, "alpha"), longest(documents)
     rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
-
-    def work(a: int, b: int) -> None:
-        _filter(new[a:b], rows, words, counts, seeds[a:b], alpha, sweeps, tokens, weights[a:b])
-
-    run_blocks(work, len(new), 1, float(len(new) * len(rows) * tokens * natural.shape[2] * (1 + sweeps)))
+    given, cost = (rows, words, counts, alpha, sweeps, tokens), natural.size / natural.shape[1] * len(rows) * tokens
+    by_rows(_filter, (new, seeds), given, (weights,), 1, cost * (1 + sweeps))
     return new, weights
 
 
@@ -269,7 +261,7 @@ def mean_counts(natural: Array, documents: Sparse, seeds: Array, alpha: float, b
 
 
 @jit
-def _filter(natural, rows, words, counts, seeds, alpha, sweeps, longest, weights):
+def _filter(natural, seeds, rows, words, counts, alpha, sweeps, longest, weights):
     num_topics = natural.shape[2]
     tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
     held, shares, sums = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
@@ -345,11 +337,8 @@ def shares_of(topics: Array, documents: Sparse, alpha: float, part: str = "all")
     ends = plain(rows[:, 1] if part == "seen" else rows[:, 2], np.int64)
     out = np.empty((len(topics), len(rows), topics.shape[2]))
     pairs = float((ends - rows[:, 0]).sum())
-
-    def work(a: int, b: int) -> None:
-        _document_shares(topics[a:b], rows, ends, words, counts, alpha, out[a:b])
-
-    run_blocks(work, len(topics), 1, PASSES * pairs * len(topics) * topics.shape[2])
+    given, cost = (rows, ends, words, counts, alpha), PASSES * pairs * len(topics) * topics.shape[2]
+    by_rows(_document_shares, (topics,), given, (out,), 1, cost)
     return out
 
 

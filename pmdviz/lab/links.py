@@ -11,8 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
 from pmdviz.errors import InputError, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lessons.reading import find_lesson

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, unknown, words_of

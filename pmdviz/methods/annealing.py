@@ -18,43 +18,19 @@ from pmdviz.densities.density import Density, Points, effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
+from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import (
     BatchMethod,
+    Stepped,
     checked_gradient,
     checked_log_likelihood,
     checked_log_prior,
-    read_only,
     usual_rows,
 )
-from pmdviz.methods.particles import (
-    NUM_PARTICLES,
-    PREVIOUS,
-    SmoothedMethod,
-    SmoothingKnobs,
-    equal_log_weights,
-    ess_words,
-    normalised,
-    prior_draws,
-    tempered_update,
-    weight_scalars,
-    weight_terms,
-    weight_update,
-)
+from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.stein import leaders_width
-from pmdviz.methods.stein.gf_svgd import KernelSurrogate
-from pmdviz.methods.step import (
-    BATCH_SIZE,
-    STEP_SIZE,
-    TEMPERATURE,
-    WEIGHTED,
-    BatchKnobs,
-    Cost,
-    Scalar,
-    StepInfo,
-    Term,
-    Work,
-    on_the_way,
-)
+from pmdviz.methods.stein.svgd import KernelSurrogate
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Work, total
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -178,7 +154,7 @@ def changed(rng: Rng, walkers: Walkers, at: Rung) -> Moved:
         points[rows, where] = values[(now + rng.integers(1, len(values), size=n)) % len(values)]
         found = judged(np.log1p(-rng.random(n)), walkers, walkers._replace(points=points), at)
         walkers, accepted = found.walkers, accepted + found.accepted / repeats
-        cost = Cost(*(a + b for a, b in zip(cost, found.cost, strict=True)))
+        cost = total(cost, found.cost)
     return Moved(walkers, accepted, cost)
 
 
@@ -275,22 +251,17 @@ class LadderState(NamedTuple):
 
     particles: Array  # (m, d)
     log_weights: Array  # (m,) logsumexp 0
-    points: Array  # (n, d) of the walkers
-    momenta: Array  # (n, d), of moves that keep them
-    log_prior: Array  # (n,)
-    log_likelihood: Array  # (n,) scaled to all data; 0 before it is known
-    grad_prior: Array  # (n, d), (0, d) where it is not needed
-    grad_likelihood: Array  # (n, d), scaled likewise
+    walkers: Walkers  # (n,) of them; the log likelihood is scaled to all data, and 0 before it is known
     rungs: Array  # (T + 1,) temperatures: those that the run began with
-    rung: int  # of the walkers, in 0 .. T
-    beta: float  # of that rung
-    returning: int  # 1 during the way back and after it
-    time_steps: Array  # (T + 1,) used at each rung so far, prior sds
-    time_step: float  # for the next rung
+    time_step: float  # for the next rung, prior sds
+    time_steps: Array  # (T + 1,) used at each rung so far
     log_zs: Array  # (T + 1,) estimates of log Z at each rung of the way up, nats
     back_log_weights: Array  # (n,) of the way back, logsumexp 0
-    back_log_z: float  # log of the mean weight of the way back: estimate of log Z of the rung - log Z
-    iteration: int
+    back_log_z: float = 0.0  # log of the mean weight of the way back: estimate of log Z of the rung - log Z
+    rung: int = 0  # of the walkers, in 0 .. T
+    beta: float = 0.0  # of that rung
+    returning: int = 0  # 1 during the way back and after it
+    iteration: int = 0
 
 
 class Ladder(SmoothedMethod):
@@ -303,16 +274,17 @@ class Ladder(SmoothedMethod):
     """
 
     scalars = (
-        TEMPERATURE,
-        *WEIGHTED,
-        STEP_SIZE,
+        optimisers.TEMPERATURE,
+        *weighting.SCALARS,
+        optimisers.STEP_SIZE,
         Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
     )
     estimates_log_z = True
     takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
-    update = tempered_update(
-        "The likelihood, where the particle stood before its move, to the power by which the temperature β rises."
+    update = weighting.following(
+        *weighting.TEMPERED,
+        "The likelihood, where the particle stood before its move, to the power by which the temperature β rises.",
     )
 
     def missing_in(self, target: Target) -> str:
@@ -366,13 +338,11 @@ class Ladder(SmoothedMethod):
         m, rungs = knobs.num_particles, knobs.rungs()
         points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
         n, d = points.shape
-        momenta = rng.standard_normal((n, d))
-        nothing = np.empty((0, d))
+        momenta, nothing, zeros = rng.standard_normal((n, d)), np.empty((0, d)), np.zeros(len(rungs))
+        walkers = Walkers(points, momenta, log_prior, np.zeros(n), nothing, nothing)
         return LadderState(
-            *read_only(points[:m], equal_log_weights(m), points, momenta, log_prior, np.zeros(n), nothing, nothing),
-            *read_only(rungs), 0, 0.0, 0, *read_only(np.zeros(len(rungs))), knobs.time_step,
-            *read_only(np.zeros(len(rungs)), np.empty(0)), 0.0, 0,
-        )  # fmt: skip
+            points[:m], weighting.equal(m), walkers, rungs, knobs.time_step, zeros, zeros.copy(), np.empty(0)
+        )
 
     def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
         """At temperature 1, or after the way back."""
@@ -382,7 +352,7 @@ class Ladder(SmoothedMethod):
 
     def step(
         self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs
-    ) -> tuple[LadderState, StepInfo]:
+    ) -> Stepped[LadderState]:
         """One rung: the weights, then a move of every walker."""
         if not state.returning and state.rung == len(state.rungs) - 1:
             state = turned(rng, state, target, knobs)
@@ -396,14 +366,15 @@ class Ladder(SmoothedMethod):
         gained = self.gained(state, beta, walkers.log_likelihood)  # at their places before the move
         state = reweighted(state, gained, beta, way, batch)
         state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
-        terms = {} if way < 0 else weight_terms(
+        terms = {} if way < 0 else weighting.terms(
             state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
         )  # fmt: skip
-        scalars = weight_scalars(ess, state.log_weights) | {"temperature": beta, "step_acceptance": accepted.mean()}
+        scalars = weighting.scalars(ess, state.log_weights) | {"temperature": beta, "step_acceptance": accepted.mean()}
         scalars |= {"step_size": at.step} if "reals" in target.offers else {}
-        total = Cost(*(a + b for a, b in zip(asked, cost, strict=True)))
         numbers = self.numbers(before, state, target, batch) if terms else {}
-        return state, StepInfo(total, _words(state, accepted), scalars=scalars, terms=terms, numbers=numbers)
+        return state, StepInfo(
+            total(asked, cost), _words(state, accepted), scalars=scalars, terms=terms, numbers=numbers
+        )
 
     def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
         """The symbols in what a step to the next rung adds to the log-weights."""
@@ -412,8 +383,7 @@ class Ladder(SmoothedMethod):
     def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
         """The walkers with what the step needs: asked for in the first step, carried along later."""
         known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
-        walkers = walkers_of(state)
-        return (walkers, Cost()) if known else asked(walkers, target, batch, self.by_gradient(target))
+        return (state.walkers, Cost()) if known else asked(state.walkers, target, batch, self.by_gradient(target))
 
     def gained(self, state: LadderState, beta: float, log_likelihood: Array) -> Array:
         """The gain of each walker's log-weight at the rung of `beta`: (β' - β) log L, (n,)."""
@@ -439,16 +409,11 @@ class Ladder(SmoothedMethod):
 
     def unfinished(self, state: LadderState, knobs: LadderKnobs) -> str:
         """That the temperature is below 1."""
-        return on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
+        return optimisers.on_the_way(state.beta) if state.beta < 1 and not state.returning else ""
 
     def caveat(self, state: LadderState, knobs: LadderKnobs) -> str:
         """That it has not finished, or that too few particles carry it."""
         return self.unfinished(state, knobs) or super().caveat(state, knobs)
-
-
-def walkers_of(state: LadderState) -> Walkers:
-    """The walkers of a state."""
-    return Walkers(*(getattr(state, name) for name in Walkers._fields))
 
 
 def turned(rng: Rng, state: LadderState, target: Target, knobs: LadderKnobs) -> LadderState:
@@ -456,7 +421,7 @@ def turned(rng: Rng, state: LadderState, target: Target, knobs: LadderKnobs) -> 
     points = target.exact.sample(rng, len(state.particles))
     n, d = points.shape
     fresh = Walkers(points, rng.standard_normal((n, d)), target.log_prior(points), np.zeros(n), *[np.empty((0, d))] * 2)
-    return state._replace(**fresh._asdict(), returning=1, back_log_weights=equal_log_weights(n))
+    return state._replace(walkers=fresh, returning=1, back_log_weights=weighting.equal(n))
 
 
 def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: Array) -> LadderState:
@@ -466,30 +431,31 @@ def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: 
     if way < 0:
         raised = state.back_log_weights + gained
         total = state.back_log_z + float(np.logaddexp.reduce(raised))
-        return state._replace(back_log_weights=normalised(raised, state.points, batch), back_log_z=total)
+        return state._replace(
+            back_log_weights=weighting.normalised(raised, state.walkers.points, batch), back_log_z=total
+        )
     raised = state.log_weights + gained[: len(state.log_weights)]
     log_zs = state.log_zs.copy()
     log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
-    return state._replace(log_weights=normalised(raised, state.particles, batch), log_zs=log_zs)
+    return state._replace(log_weights=weighting.normalised(raised, state.particles, batch), log_zs=log_zs)
 
 
 def settled(state: LadderState, walkers: Walkers, accepted: Array, wanted: float, knobs: LadderKnobs) -> LadderState:
     """The state with its walkers moved, and the next rung's step by what the pilots accepted."""
-    state = state._replace(**walkers._asdict())
+    state = state._replace(walkers=walkers)
     if not state.returning:
         m, time_steps, step = len(state.log_weights), state.time_steps.copy(), state.time_step
         time_steps[state.rung] = step
         if knobs.tuning == "pilots" and len(accepted) > m:  # a run that began without pilots has none
             step = float(min(LONGEST, step * np.exp(RATE * (accepted[m:].mean() - wanted))))
         state = state._replace(particles=walkers.points[:m].copy(), time_steps=time_steps, time_step=step)
-    read_only(*(part for part in state if isinstance(part, Array)))
     return state
 
 
 def _words(state: LadderState, accepted: Array) -> str:
     back = "independent draws back to " if state.returning else ""
     parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
-    parts += [f"moves, {accepted.mean():.0%} accepted", ess_words(state.log_weights)]
+    parts += [f"moves, {accepted.mean():.0%} accepted", weighting.words(state.log_weights)]
     if state.returning:
         above = state.log_zs[state.rung] - state.back_log_z
         parts += [f"log Z from {state.log_zs[-1]:.4g} below to {above:.4g} above"]
@@ -605,11 +571,8 @@ class StochasticAIS(BatchMethod, Ladder):
     """
 
     name = "stochastic_ais"
-    update = weight_update(
-        PREVIOUS,
-        Term(
-            "likelihood", "likelihoods of two batches", "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
-        ),
+    update = weighting.following(
+        "likelihoods of two batches", "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
     )
 
     def missing_in(self, target: Target) -> str:
@@ -634,7 +597,7 @@ class StochasticAIS(BatchMethod, Ladder):
         if state.beta == 0:
             return beta * log_likelihood
         with np.errstate(invalid="ignore"):
-            found = beta * log_likelihood - state.beta * state.log_likelihood
+            found = beta * log_likelihood - state.beta * state.walkers.log_likelihood
         return np.where(np.isnan(found), -np.inf, found)
 
 

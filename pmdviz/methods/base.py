@@ -43,6 +43,9 @@ def usual_rows(target: Target) -> int:
     return DEFAULT_STEPS if target.data is None else DEFAULT_BUDGET
 
 
+Stepped = tuple[State, StepInfo]  # what a step gives
+
+
 class Method(Generic[State, Own]):
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
@@ -80,6 +83,7 @@ class Method(Generic[State, Own]):
     # theirs. Such as "weights that make errors cancel vary less".
     varies_less: ClassVar[str] = ""
     clock: ClassVar[str] = ""  # what its traces are drawn against at first; "" for what the budget counts
+    usual_steps: ClassVar[int] = 0  # that the default budget is enough for, where it is counted in steps
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
     estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
     caveat_is_of_q: ClassVar[bool] = True  # whether a check that finds q right overrules `caveat`
@@ -93,6 +97,8 @@ class Method(Generic[State, Own]):
             cls.Knobs = own
         if "title" not in cls.__dict__:
             cls.title = (cls.__doc__ or "").partition("\n")[0].removesuffix(".")
+        if "usual_steps" in cls.__dict__:
+            cls.budget_words = f"{cls.usual_steps:,} steps"
         card = documented(cls)
         for name in CARD & card.keys():
             setattr(cls, name, card[name])
@@ -132,7 +138,7 @@ class Method(Generic[State, Own]):
 
     def default_budget(self, target: Target, knobs: Own) -> int:
         """Observations that a run uses by default: enough to come to a picture that can be judged."""
-        return usual_rows(target)
+        return self.usual_steps * knobs.rows(target.num_data) or usual_rows(target)
 
     def init(self, rng: Rng, target: Target, knobs: Own) -> State:
         """The state at iteration 0."""
@@ -146,7 +152,7 @@ class Method(Generic[State, Own]):
         """How the next step's rows are drawn: `epochs`, `replacement`, or `whole` (all rows in their order)."""
         return getattr(knobs, "batches", "epochs" if hasattr(knobs, "batch_size") else "whole")
 
-    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: Own) -> tuple[State, StepInfo]:
+    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: Own) -> Stepped[State]:
         """One iteration."""
         raise NotImplementedError
 
@@ -155,11 +161,11 @@ class Method(Generic[State, Own]):
         return 1
 
     def step_many(
-        self, rng: Rng, state: State, target: Target, batches: Array, count: int, knobs: Own, rows: int
+        self, rng: Rng, state: State, target: Target, data: Array, count: int, knobs: Own, rows: int
     ) -> StepBlock[State] | None:
         """The next `count` steps, with the bits that `step` would give one by one.
 
-        `batches` (count, B, ...), or all data where the steps visit them `whole`. They are fewer where `rows` of data
+        `data` (count, B, ...), or all data where the steps visit them `whole`. They are fewer where `rows` of data
         were visited before, or where the next one fails; None where the first one does. `step` then says how.
         """
         raise NotImplementedError
@@ -318,11 +324,14 @@ def rows_in_words(batch: Array) -> str:
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
 
 
-def read_only(*arrays: Array) -> tuple[Array, ...]:
-    """The arrays, from now on closed to writing: a state never changes."""
-    for array in arrays:
-        array.flags.writeable = False
-    return arrays
+def frozen(state: State) -> State:
+    """The state of a method with every array in it read-only."""
+    for part in state.values() if isinstance(state, Mapping) else state:
+        if isinstance(part, Array):
+            part.flags.writeable = False
+        elif isinstance(part, (tuple, Mapping)):
+            frozen(part)
+    return state
 
 
 def checked_log_prior(target: Target, theta: Array) -> Array:

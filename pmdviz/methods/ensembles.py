@@ -11,11 +11,11 @@ from pmdviz.densities.density import Points
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, read_only, rows_in_words
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, rows_in_words
 from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
-from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
-from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
+from pmdviz.methods.particles import NUM_PARTICLES
+from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -77,7 +77,7 @@ class StraightThrough(BatchMethod):
 
     name = "straight_through" if find_spec("sklearn") else ""  # with the digits goes its only target
     requires = frozenset({"discrete", "relaxation"})
-    scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates per particle", True))
+    scalars = (optimisers.STEP_SIZE, Scalar("changes", "states changed", "coordinates per particle", True))
     budget_words = f"{STEPS} steps of every point"
     update = move_update(
         Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)"),
@@ -111,12 +111,12 @@ class StraightThrough(BatchMethod):
         latent = rng.uniform(low, high, (m, target.dim))
         rows = rng.integers(n, size=(m, n)) if knobs.bootstrap else np.tile(np.arange(n), (m, 1))
         zeros = np.zeros(latent.shape)
-        arrays = nearest(latent, target.space), equal_log_weights(m), latent, rows, zeros, zeros.copy()
-        return StraightThroughState(*read_only(*arrays), 0)
+        arrays = nearest(latent, target.space), weighting.equal(m), latent, rows, zeros, zeros.copy()
+        return StraightThroughState(*arrays, 0)
 
     def step(
         self, rng: Rng, state: StraightThroughState, target: Target, batch: Array, knobs: StraightThroughKnobs
-    ) -> tuple[StraightThroughState, StepInfo]:
+    ) -> Stepped[StraightThroughState]:
         """One step of Adam for every point, along the gradient of a batch of its own."""
         t, size = state.iteration + 1, min(knobs.batch_size, target.num_data)
         m, n = state.rows.shape
@@ -130,7 +130,7 @@ class StraightThrough(BatchMethod):
         particles = nearest(latent, target.space)
         changes = float((particles != state.particles).sum() / m)
         words = f"step {eps:.3g} · {m} batch{'es' * (m > 1)} of {size:,} · {changes:.3g} coordinates changed a particle"
-        arrays = read_only(particles, state.log_weights, latent, state.rows, first, second)
+        arrays = particles, state.log_weights, latent, state.rows, first, second
         scalars = {"step_size": eps, "changes": changes}
         parts = paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
         terms = clipped(parts, free, latent)

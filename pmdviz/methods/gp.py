@@ -11,9 +11,9 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Method, read_only
+from pmdviz.methods.base import BatchMethod, Method, Stepped
 from pmdviz.methods.optimisers import mean_terms, mean_update
-from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
 
@@ -33,8 +33,8 @@ class SubsetGPKnobs(MethodKnobs):
         return Work(kernels=float(self.subset_size) ** 2, likelihoods=self.rows(num_data))
 
 
-class SubsetGPState(NamedTuple):
-    """The subset as inducing inputs, and the exact posterior there: the fields of `Conditionals`, of one particle."""
+class GPState(NamedTuple):
+    """Inducing inputs and the posterior there: the fields of `Conditionals`, of one particle."""
 
     particles: Array  # (1, p)
     constants: Array
@@ -42,11 +42,11 @@ class SubsetGPState(NamedTuple):
     partitions: Array
     prior_partitions: Array
     iteration: int
-    seen: int  # rows of the subset so far
+    seen: int = 0  # rows of the subset so far
 
     @property
     def conditionals(self) -> Conditionals:
-        """The inputs of the subset with the posterior there."""
+        """The inputs with the posterior there."""
         return Conditionals(*self[:5])
 
 
@@ -72,35 +72,33 @@ class SubsetGP(Method):
     noun = "Gaussian"
     budget_words = "the subset"
 
-    def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> SubsetGPState:
+    def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
         """No data: the prior."""
         none = target.extended(None, target.data_rows[:0])
-        return SubsetGPState(*read_only(*none), 0, 0)
+        return GPState(*none, 0)
 
-    def batch_size(self, state: SubsetGPState, knobs: SubsetGPKnobs, num_data: int) -> int:
+    def batch_size(self, state: GPState, knobs: SubsetGPKnobs, num_data: int) -> int:
         """B, and at last the rest of the subset."""
         return min(knobs.batch_size, min(knobs.subset_size, num_data) - state.seen)
 
-    def batches(self, state: SubsetGPState, knobs: SubsetGPKnobs) -> str:
+    def batches(self, state: GPState, knobs: SubsetGPKnobs) -> str:
         """No row twice."""
         return "epochs"
 
-    def ended(self, state: SubsetGPState, knobs: SubsetGPKnobs, target: Target) -> str:
+    def ended(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> str:
         """When the subset is full."""
         full = state.seen >= min(knobs.subset_size, target.num_data)
         return "the subset is full" if full else ""
 
-    def step(
-        self, rng: Rng, state: SubsetGPState, target: Target, batch: Array, knobs: SubsetGPKnobs
-    ) -> tuple[SubsetGPState, StepInfo]:
+    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SubsetGPKnobs) -> Stepped[GPState]:
         """Bayes' rule for the batch."""
         wider = target.extended(state.conditionals, batch)
         after, seen = target.bounded(wider, batch, 1.0, 1.0), state.seen + len(batch)
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
-        state = SubsetGPState(*read_only(*after), state.iteration + 1, seen)
+        state = GPState(*after, state.iteration + 1, seen)
         return state, StepInfo(Cost(len(batch), len(batch)), words)
 
-    def density(self, state: SubsetGPState, knobs: SubsetGPKnobs, target: Target) -> Density:
+    def density(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
         return target.conditional_density(state.conditionals, np.zeros(1))
 
@@ -115,26 +113,6 @@ class SVIGPKnobs(BatchKnobs):
     eta = optimisers.ETA.at(1.0)
     n0 = optimisers.N0.at(1.0)
     kappa = optimisers.KAPPA.at(0.5)
-
-    def work(self, num_data: int) -> Work:
-        """The likelihood of the batch, once."""
-        return Work(likelihoods=self.rows(num_data))
-
-
-class SVIGPState(NamedTuple):
-    """q(u) on one set of inducing inputs: the fields of `Conditionals`, of one particle."""
-
-    particles: Array  # (1, p)
-    constants: Array
-    natural: Array
-    partitions: Array
-    prior_partitions: Array
-    iteration: int
-
-    @property
-    def conditionals(self) -> Conditionals:
-        """The inducing inputs with q(u)."""
-        return Conditionals(*self[:5])
 
 
 class SVIGP(BatchMethod):
@@ -159,22 +137,20 @@ class SVIGP(BatchMethod):
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
     noun = "Gaussian"
-    scalars = (STEP_SIZE,)
+    scalars = (optimisers.STEP_SIZE,)
     update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
 
-    def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> SVIGPState:
+    def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> GPState:
         """Inducing inputs among the data, and the prior there."""
-        return SVIGPState(*read_only(*target.conditionals(rng, 1)), 0)
+        return GPState(*target.conditionals(rng, 1), 0)
 
-    def step(
-        self, rng: Rng, state: SVIGPState, target: Target, batch: Array, knobs: SVIGPKnobs
-    ) -> tuple[SVIGPState, StepInfo]:
+    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped[GPState]:
         """One natural-gradient step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
         after = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
         words = f"step {rho:.3g} · batch of {len(batch):,}"
-        before, after = state, SVIGPState(*read_only(*after), t)
+        before, after = state, GPState(*after, t)
         return after, StepInfo(
             Cost(len(batch), len(batch)),
             words,
@@ -183,22 +159,22 @@ class SVIGP(BatchMethod):
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
         )
 
-    def points(self, state: SVIGPState) -> Array:
+    def points(self, state: GPState) -> Array:
         """m, in whitened coordinates, (1, number of inducing inputs)."""
         return spread_of(state, state.natural[0, :, -1])[None]
 
-    def density(self, state: SVIGPState, knobs: SVIGPKnobs, target: Target) -> Density:
+    def density(self, state: GPState, knobs: SVIGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
         return target.conditional_density(state.conditionals, np.zeros(1))
 
 
-def spread_of(state: SVIGPState, linear: Array) -> Array:
+def spread_of(state: GPState, linear: Array) -> Array:
     """P^-1 h for the state's precision P and some h, (M,) each."""
     lower = np.tril(state.natural[0, :, :-1])
     return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
 
 
-def terms_of(before: SVIGPState, after: SVIGPState, rho: float) -> dict[str, Array]:
+def terms_of(before: GPState, after: GPState, rho: float) -> dict[str, Array]:
     """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
     old = spread_of(before, before.natural[0, :, -1])
     return mean_terms(spread_of(after, after.natural[0, :, -1]) - old, -rho * spread_of(after, old))

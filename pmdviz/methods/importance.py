@@ -13,22 +13,11 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.mixture import component_shares, weighted_sums
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.particles import (
-    NUM_PARTICLES,
-    SmoothedMethod,
-    SmoothingKnobs,
-    equal_log_weights,
-    ess_words,
-    normalised,
-    prior_draws,
-    weight_scalars,
-    weight_terms,
-    weight_update,
-)
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import DEFAULT_BUDGET, Stepped, checked_log_likelihood, checked_log_prior
+from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.smc import OnePass
-from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, WEIGHTED, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 
@@ -40,10 +29,6 @@ class ImportanceKnobs(SmoothingKnobs):
 
     num_particles = NUM_PARTICLES.at(1500)
     batch_size = BATCH_SIZE.at(10)
-
-    def work(self, num_data: int) -> Work:
-        """m likelihoods of the batch."""
-        return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
 class Importance(OnePass):
@@ -64,7 +49,7 @@ class Importance(OnePass):
 
     name = "importance"
     goal = "count most"
-    scalars = WEIGHTED
+    scalars = weighting.SCALARS
 
 
 # The proposal of adaptive importance sampling, and how weighted draws change it: by weighted EM, or down chi^2.
@@ -289,13 +274,13 @@ class AdaptiveIS(SmoothedMethod):
     kernel_groups = ("components",)
     estimates_log_z = True
     scalars = (
-        *WEIGHTED,
-        STEP_SIZE,
+        *weighting.SCALARS,
+        optimisers.STEP_SIZE,
         Scalar("power", "power of the weights"),
         Scalar("components", "effective components", "", True),
     )
     budget_words = "the proposal to settle"
-    update = weight_update(
+    update = weighting.update(
         Term("prior", "prior", "log p(θ)"),
         Term("likelihood", "likelihood of all data", "+ log p(X | θ)"),
         Term("proposal", "density it was drawn from", "− log q_t(θ)"),
@@ -314,12 +299,11 @@ class AdaptiveIS(SmoothedMethod):
         means, _ = prior_draws(rng, target, M)
         moments = np.zeros((M, 2 * target.dim + 1)), np.zeros((M, 2 * target.dim + 1))
         sds = np.tile(np.asarray(target.scale, float), (M, 1))
-        parts = read_only(particles, equal_log_weights(m), equal_log_weights(M), means, sds, *moments)
-        return AdaptiveISState(*parts, 1.0, np.nan, 0)
+        return AdaptiveISState(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments, 1.0, np.nan, 0)
 
     def step(
         self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs
-    ) -> tuple[AdaptiveISState, StepInfo]:
+    ) -> Stepped[AdaptiveISState]:
         """Draws from the proposal, their weights, and the next proposal."""
         ess, alive = effective_sample_size(state.log_weights), state.log_shares > -np.inf
         proposal = _proposal(state, knobs).living()
@@ -329,7 +313,7 @@ class AdaptiveIS(SmoothedMethod):
         log_likelihood = checked_log_likelihood(target, particles, batch, supported, may_vanish=True)
         log_proposal, shares = proposal.at(particles, log_prior)
         raw = log_prior + log_likelihood - log_proposal
-        log_weights = normalised(raw, particles, batch)
+        log_weights = weighting.normalised(raw, particles, batch)
         best = int(np.argmax(raw))
         state = state._replace(
             particles=particles,
@@ -338,14 +322,13 @@ class AdaptiveIS(SmoothedMethod):
             iteration=state.iteration + 1,
         )
         state = _adapted(state, alive, proposal, shares, target, knobs)
-        read_only(*(part for part in state if isinstance(part, Array)))
         asked = int(supported.sum())
         scalars = {
-            **weight_scalars(ess, log_weights),
+            **weighting.scalars(ess, log_weights),
             "components": float(np.exp(-(np.exp(state.log_shares[alive]) * _finite(state.log_shares[alive])).sum())),
             **({"power": state.power} if knobs.adaptation == "m_pmc" else {"step_size": knobs.learning_rate}),
         }
-        terms = weight_terms(log_weights, prior=log_prior, likelihood=log_likelihood, proposal=-log_proposal)
+        terms = weighting.terms(log_weights, prior=log_prior, likelihood=log_likelihood, proposal=-log_proposal)
         words = _words(state, scalars["components"])
         return state, StepInfo(
             Cost(len(batch) if asked else 0, len(batch) * asked), words, scalars=scalars, terms=terms
@@ -405,7 +388,11 @@ def _adapted(
 
 
 def _words(state: AdaptiveISState, components: float) -> str:
-    parts = [f"{len(state.particles):,} new draws", ess_words(state.log_weights), f"log Z {state.log_evidence:.2f}"]
+    parts = [
+        f"{len(state.particles):,} new draws",
+        weighting.words(state.log_weights),
+        f"log Z {state.log_evidence:.2f}",
+    ]
     parts += [f"{components:.1f} of {len(state.means)} components effective"]
     parts += [f"weights to the power {state.power:.2g}"] if state.power < 1 else []
     return " · ".join(parts)

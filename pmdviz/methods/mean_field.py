@@ -20,31 +20,19 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.chains import langevin_step
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Method, checked_log_density, read_only, rows_in_words
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.particles import (
     NUM_PARTICLES,
     SmoothedMethod,
     SmoothingKnobs,
     check_reach,
-    equal_log_weights,
     resized,
     smoothed,
     smoothed_along,
 )
-from pmdviz.methods.step import (
-    BATCH_SIZE,
-    STEP_SIZE,
-    BatchKnobs,
-    ComputedTerms,
-    Cost,
-    Scalar,
-    StepInfo,
-    Term,
-    Update,
-    Work,
-)
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
 
@@ -129,7 +117,7 @@ class PMFVB(Method):
     name = "pmfvb"
     requires = frozenset({"reals", "gradient", "blocks"})
     kernel_groups = ("langevin_blocks",)
-    scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
+    scalars = (optimisers.STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 
     update = Update(
         "move",
@@ -158,12 +146,10 @@ class PMFVB(Method):
             if block.closed:
                 closed[block.name] = target.closed_start(block)
                 particles[:, block.columns] = target.closed_draws(block, closed[block.name], rng, len(particles))
-        weights, bounds = equal_log_weights(len(particles)), np.empty(0)
-        return PMFVBState(*read_only(particles, weights), _kept(closed), 0, *read_only(bounds), -np.inf, 0)
+        weights, bounds = weighting.equal(len(particles)), np.empty(0)
+        return PMFVBState(particles, weights, MappingProxyType(dict(closed)), 0, bounds, -np.inf, 0)
 
-    def step(
-        self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs
-    ) -> tuple[PMFVBState, StepInfo]:
+    def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped[PMFVBState]:
         """All blocks once, each given what the ones before it have come to."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
@@ -263,8 +249,7 @@ def recorded(state: PMFVBState, particles: Array, closed: Mapping[str, Array], b
         bounds = np.append(bounds, bound)[-(WINDOW // BOUND_EVERY) :]
     if bound is not None and len(bounds) == WINDOW // BOUND_EVERY and bounds.mean() > best:
         best, best_at = float(bounds.mean()), t
-    particles, bounds = read_only(particles, bounds)
-    return PMFVBState(particles, state.log_weights, _kept(closed), t, bounds, best, best_at)
+    return PMFVBState(particles, state.log_weights, MappingProxyType(dict(closed)), t, bounds, best, best_at)
 
 
 def checked(gradient: Array, target: Target, batch: Array) -> Array:
@@ -278,15 +263,8 @@ def checked(gradient: Array, target: Target, batch: Array) -> Array:
     raise TargetError(words, None, rows_in_words(batch))
 
 
-def _kept(closed: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Parameters that do not change any more."""
-    names = list(closed)
-    return MappingProxyType(dict(zip(names, read_only(*(closed[name] for name in names)), strict=True)))
-
-
 # Particle mean-field VB for nets: every particle moves a random block of its weights, against the mean particle.
 
-NET_STEPS = 3000
 KEPT = 0.98  # of the running sum of squares, a step
 SPREAD = 0.05  # sd of the particles around a common draw
 VALIDATED_EVERY = 10  # steps
@@ -380,8 +358,8 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
 
     name = "pmfvb_nn"
     requires = frozenset({"reals", "latent_scales"})
-    scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats per row"))
-    budget_words = f"{NET_STEPS:,} steps"
+    scalars = (optimisers.STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats per row"))
+    usual_steps = 3000
     update = move_update(
         Term("prior", "prior", "− h/2 E(1/τ) w"),
         Term("likelihood", "likelihood of the batch", "+ h/2 N/B Σ ∇ log p(x | w_ι, w̄)"),
@@ -392,10 +370,6 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         unit="units of w",
     )
 
-    def default_budget(self, target: Target, knobs: PMFVBNNKnobs) -> int:
-        """Three thousand steps."""
-        return NET_STEPS * min(knobs.batch_size, target.num_data)
-
     def init(self, rng: Rng, target: Target, knobs: PMFVBNNKnobs) -> PMFVBNNState:
         """A little noise around one common draw, or a draw each; s2 as if nothing were explained, that is 1."""
         m, d = knobs.num_particles, target.num_weights
@@ -404,12 +378,12 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         else:
             weights = target.first_weights(rng, m)
         particles, misfit = target.with_noise(weights, np.ones(m)), float(target.num_data)
-        arrays = particles, equal_log_weights(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
-        return PMFVBNNState(*read_only(*arrays), misfit, 0, np.nan, target.flat_score, np.inf, 0)
+        arrays = particles, weighting.equal(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
+        return PMFVBNNState(*arrays, misfit, 0, np.nan, target.flat_score, np.inf, 0)
 
     def step(
         self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs
-    ) -> tuple[PMFVBNNState, StepInfo]:
+    ) -> Stepped[PMFVBNNState]:
         """A block of every particle; then the moments, and the factors in closed form."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
@@ -430,7 +404,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         first, second = moments(state, likelihood - ridge * moved, knobs)
         running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())
         particles = target.with_noise(moved, noise_draws(rng, running, target, len(moved)))
-        arrays = read_only(particles, state.log_weights, rates_of(moved, target), first, second)
+        arrays = particles, state.log_weights, rates_of(moved, target), first, second
         after = validated(PMFVBNNState(*arrays, running, t, *state[7:]), target)
         slopes["push"] = np.broadcast_to(push, moved.shape)
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))

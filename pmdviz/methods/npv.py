@@ -14,9 +14,9 @@ from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, checked_gradient, checked_log_likelihood, read_only
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood
 from pmdviz.methods.optimisers import momentum, move_update
-from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
+from pmdviz.methods.step import NOTHING, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 DIFFERENCE = 1e-4  # prior sds: half the distance of the two gradients that give a second derivative
@@ -195,7 +195,7 @@ class NPV(BatchMethod):
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     counted, noun = "num_components", "Gaussian"
-    scalars = (STEP_SIZE, TEMPERATURE)
+    scalars = (optimisers.STEP_SIZE, optimisers.TEMPERATURE)
     update = move_update(
         Term("posterior", "uphill", "ρ D β ∇ log p(μ_k | batch)"),
         Term("start", "first Gaussian", "− ρ D (1 − β) (μ_k − μ_0)"),
@@ -216,11 +216,9 @@ class NPV(BatchMethod):
         pool = target.sample_prior(rng, POOL * K)
         means = cluster_centres(pool, K, target.scale) if knobs.start == "spread" else pool[:K].copy()
         moments = np.zeros((K, d + 1)), np.zeros((K, d + 1))
-        return NPVState(*read_only(means, np.full(K, START_WIDTH), pool.mean(axis=0), *moments), 0, 0)
+        return NPVState(means, np.full(K, START_WIDTH), pool.mean(axis=0), *moments, 0, 0)
 
-    def step(
-        self, rng: Rng, state: NPVState, target: Target, batch: Array, knobs: NPVKnobs
-    ) -> tuple[NPVState, StepInfo]:
+    def step(self, rng: Rng, state: NPVState, target: Target, batch: Array, knobs: NPVKnobs) -> Stepped[NPVState]:
         """One Adam step, or a few iterations of L-BFGS, on the batch's objective."""
         t, beta = state.iteration + 1, temperature(state.visited + len(batch), knobs)
         rho, near = optimisers.decayed(t, knobs), Tempered(target, batch, beta, state.origin)
@@ -233,8 +231,7 @@ class NPV(BatchMethod):
             first, second = state.first, state.second
         widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
         visited, before = state.visited + near.visited, state
-        state = NPVState(*read_only(means * target.scale, widths), state.origin, first, second, visited, t)
-        read_only(first, second)
+        state = NPVState(means * target.scale, widths, state.origin, first, second, visited, t)
         return state, StepInfo(
             Cost(near.visited, near.density_evaluations, near.gradient_evaluations),
             _words(state, rho, beta, len(batch)),

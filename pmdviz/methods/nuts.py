@@ -9,11 +9,12 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Whole
-from pmdviz.methods.base import checked_gradient, read_only
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import Stepped, checked_gradient
 from pmdviz.methods.mcmc import Chain, appended, position, started
 from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, Tuning, current_step, is_tuned, leap, log_joint_at, tuned
 from pmdviz.methods.optimisers import move_update
-from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 
 WANTED = 0.8  # acceptance statistic that the tuning leads to (Hoffman, Gelman 2014, section 4.1)
@@ -78,7 +79,7 @@ class NUTS(Chain):
     name = "nuts"
     requires = frozenset({"reals", "gradient"})
     scalars = (
-        STEP_SIZE,
+        optimisers.STEP_SIZE,
         Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree"),
         Scalar("leapfrog_steps", "leapfrog steps", "per draw", True),
     )
@@ -96,16 +97,14 @@ class NUTS(Chain):
         """A draw from the prior."""
         return NUTSState(*started(rng, target), 0, None, None, Tuning())
 
-    def move(
-        self, rng: Rng, state: NUTSState, target: Target, batch: Array, knobs: NUTSKnobs
-    ) -> tuple[NUTSState, StepInfo]:
+    def move(self, rng: Rng, state: NUTSState, target: Target, batch: Array, knobs: NUTSKnobs) -> Stepped[NUTSState]:
         """A tree from a fresh momentum, and the point that is drawn from it."""
         at, momentum = _known(state, target, batch), rng.standard_normal(target.dim)
         asked = int(state.gradient is None)
         eps, tuning = current_step(state, knobs), is_tuned(state, knobs)
         tree, discarded, depth = doubled(rng, Motion(target, batch, eps), at._replace(momentum=momentum), knobs)
         steps, chance = max(tree.asked.steps, 1), tree.asked.chances / max(tree.asked.steps, 1)
-        (gradient,) = read_only(tree.drawn.gradient.copy())
+        gradient = tree.drawn.gradient.copy()
         flight = tree.drawn.steps * eps * target.scale * momentum
         state = state._replace(log_joint=tree.drawn.log_joint, gradient=gradient)
         if tuning:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Real
-from pmdviz.methods.step import ComputedTerms, Term, Update
+from pmdviz.methods.step import ComputedTerms, Scalar, Term, Update
 from pmdviz.targets import Target
 
 # Step sizes gamma_t in (0, 1], as pure functions of the step number t = 1, 2, ...
@@ -17,6 +17,8 @@ from pmdviz.targets import Target
 
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
 
+STEP_SIZE = Scalar("step_size", "step size", "", True)
+TEMPERATURE = Scalar("temperature", "temperature β")
 ETA_DOC = "Numerator of the step size min(1, η/(n₀ + t^κ))."
 N0_DOC = "Makes the first steps smaller: the step size is min(1, η/(n₀ + t^κ))."
 KAPPA_DOC = "How fast the step size min(1, η/(n₀ + t^κ)) decays. The Robbins-Monro conditions hold for 1/2 < κ ≤ 1."
@@ -32,6 +34,11 @@ class Decaying(Protocol):
     eta: float
     n0: float
     kappa: float
+
+
+def on_the_way(beta: float) -> str:
+    """The caveat of a run whose temperature is below 1: its q is not meant to be the posterior yet."""
+    return f"temperature {beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
 
 
 def decayed(t: int, knobs: Decaying) -> float:

@@ -9,15 +9,16 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.density import KernelDensity, weighted_sum
 from pmdviz.densities.product import MANY, DiagonalDensity, Smoothed, diagonal_density, few_density
 from pmdviz.densities.shaped import WIDEST, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import Method, checked_log_prior, read_only, rows_in_words
-from pmdviz.methods.step import MethodKnobs, Term, Update
+from pmdviz.methods import weighting
+from pmdviz.methods.base import Method, checked_log_prior, rows_in_words
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.targets import Target
 
 DRAWS = {"balanced": 16, "independent": 1}  # candidates for each draw
@@ -67,11 +68,7 @@ def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) ->
 
 # What methods with weighted particles share: two knobs, draws from the prior, and weights that must not all vanish.
 
-PREVIOUS = Term("previous", "weight before", "log w", "What the steps before have made of it.")
-NORMALISER = Term("normaliser", "normaliser", "− log Z", "The same for all: it makes the weights add up to 1.")
-SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 REACH = 1e6  # prior sds; a particle beyond that has diverged
-ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
 NUM_PARTICLES = Whole(1, (1, 100_000), (5, 50_000), "Particles m", log=True, basic=True, acts="restart")
@@ -119,34 +116,9 @@ def resized(
         moved = density().displaced(rows[old:], rng.standard_normal((m - old, target.dim)))
         inside = checked_log_prior(target, moved) > -np.inf
         parts["particles"][old:][inside] = moved[inside]
-    parts["log_weights"] = equal_log_weights(m)
+    parts["log_weights"] = weighting.equal(m)
     words = f"particles {old:,} → {m:,}, {'a random subset' if m < old else 'with copies'} · "
-    return state._replace(**dict(zip(parts, read_only(*parts.values()), strict=True))), words, rows
-
-
-def ess_below(ess: float, threshold: float, m: int) -> bool:
-    """Whether an effective sample size in [1, m] is below `threshold` m."""
-    return ess < threshold * m * (1 - ROUNDING)
-
-
-def equal_log_weights(m: int) -> Array:
-    """-log m for each of m particles, (m,)."""
-    return np.full(m, -np.log(m))
-
-
-def descended(fewest: float, at: int, particles: Array) -> str:
-    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough.
-
-    Fewer than d + 2 have no covariance. A Gaussian with that of n is d (d + 3) / (4 n) nats off on average (Akaike
-    1974: half a nat a parameter over n).
-    """
-    m, d = particles.shape
-    if m < d + 2 or fewest >= max(d + 2, d * (d + 3) / (4 * SHAPE_COST)):
-        return ""
-    return (
-        f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
-        "too few to estimate a covariance, and the ESS reported since then does not show the loss"
-    )
+    return state._replace(**parts), words, rows
 
 
 def covariance(particles: Array, weights: Array, scale: Array) -> Array:
@@ -171,42 +143,6 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
         at = particles[log_prior == -np.inf][0]
         raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
     return particles, log_prior
-
-
-def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Update:
-    """The update of log-weights: the sum of the terms and their normaliser."""
-    return Update("weights", formula, "new log-weight", "nats", (*terms, NORMALISER), fresh)
-
-
-def tempered_update(about: str) -> Update:
-    """The update of log-weights by a rise Δβ of the temperature; `about` says where the likelihood is taken."""
-    return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
-
-
-def weight_terms(log_weights: Array, **parts: Array) -> dict[str, Array]:
-    """The parts (m,) of an update with its normaliser besides: together they are the new `log_weights` (m,)."""
-    total = sum(parts.values())
-    best = int(np.argmax(log_weights))
-    return {**parts, "normaliser": np.full(len(log_weights), log_weights[best] - total[best])}
-
-
-def weight_scalars(ess: float, log_weights: Array) -> dict[str, float]:
-    """The numbers of WEIGHTED: the ESS before the step, and how many particles have weight 0 after it."""
-    return {"ess_before": ess, "zero_weight": int((log_weights == -np.inf).sum())}
-
-
-def ess_words(log_weights: Array) -> str:
-    """The effective sample size of normalised log-weights (m,), and how many of them are 0, for a step's line."""
-    m, ess, zeros = len(log_weights), effective_sample_size(log_weights), int((log_weights == -np.inf).sum())
-    return f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})" + (f" · {zeros:,} particles have weight 0" if zeros else "")
-
-
-def normalised(log_weights: Array, particles: Array, batch: Array) -> Array:
-    """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
-    if log_weights.max() == -np.inf:
-        at, rows = particles[0], rows_in_words(batch)
-        raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
-    return normalise(log_weights)
 
 
 def check_reach(particles: Array, target: Target, h: float, batch: Array) -> None:

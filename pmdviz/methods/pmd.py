@@ -19,28 +19,19 @@ from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     NUM_PARTICLES,
-    PREVIOUS,
     SMOOTHNESS,
     SmoothedMethod,
     SmoothingKnobs,
     candidates_each,
     children,
-    descended,
-    equal_log_weights,
-    ess_below,
-    ess_words,
-    normalised,
     prior_draws,
-    weight_scalars,
-    weight_terms,
-    weight_update,
 )
-from pmdviz.methods.step import BATCH_SIZE, STEP_SIZE, WEIGHTED, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
 
@@ -52,16 +43,16 @@ class PMDState(NamedTuple):
     log_weights: Array  # (m,) relative to the proposal, logsumexp 0
     log_proposal: Array  # (m,) log density the particles were drawn from, nats
     log_prior: Array  # (m,) nats
-    iteration: int
+    rest_rows: Array  # the rows of a warm start's batch that a limited step has left to be applied; none otherwise
+    each: int  # of how many candidates every one of the particles was chosen
     warm_iterations: int  # steps of the warm start's pass; 0 without one
-    drawn_at: int  # t of the step that the particles were drawn for
-    each: int  # of how many candidates every one of them was chosen
-    held: int  # limited steps so far, which the schedule does not count
-    rest: float  # share of the warm start's last batch that a limited step has left to be applied
-    rest_rows: Array  # the rows of that batch; none where nothing is left
-    in_a_row: int  # how many steps before now were limited, one after the other
-    fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
-    fewest_at: int  # iteration of that
+    iteration: int = 0
+    drawn_at: int = 1  # t of the step that the particles were drawn for
+    held: int = 0  # limited steps so far, which the schedule does not count
+    rest: float = 0.0  # share of `rest_rows` that is left
+    in_a_row: int = 0  # how many steps before now were limited, one after the other
+    fewest: float = np.inf  # the smallest ESS that new particles have been drawn from; infinite where none have
+    fewest_at: int = 0  # iteration of that
     prior_left: float = 1.0  # exponent of the starting density that the steps have not replaced yet, in [0, 1]
     from_limited: float = 0.0  # share of q's exponent that limited mirror steps have put in, in [0, 1]
 
@@ -168,14 +159,10 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
 
 # The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go.
 
-WARM_UPDATE = weight_update(
-    PREVIOUS,
-    Term(
-        "likelihood",
-        "likelihood of the batch",
-        "+ s Σ log p(x | θ)",
-        "Bayes' rule for the rows of this batch; the share s of it is 1 unless the step is limited.",
-    ),
+WARM_UPDATE = weighting.following(
+    "likelihood of the batch",
+    "+ s Σ log p(x | θ)",
+    "Bayes' rule for the rows of this batch; the share s of it is 1 unless the step is limited.",
 )
 
 
@@ -289,7 +276,7 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
         return "at every step"
     if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
         return f"at every step until {knobs.until:,}"
-    if knobs.policy == "ess" and ess_below(ess, knobs.ess_threshold, m):
+    if knobs.policy == "ess" and weighting.ess_below(ess, knobs.ess_threshold, m):
         return f"only {ess / m:.0%} were still effective"
     return ""
 
@@ -301,7 +288,7 @@ def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, kno
     particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
-    drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
+    drawn = particles, weighting.equal(m), log_proposal, log_prior
     names = ("particles", "log_weights", "log_proposal", "log_prior")
     each = candidates_each(knobs.draws, m, target.dim)
     return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents
@@ -341,9 +328,9 @@ class PMD(SmoothedMethod, BatchMethod):
     """
 
     name = "pmd"
-    scalars = (STEP_SIZE, *WEIGHTED, Scalar("prior_left", "prior left", "share"))
+    scalars = (optimisers.STEP_SIZE, *weighting.SCALARS, Scalar("prior_left", "prior left", "share"))
     marks = ("rejuvenated", "limited")
-    update = weight_update(
+    update = weighting.update(
         Term("previous", "weight before", "(1 − γ) log w"),
         Term("prior", "prior", "+ γ log p(θ)"),
         Term("likelihood", "likelihood of the batch", "+ γ N/B Σ log p(x | θ)"),
@@ -355,20 +342,8 @@ class PMD(SmoothedMethod, BatchMethod):
         m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        arrays = read_only(particles, equal_log_weights(m), log_prior, log_prior, target.data_rows[:0].copy())
-        return PMDState(
-            *arrays[:4],
-            0,
-            warm,
-            drawn_at=1,
-            each=candidates_each(knobs.draws, m, target.dim),
-            held=0,
-            rest=0.0,
-            rest_rows=arrays[4],
-            in_a_row=0,
-            fewest=np.inf,
-            fewest_at=0,
-        )
+        each, none = candidates_each(knobs.draws, m, target.dim), target.data_rows[:0].copy()
+        return PMDState(particles, weighting.equal(m), log_prior, log_prior, none, each, warm)
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
         """B; in the warm start's pass 10, the last batch of it the rest; none while one is being applied."""
@@ -382,9 +357,7 @@ class PMD(SmoothedMethod, BatchMethod):
         """As the knob says; a warm start's pass stays one pass whatever changes during it."""
         return "epochs" if state.warming else knobs.batches
 
-    def step(
-        self, rng: Rng, state: PMDState, target: Target, batch: Array, knobs: PMDKnobs
-    ) -> tuple[PMDState, StepInfo]:
+    def step(self, rng: Rng, state: PMDState, target: Target, batch: Array, knobs: PMDKnobs) -> Stepped[PMDState]:
         """One prox-mapping; a rejuvenation, where one is due, comes first."""
         ess = effective_sample_size(state.log_weights)
         reason = rejuvenation_reason(state, ess, knobs)
@@ -408,15 +381,17 @@ class PMD(SmoothedMethod, BatchMethod):
             parts = {"previous": state.log_weights, "likelihood": done.size * scaled}
         else:
             parts = mirror_terms(state, done, scaled)
-        after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows, target.num_data)
+        after = after_step(
+            state, done, weighting.normalised(done.log_weights, state.particles, rows), rows, target.num_data
+        )
         return after, StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
             _words(done, warm, len(rows), after, reason),
             events(rejuvenated=reason, limited=limited_words(done, warm)),
-            weight_scalars(ess, after.log_weights)
+            weighting.scalars(ess, after.log_weights)
             | {"prior_left": after.prior_left}
             | ({} if warm else {"step_size": done.size}),
-            weight_terms(after.log_weights, **parts),
+            weighting.terms(after.log_weights, **parts),
             parents=parents,
             numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
             update=WARM_UPDATE if warm else None,
@@ -438,7 +413,7 @@ class PMD(SmoothedMethod, BatchMethod):
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That too few particles carry q or once did, or that it is still on its way."""
-        known = super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
+        known = super().caveat(state, knobs) or weighting.descended(state.fewest, state.fewest_at, state.particles)
         return known or self.unfinished(state, knobs)
 
 
@@ -447,7 +422,7 @@ def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
     from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
-    log_weights, rows = read_only(log_weights, (rows if rest else rows[:0]).copy())
+    log_weights, rows = log_weights, (rows if rest else rows[:0]).copy()
     return state._replace(
         log_weights=log_weights,
         iteration=state.iteration + 1,
@@ -472,7 +447,7 @@ def limited_words(done: Step, warm: bool) -> str:
 def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> str:
     parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
     parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
-    parts += [ess_words(state.log_weights)]
+    parts += [weighting.words(state.log_weights)]
     parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
     return " · ".join(parts)
 
@@ -493,10 +468,6 @@ class StructuredKnobs(BatchKnobs):
     eta = optimisers.ETA.at(1.0)
     n0 = optimisers.N0.at(1.0)
     kappa = optimisers.KAPPA.at(0.5)
-
-    def work(self, num_data: int) -> Work:
-        """The likelihood of the batch for each particle."""
-        return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
 class StructuredState(NamedTuple):
@@ -544,8 +515,8 @@ class Structured(BatchMethod):
     name = "structured_pmd"
     family = "structured"
     requires = frozenset({"conditional_family"})
-    scalars = (STEP_SIZE, *WEIGHTED)
-    update = weight_update(
+    scalars = (optimisers.STEP_SIZE, *weighting.SCALARS)
+    update = weighting.update(
         Term("previous", "weight before", "(1 − γ) log w"),
         Term("likelihood", "what Z says of the batch", "+ log ∫ q(u | Z)^{1−γ} [p(u | Z) p(x | u, Z)^{N/B}]^{γ} du"),
     )
@@ -553,25 +524,25 @@ class Structured(BatchMethod):
     def init(self, rng: Rng, target: Target, knobs: StructuredKnobs) -> StructuredState:
         """m particles of the prior, equally weighted."""
         found = target.conditionals(rng, knobs.num_particles)
-        return StructuredState(*read_only(*found, equal_log_weights(knobs.num_particles)), 0)
+        return StructuredState(*found, weighting.equal(knobs.num_particles), 0)
 
     def step(
         self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs
-    ) -> tuple[StructuredState, StepInfo]:
+    ) -> Stepped[StructuredState]:
         """One mirror step on the batch."""
         t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
         gamma = optimisers.decayed(t, knobs)
         after, base = target.tilted(rng, before, batch, 1 - gamma, gamma * target.num_data / len(batch))
         partitions = after.partitions - (1 - gamma) * before.partitions - gamma * before.prior_partitions
         previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
-        log_weights = normalised(previous + partitions + base, state.particles, batch)
+        log_weights = weighting.normalised(previous + partitions + base, state.particles, batch)
         ess = effective_sample_size(state.log_weights)
-        state = StructuredState(*read_only(*after, log_weights), t)
+        state = StructuredState(*after, log_weights, t)
         return state, StepInfo(
             Cost(len(batch), len(batch) * m),
             f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
-            scalars={"step_size": gamma} | weight_scalars(ess, log_weights),
-            terms=weight_terms(log_weights, previous=previous, likelihood=partitions + base),
+            scalars={"step_size": gamma} | weighting.scalars(ess, log_weights),
+            terms=weighting.terms(log_weights, previous=previous, likelihood=partitions + base),
             numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
         )
 

@@ -16,41 +16,21 @@ from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topics import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods.base import BatchMethod, checked_log_likelihood, checked_log_prior, read_only, usual_rows
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, usual_rows
 from pmdviz.methods.particles import (
     ESS_THRESHOLD,
     KERNELS,
     NUM_PARTICLES,
-    PREVIOUS,
     WIDTH,
     SmoothedMethod,
     SmoothingKnobs,
     children,
     covariance,
     covariance_floor,
-    descended,
-    equal_log_weights,
-    ess_below,
-    ess_words,
-    normalised,
     prior_draws,
-    tempered_update,
-    weight_scalars,
-    weight_terms,
-    weight_update,
 )
-from pmdviz.methods.step import (
-    BATCH_SIZE,
-    TEMPERATURE,
-    WEIGHTED,
-    Cost,
-    MethodKnobs,
-    StepInfo,
-    Term,
-    Work,
-    events,
-    on_the_way,
-)
+from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -111,13 +91,13 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
     """
 
     estimates_log_z = True
-    update = weight_update(PREVIOUS, Term("likelihood", "likelihood of the batch", "+ Σ log p(x | θ)", ONCE))
+    update = weighting.following("likelihood of the batch", "+ Σ log p(x | θ)", ONCE)
 
     def init(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OnePassState:
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
-        return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0, 0.0)
+        return OnePassState(particles, weighting.equal(m), np.ones(m), 0, 0, np.inf, 0, 0.0)
 
     def renewed(
         self, rng: Rng, state: OnePassState, target: Target, ess: float, knobs: OwnKnobs
@@ -127,7 +107,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
 
     def step(
         self, rng: Rng, state: OnePassState, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> tuple[OnePassState, StepInfo]:
+    ) -> Stepped[OnePassState]:
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
         state, reason, parents = self.renewed(rng, state, target, ess, knobs)
@@ -136,7 +116,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.supported > 0)
         before = state.log_weights
         log_z = state.log_z + float(np.logaddexp.reduce(before + log_likelihood))
-        (log_weights,) = read_only(normalised(state.log_weights + log_likelihood, state.particles, batch))
+        log_weights = weighting.normalised(state.log_weights + log_likelihood, state.particles, batch)
         state = state._replace(
             log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch), log_z=log_z
         )
@@ -144,8 +124,8 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
             Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
             _words(state, len(batch), target.num_data, reason),
             events(rejuvenated=reason),
-            weight_scalars(ess, log_weights),
-            weight_terms(log_weights, previous=before, likelihood=log_likelihood),
+            weighting.scalars(ess, log_weights),
+            weighting.terms(log_weights, previous=before, likelihood=log_likelihood),
             parents=parents,
         )
 
@@ -155,12 +135,12 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
 
     def caveat(self, state: OnePassState, knobs: OwnKnobs) -> str:
         """That too few particles carry the posterior, or once did."""
-        return super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
+        return super().caveat(state, knobs) or weighting.descended(state.fewest, state.fewest_at, state.particles)
 
 
 def _words(state: OnePassState, batch: int, num_data: int, reason: str) -> str:
     parts = [f"batch of {batch:,}", f"{state.seen:,} of {num_data:,} data seen"]
-    parts += [ess_words(state.log_weights)] + ([f"resampled and jittered first ({reason})"] if reason else [])
+    parts += [weighting.words(state.log_weights)] + ([f"resampled and jittered first ({reason})"] if reason else [])
     return " · ".join(parts)
 
 
@@ -189,10 +169,6 @@ class SMCKnobs(SmoothingKnobs):
     jitter = WIDTH.at(0.85, label="Jitter width", default_by=("jitter_rule", JITTERS))
     shrinkage = Flag(True, "Shrinkage")
 
-    def work(self, num_data: int) -> Work:
-        """m likelihoods of the batch."""
-        return Work(likelihoods=self.num_particles * self.rows(num_data))
-
 
 class SMC(OnePass):
     """One-pass sequential Monte Carlo.
@@ -215,7 +191,7 @@ class SMC(OnePass):
     """
 
     name = "smc"
-    scalars = WEIGHTED
+    scalars = weighting.SCALARS
     marks = ("rejuvenated",)
 
     def renewed(
@@ -231,7 +207,7 @@ class SMC(OnePass):
         density = KernelDensity(centres, state.log_weights, kernel)
         particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
-        drawn = read_only(particles, equal_log_weights(len(particles)), supported)
+        drawn = particles, weighting.equal(len(particles)), supported
         return (
             state._replace(**dict(zip(("particles", "log_weights", "supported"), drawn, strict=True))),
             reason,
@@ -259,7 +235,7 @@ def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
     """Why the next step must draw new particles first; "" where it need not."""
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
-    return f"only {ess / m:.0%} were still effective" if ess_below(ess, knobs.ess_threshold, m) else ""
+    return f"only {ess / m:.0%} were still effective" if weighting.ess_below(ess, knobs.ess_threshold, m) else ""
 
 
 # Tempered sequential Monte Carlo: from prior to posterior by powers of the likelihood, with Metropolis moves.
@@ -293,10 +269,6 @@ class TemperingKnobs(SmoothingKnobs):
     num_moves = Whole(3, (1, 1000), (1, 20), "Moves per temperature", basic=True)
     move_shape = Choice("local", {rule: KERNELS[rule] for rule in ("covariance", "local")}, "Move shape")
     move_scale = Real(0.6, "(0, 1000]", (0.1, 3), "Move length", "× 2.38/√d", log=True, basic=True)
-
-    def work(self, num_data: int) -> Work:
-        """m likelihoods of all data: a step is one of the moves."""
-        return Work(likelihoods=self.num_particles * num_data)
 
 
 class TemperingState(NamedTuple):
@@ -341,11 +313,11 @@ class Tempering(SmoothedMethod):
     """
 
     name = "smc_mcmc"
-    scalars = (TEMPERATURE, *WEIGHTED)
+    scalars = (optimisers.TEMPERATURE, *weighting.SCALARS)
     marks = ("rejuvenated",)
     estimates_log_z = True
     budget_words = "the way to temperature 1 and 30 d moves there, 400 at most"
-    update = tempered_update("As much of the likelihood as the temperature β rises by.")
+    update = weighting.following(*weighting.TEMPERED, "As much of the likelihood as the temperature β rises by.")
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to temperature 1 and 30 d moves there, 400 at most; never less than other methods have.
@@ -364,7 +336,11 @@ class Tempering(SmoothedMethod):
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
         return TemperingState(
-            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)),
+            particles,
+            weighting.equal(m),
+            log_prior,
+            np.zeros(m),
+            np.arange(m),
             *(0.0, 0, 0, 0, particles, 0, 0.0),
         )
 
@@ -375,11 +351,11 @@ class Tempering(SmoothedMethod):
 
     def unfinished(self, state: TemperingState, knobs: TemperingKnobs) -> str:
         """That the temperature is below 1."""
-        return on_the_way(state.beta) if state.beta < 1 else ""
+        return optimisers.on_the_way(state.beta) if state.beta < 1 else ""
 
     def step(
         self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs
-    ) -> tuple[TemperingState, StepInfo]:
+    ) -> Stepped[TemperingState]:
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
         reason = resampled_because(state, ess, knobs)
@@ -399,14 +375,13 @@ class Tempering(SmoothedMethod):
             before, state = state, tempered(state, batch, knobs)
             numbers = {"Δβ": state.beta - before.beta}
             likelihood = (state.beta - before.beta) * before.log_likelihood
-            terms = weight_terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
-        read_only(*(each for each in state if isinstance(each, Array)))
+            terms = weighting.terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
             Cost(len(batch) if asked else 0, len(batch) * asked),
             _tempering_words(state, knobs, reason, accepted),
             events(rejuvenated=reason),
-            weight_scalars(ess, state.log_weights) | {"temperature": state.beta},
+            weighting.scalars(ess, state.log_weights) | {"temperature": state.beta},
             terms,
             parents=parents,
             numbers=numbers,
@@ -438,7 +413,7 @@ def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) 
     m = len(state.particles)
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
-    fell = ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
+    fell = weighting.ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
     return f"only {ess / m:.0%} were still effective" if fell else ""
 
 
@@ -447,7 +422,7 @@ def resampled(rng: Rng, state: TemperingState, num_particles: int) -> tuple[Temp
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
     chosen = state._replace(
         particles=state.particles[parents],
-        log_weights=equal_log_weights(num_particles),
+        log_weights=weighting.equal(num_particles),
         log_prior=state.log_prior[parents],
         log_likelihood=state.log_likelihood[parents],
         ancestors=state.ancestors[parents],
@@ -472,7 +447,10 @@ def tempered(state: TemperingState, batch: Array, knobs: TemperingKnobs) -> Temp
     """The next temperature: log w <- log w + (β' - β) log L."""
     beta = next_beta(state, knobs)
     raised = state.log_weights + (beta - state.beta) * state.log_likelihood
-    log_weights, log_z = normalised(raised, state.particles, batch), state.log_z + float(np.logaddexp.reduce(raised))
+    log_weights, log_z = (
+        weighting.normalised(raised, state.particles, batch),
+        state.log_z + float(np.logaddexp.reduce(raised)),
+    )
     number = state.num_temperatures + 1
     return state._replace(log_weights=log_weights, beta=beta, num_temperatures=number, moves=0, log_z=log_z)
 
@@ -535,7 +513,7 @@ def _tempering_words(state: TemperingState, knobs: TemperingKnobs, reason: str, 
     last = f" of {of:,}" if of else ""
     did = "likelihoods of the prior's draws" if accepted is None else f"a move, {accepted:.0%} accepted"
     parts = [did, f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves}{last})"]
-    parts += [ess_words(state.log_weights)] + ([f"resampled first ({reason})"] if reason else [])
+    parts += [weighting.words(state.log_weights)] + ([f"resampled first ({reason})"] if reason else [])
     return " · ".join(parts)
 
 
@@ -554,10 +532,6 @@ class ParticleLDAKnobs(MethodKnobs):
     batch_size = BATCH_SIZE.at(100)
     ess_threshold = ESS_THRESHOLD.at(0.5)
     sweeps = Whole(5, (0, 100), (0, 20), "Gibbs sweeps")
-
-    def work(self, num_data: int) -> Work:
-        """The documents of the batch for each particle."""
-        return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
 class ParticleLDAState(NamedTuple):
@@ -594,42 +568,42 @@ class ParticleLDA(Once):
     name = "particle_lda"
     family = "structured"
     requires = frozenset({"documents"})
-    scalars = WEIGHTED
+    scalars = weighting.SCALARS
     estimates_log_z = True
     marks = ("rejuvenated",)
-    update = weight_update(PREVIOUS, Term("likelihood", "words of the batch", "+ Σ_n log p(w_n | z_{<n}, w_{<n})"))
+    update = weighting.following("words of the batch", "+ Σ_n log p(w_n | z_{<n}, w_{<n})")
 
     def init(self, rng: Rng, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
         """No words yet: the prior of the topics in every particle."""
         m, documents = knobs.num_particles, target.documents(target.data_rows[:0])
         natural = np.full((m, *documents.shape), documents.beta)
-        return ParticleLDAState(*read_only(natural, equal_log_weights(m)), 0.0, 0, 0)
+        return ParticleLDAState(natural, weighting.equal(m), 0.0, 0, 0)
 
     def step(
         self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs
-    ) -> tuple[ParticleLDAState, StepInfo]:
+    ) -> Stepped[ParticleLDAState]:
         """Resample where the ESS is low, then read the documents of the batch."""
         m, documents = len(state.natural), target.documents(batch, len(state.natural))
         ess, natural, before, reason = effective_sample_size(state.log_weights), state.natural, state.log_weights, ""
         parents = None
-        if ess_below(ess, knobs.ess_threshold, m):
+        if weighting.ess_below(ess, knobs.ess_threshold, m):
             parents = systematic(np.exp(before), m, rng.random())
             natural = natural[parents]
-            before, reason = equal_log_weights(m), f"resampled: ESS was {ess:.1f} of {m:,}"
+            before, reason = weighting.equal(m), f"resampled: ESS was {ess:.1f} of {m:,}"
         natural, found = filtered(
             natural, documents.sparse, seeds_of(rng, m, len(batch)), documents.alpha, knobs.sweeps
         )
         log_z = state.log_z + float(np.logaddexp.reduce(before + found))
-        log_weights = normalised(before + found, np.empty((m, 0)), batch)
+        log_weights = weighting.normalised(before + found, np.empty((m, 0)), batch)
         seen = state.seen + len(batch)
-        after = ParticleLDAState(*read_only(natural, log_weights), log_z, state.iteration + 1, seen)
+        after = ParticleLDAState(natural, log_weights, log_z, state.iteration + 1, seen)
         words = f"batch of {len(batch):,} · {seen:,} of {target.num_data:,} documents read · ESS "
         return after, StepInfo(
             Cost(len(batch), len(batch) * m),
             words + f"{effective_sample_size(log_weights):,.1f} of {m:,}",
             events(rejuvenated=reason),
-            weight_scalars(ess, log_weights),
-            weight_terms(log_weights, previous=before, likelihood=found),
+            weighting.scalars(ess, log_weights),
+            weighting.terms(log_weights, previous=before, likelihood=found),
             parents=parents,
         )
 

@@ -30,6 +30,11 @@ class Cost(NamedTuple):
         return self.density_evaluations + self.gradient_evaluations
 
 
+def total(*costs: Cost) -> Cost:
+    """Their sum."""
+    return Cost(*map(sum, zip(*costs, strict=True)))
+
+
 class Event(NamedTuple):
     """Something that happened in a step: a mark on the traces."""
 
@@ -44,15 +49,6 @@ class Scalar(NamedTuple):
     title: str
     unit: str = ""
     log: bool = False
-
-
-STEP_SIZE = Scalar("step_size", "step size", "", True)
-TEMPERATURE = Scalar("temperature", "temperature β")
-ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
-WEIGHTED = (
-    Scalar("ess_before", "ESS before the step", "particles", True),
-    Scalar("zero_weight", "particles of weight 0", "particles"),
-)
 
 
 class Path(NamedTuple):
@@ -207,11 +203,6 @@ class StepBlock(NamedTuple, Generic[State]):
     cost: Cost  # of all of them
 
 
-def on_the_way(beta: float) -> str:
-    """The caveat of a run whose temperature is below 1: its q is not meant to be the posterior yet."""
-    return f"temperature {beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
-
-
 # The cost of a step, as a method's knobs declare it: counted, not timed.
 
 
@@ -235,8 +226,12 @@ class MethodKnobs(Knobs):
         return self.work(target.num_data)
 
     def work(self, num_data: int) -> Work:
-        """Computations of the longest step on a target with `num_data` observations."""
-        raise NotImplementedError
+        """Computations of the longest step on a target with `num_data` observations.
+
+        Usually a likelihood of every particle or chain, or of a fitted density, at every row that the step visits.
+        """
+        count = getattr(self, "num_particles", getattr(self, "num_chains", 1))
+        return Work(likelihoods=count * self.rows(num_data))
 
 
 class BatchKnobs(MethodKnobs):

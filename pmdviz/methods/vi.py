@@ -16,17 +16,8 @@ from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, checked_gradient, checked_log_density, read_only, rows_in_words
-from pmdviz.methods.optimisers import (
-    mean_terms,
-    mean_update,
-    momentum,
-    move_update,
-    natural_terms,
-    paced,
-    paced_terms,
-)
-from pmdviz.methods.step import STEP_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
+from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
@@ -38,10 +29,6 @@ class OnlineVBKnobs(BatchKnobs):
     eta = optimisers.ETA.at(1.0)
     n0 = optimisers.N0.at(1.0)
     kappa = optimisers.KAPPA.at(0.5)
-
-    def work(self, num_data: int) -> Work:
-        """One fit of each document of the batch."""
-        return Work(likelihoods=self.rows(num_data))
 
 
 class OnlineVBState(NamedTuple):
@@ -73,8 +60,8 @@ class OnlineVB(BatchMethod):
     family = "parametric"
     requires = frozenset({"documents"})
     noun = "set of topics"
-    scalars = (STEP_SIZE,)
-    update = move_update(
+    scalars = (optimisers.STEP_SIZE,)
+    update = optimisers.move_update(
         Term("forgotten", "forgotten", "− ρ λ"),
         Term("prior", "prior", "+ ρ β"),
         Term("counts", "words of the batch", "+ ρ N/B Σ E_q n_{kw}"),
@@ -85,17 +72,17 @@ class OnlineVB(BatchMethod):
     def init(self, rng: Rng, target: Target, knobs: OnlineVBKnobs) -> OnlineVBState:
         """Dirichlet parameters near 1, drawn at random so that topics differ."""
         shape = target.documents(target.data_rows[:0]).shape
-        return OnlineVBState(*read_only(rng.gamma(START, 1 / START, (1, *shape))), 0)
+        return OnlineVBState(rng.gamma(START, 1 / START, (1, *shape)), 0)
 
     def step(
         self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs
-    ) -> tuple[OnlineVBState, StepInfo]:
+    ) -> Stepped[OnlineVBState]:
         """One natural gradient step on the batch."""
         t, documents = state.iteration + 1, target.documents(batch)
         rho = optimisers.decayed(t, knobs)
         counts = expected_counts(state.natural[0], documents.sparse, documents.alpha)
         aim = documents.beta + target.num_data / len(batch) * counts
-        (natural,) = read_only((1 - rho) * state.natural + rho * aim)
+        natural = (1 - rho) * state.natural + rho * aim
         words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         before, share = state.natural[0], target.num_data / len(batch)
 
@@ -136,10 +123,6 @@ class JaakkolaJordanKnobs(BatchKnobs):
     eta = optimisers.ETA.at(2.0)
     n0 = optimisers.N0.at(10.0)
     kappa = optimisers.KAPPA.at(1.0)
-
-    def work(self, num_data: int) -> Work:
-        """The bound of every row of the batch."""
-        return Work(likelihoods=self.rows(num_data))
 
 
 class JaakkolaJordanState(NamedTuple):
@@ -200,18 +183,17 @@ class JaakkolaJordan(GaussianFit):
 
     name = "jaakkola_jordan"
     requires = frozenset({"reals", "quadratic_bound"})
-    scalars = (STEP_SIZE,)
-    update = mean_update("ρ", "S′", bound="b")
+    scalars = (optimisers.STEP_SIZE,)
+    update = optimisers.mean_update("ρ", "S′", bound="b")
 
     def init(self, rng: Rng, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
         """The prior, N(0, diag(scale^2))."""
         d = target.dim
-        parts = np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale)
-        return JaakkolaJordanState(*read_only(*parts), 0)
+        return JaakkolaJordanState(np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale), 0)
 
     def step(
         self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
-    ) -> tuple[JaakkolaJordanState, StepInfo]:
+    ) -> Stepped[JaakkolaJordanState]:
         """One natural step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
@@ -223,13 +205,13 @@ class JaakkolaJordan(GaussianFit):
         mean = np.einsum("ik,jk,j->i", factor, factor, linear)
         size = np.sqrt((factor**2).sum(axis=1).mean())
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
-        before, unit = state.mean, target.scale
-        state = JaakkolaJordanState(*read_only(linear, precision, mean, factor), t)
+        before, pull = state.mean, state.mean / target.scale**2  # of the prior, with another sign
+        state = JaakkolaJordanState(linear, precision, mean, factor, t)
         return state, StepInfo(
             Cost(len(batch), len(batch), 0),
             words,
             scalars={"step_size": rho},
-            terms=ComputedTerms(lambda: mean_terms(mean - before, -rho * factor @ (factor.T @ (before / unit**2)))),
+            terms=ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull))),
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
         )
 
@@ -237,7 +219,8 @@ class JaakkolaJordan(GaussianFit):
 # Stochastic variational inference with a Gaussian: reparametrised gradients of the ELBO, natural or by Adam.
 
 START_SD = 0.3  # of the prior's
-SVI_UPDATES = {"natural": mean_update("ρ", "S′"), "adam": mean_update("ρ", "D", momentum("ρ"))}
+BY_ADAM = optimisers.mean_update("ρ", "D", optimisers.momentum("ρ"))
+SVI_UPDATES = {"natural": optimisers.mean_update("ρ", "S′"), "adam": BY_ADAM}
 POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
@@ -294,18 +277,16 @@ class SVI(GaussianFit):
 
     name = "svi"
     requires = frozenset({"reals", "gradient"})
-    scalars = (STEP_SIZE,)
+    scalars = (optimisers.STEP_SIZE,)
     update = SVI_UPDATES["natural"]
 
     def init(self, rng: Rng, target: Target, knobs: SVIKnobs) -> SVIState:
         """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""
         d = target.dim
         mean, zeros = target.sample_prior(rng, 1)[0], np.zeros((d, d + 1))
-        return SVIState(*read_only(mean, np.diag(START_SD * target.scale), zeros, zeros.copy()), 0)
+        return SVIState(mean, np.diag(START_SD * target.scale), zeros, zeros.copy(), 0)
 
-    def step(
-        self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs
-    ) -> tuple[SVIState, StepInfo]:
+    def step(self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs) -> Stepped[SVIState]:
         """One stochastic step."""
         t, half = state.iteration + 1, rng.standard_normal((knobs.num_pairs, target.dim))
         noise = np.concatenate([half, -half])
@@ -317,14 +298,14 @@ class SVI(GaussianFit):
             curvature = np.diag(np.diag(curvature))
         if knobs.optimiser == "natural":
             moved = natural_step(state, slope, curvature, rho)
-            terms = ComputedTerms(partial(natural_terms, moved.mean - state.mean, rho, moved.cholesky, theta, target))
+            way = moved.mean - state.mean, rho, moved.cholesky
+            terms = ComputedTerms(partial(optimisers.natural_terms, *way, theta, target))
         else:
             moved = adam_step(state, slope, curvature, rho, target.scale)
             memory = state.first[None, :, 0], moved.second[None, :, 0], t
             pulls = partial(pulls_of, slope, theta, target)
-            terms = paced("adam", memory, rho * target.scale, target.scale, pulls)
+            terms = optimisers.paced("adam", memory, rho * target.scale, target.scale, pulls)
         state = moved._replace(iteration=t)
-        read_only(*state[:-1])
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(noise)),
             f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}",
@@ -389,7 +370,7 @@ def adam_step(state: SVIState, slope: Array, inner: Array, rho: float, scale: Ar
 
 def pulls_of(slope: Array, theta: Array, target: Target) -> dict[str, Array]:
     """The gradient (d,) in the mean as what the prior and what the batch says at draws (n, d) of q."""
-    return mean_terms(slope, target.grad_log_prior(theta).mean(axis=0))
+    return optimisers.mean_terms(slope, target.grad_log_prior(theta).mean(axis=0))
 
 
 def factor_gradient(in_factor: Array, in_logs: Array, scale: Array) -> Array:
@@ -408,10 +389,9 @@ def factor_moved(cholesky: Array, change: Array, scale: Array) -> Array:
 
 # Gaussian variational Bayes by reparametrised gradients: full or diagonal, by natural gradients or normalised ones.
 
-USUAL_STEPS = 2000
 MOST_FULL = 200  # dimensions: the squares of ten gradients in a full factor are then 3 MB
 REACH = 1e6  # sds of the prior; beyond that q has diverged
-VB_UPDATES = {"natural": mean_update("γ", "S′"), "normalised": mean_update("γ", "D")}
+VB_UPDATES = {"natural": optimisers.mean_update("γ", "S′"), "normalised": optimisers.mean_update("γ", "D")}
 LONGEST = 30.0  # root mean squares of the gradients before: a step by those alone has no bound of its own
 
 
@@ -493,13 +473,9 @@ class GaussianVB(GaussianFit):
 
     name = "gaussian_vb"
     requires = frozenset({"reals", "gradient"})
-    scalars = (STEP_SIZE, Scalar("elbo", "ELBO of the step's draws", "nats"))
-    budget_words = f"{USUAL_STEPS:,} steps"
+    scalars = (optimisers.STEP_SIZE, Scalar("elbo", "ELBO of the step's draws", "nats"))
+    usual_steps = 2000
     update = VB_UPDATES["natural"]
-
-    def default_budget(self, target: Target, knobs: GaussianVBKnobs) -> int:
-        """Two thousand steps."""
-        return USUAL_STEPS * knobs.rows(target.num_data)
 
     def fitted(self, knobs: GaussianVBKnobs, target: Target) -> GaussianVBKnobs:
         """Independent coordinates where there are too many for a full covariance."""
@@ -521,11 +497,11 @@ class GaussianVB(GaussianFit):
         columns = target.dim if knobs.shape == "full" else 1
         kept = knobs.window if knobs.gradient == "normalised" else 0
         squares = np.zeros((kept, target.dim, 1 + columns))
-        return GaussianVBState(*read_only(mean, np.diag(sd) if knobs.shape == "full" else sd, squares), 0)
+        return GaussianVBState(mean, np.diag(sd) if knobs.shape == "full" else sd, squares, 0)
 
     def step(
         self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs
-    ) -> tuple[GaussianVBState, StepInfo]:
+    ) -> Stepped[GaussianVBState]:
         """One stochastic step."""
         t, noise = state.iteration + 1, rng.standard_normal((knobs.num_draws, target.dim))
         theta = draws(state, noise)
@@ -534,13 +510,12 @@ class GaussianVB(GaussianFit):
         before = state.mean
         if knobs.gradient == "natural":
             state = natural(state, noise, gradients, gamma)
-            terms = partial(natural_terms, state.mean - before, gamma, state.cholesky, theta, target)
+            terms = partial(optimisers.natural_terms, state.mean - before, gamma, state.cholesky, theta, target)
         else:
             state = normalised(state, noise, gradients, gamma, target.scale, knobs)
-            terms = partial(paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
+            terms = partial(optimisers.paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
         check_reach(state.mean, sds(state), target, gamma, batch)
         state = state._replace(iteration=t)
-        read_only(*state[:-1])
         pairs = len(batch) * len(noise)
         return state, StepInfo(
             Cost(len(batch), pairs, pairs),

@@ -12,7 +12,7 @@ from pmdviz.densities.density import variances
 from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
-from pmdviz.methods.stein.gf_svgd import GFSVGD, log_ratios
+from pmdviz.methods.stein.svgd import GFSVGD, log_ratios
 from pmdviz.metrics.base import DASHED, DOTTED, UNIT, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target

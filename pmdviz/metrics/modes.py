@@ -17,8 +17,7 @@ from pmdviz.densities.density import Density
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, side_for
 from pmdviz.kernels.checks import Array
 from pmdviz.targets import Target
-from pmdviz.targets.exact import Exact
-from pmdviz.targets.mass import NATS_BOXED
+from pmdviz.targets.exact import NATS_BOXED, Exact
 
 PROMINENCE = 1.0  # nats
 MIN_MASS = 0.01

@@ -30,7 +30,7 @@ from pmdviz.scenes.columns import (
 )
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
-from pmdviz.targets.mass import Handle
+from pmdviz.targets.exact import Handle
 from pmdviz.targets.options import SIMULATED
 
 BINS = 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -13,9 +14,9 @@ import numpy as np
 from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, Raw, documented
-from pmdviz.targets.exact import Box, Exact, Reference, has_density
-from pmdviz.targets.mass import Handle, find_modes
+from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density
 from pmdviz.targets.options import SIMULATED, TableForm, as_source
 from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 
@@ -61,15 +62,15 @@ NO_DATA = np.empty((1, 0))  # the one empty row that means the whole density of 
 class Distribution(NamedTuple):
     """The start of a run: the prior, or the q0 of a target without data."""
 
-    log_density: Callable[[np.ndarray], np.ndarray]  # (m, d) -> (m,)
-    sample: Callable[[np.random.Generator, int], np.ndarray]  # (rng, n) -> (n, d)
+    log_density: Callable[[Array], Array]  # (m, d) -> (m,)
+    sample: Callable[[Rng, int], Array]  # (rng, n) -> (n, d)
 
 
 class Natural(NamedTuple):
     """A Gaussian N(P^-1 h, P^-1) by its natural parameters."""
 
-    linear: np.ndarray  # (d,) h
-    precision: np.ndarray  # (d, d) P
+    linear: Array  # (d,) h
+    precision: Array  # (d, d) P
 
 
 class Target:
@@ -107,7 +108,7 @@ class Target:
     about: ClassVar[str] = ""  # one sentence for a person: the model in words
     Options: ClassVar[type[Knobs]] = Knobs
     declared: frozenset[str] = frozenset({"gradient"})
-    test_data: np.ndarray | None = None
+    test_data: Array | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
     table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
@@ -119,9 +120,9 @@ class Target:
 
     tables: tuple[Table, ...]  # a person's own, which the options name
     dim: int
-    data: np.ndarray | None
+    data: Array | None
     view_box: Box
-    scale: np.ndarray
+    scale: Array
     parameter_names: Sequence[str]
 
     def __init_subclass__(cls) -> None:
@@ -130,8 +131,9 @@ class Target:
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             REGISTERED[cls.name] = cls
-            if "Options" in cls.__dict__:
-                cls.Options.kind_words = f"option of target {cls.name!r}:"
+            if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Options"):
+                cls.Options = own
+            cls.Options.kind_words = f"option of target {cls.name!r}:"
 
     def __init__(self, /, **options: Raw) -> None:
         self.options = self.checked_options(options)
@@ -168,11 +170,11 @@ class Target:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""
         raise NotImplementedError
 
-    def __getstate__(self) -> dict[str, np.ndarray | Knobs]:
+    def __getstate__(self) -> dict[str, Array | Knobs]:
         """The state sent to another process: all but the reference, which is computed there on demand."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_reference")}
 
-    def __setstate__(self, state: dict[str, np.ndarray | Knobs]) -> None:
+    def __setstate__(self, state: dict[str, Array | Knobs]) -> None:
         self.__dict__.update(state)
         self._made()
 
@@ -188,7 +190,7 @@ class Target:
         return self.declared | {name for name, kind in kinds.items() if isinstance(self.space, kind)}
 
     @property
-    def data_rows(self) -> np.ndarray:
+    def data_rows(self) -> Array:
         """The data, or the one empty row of a target without any."""
         return NO_DATA if self.data is None else self.data
 
@@ -258,15 +260,15 @@ class Target:
         """The exact posterior, or draws where there is none."""
         return self.make_exact()
 
-    def log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def log_prior(self, theta: Array) -> Array:
         """log p(theta), (m, d) -> (m,), in nats."""
         return self._log_prior(self._points(theta))
 
-    def log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def log_likelihood(self, theta: Array, batch: Array) -> Array:
         """sum over the rows x of `batch` of log p(x | theta), (m, d) -> (m,), in nats; not scaled by N/B."""
         return self._log_likelihood(self._points(theta), np.asarray(batch))
 
-    def log_joint(self, theta: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+    def log_joint(self, theta: Array, batch: Array | None = None) -> Array:
         """log p(theta) + (N/B) sum over the batch of log p(x | theta), (m, d) -> (m,).
 
         Without a batch all data are visited and this is the unnormalised log posterior.
@@ -274,7 +276,7 @@ class Target:
         batch = self.data_rows if batch is None else np.asarray(batch)
         return self.log_prior(theta) + self.num_data / len(batch) * self.log_likelihood(theta, batch)
 
-    def grad_log_joint(self, theta: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+    def grad_log_joint(self, theta: Array, batch: Array | None = None) -> Array:
         """Gradient of `log_joint` in theta, (m, d) -> (m, d). Raises InputError where the target has none."""
         self._check_offered("gradient")
         batch = self.data_rows if batch is None else np.asarray(batch)
@@ -282,12 +284,12 @@ class Target:
         likelihood = self._grad_log_likelihood(points, batch)
         return self._grad_log_prior(points) + self.num_data / len(batch) * likelihood
 
-    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def grad_log_prior(self, theta: Array) -> Array:
         """Gradient of `log_prior` in theta, (m, d) -> (m, d). Raises InputError where the target has no gradient."""
         self._check_offered("gradient")
         return self._grad_log_prior(self._points(theta))
 
-    def log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+    def log_relaxed(self, points: Array, batch: Array | None = None) -> Array:
         """A smooth function of real points between the states, at which it is `log_joint`: (m, d) -> (m,), in nats.
 
         Of discrete targets, whose coordinates are then taken anywhere between the lowest and the highest value. Where
@@ -297,18 +299,16 @@ class Target:
         self._check_offered("relaxation")
         return self._log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
 
-    def grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+    def grad_log_relaxed(self, points: Array, batch: Array | None = None) -> Array:
         """Gradient of `log_relaxed` in the points, (m, d) -> (m, d)."""
         self._check_offered("relaxation")
         return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
 
-    def log_relaxed_and_gradient(
-        self, points: np.ndarray, batch: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def log_relaxed_and_gradient(self, points: Array, batch: Array | None = None) -> tuple[Array, Array]:
         """`log_relaxed` (m,) and its gradient (m, d), which some targets give in less time than one after the other."""
         return self.log_relaxed(points, batch), self.grad_log_relaxed(points, batch)
 
-    def grad_straight_through(self, states: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+    def grad_straight_through(self, states: Array, batch: Array | None = None) -> Array:
         """The straight-through gradient at states, (m, d) -> (m, d): the values belong to the target itself.
 
         That is of `grad_log_relaxed`, but for steps inside the density: these are taken as they are, and a gradient
@@ -322,7 +322,7 @@ class Target:
         if what not in self.offers:
             raise InputError(f"target {self.name!r} {REFUSALS[what]}")
 
-    def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
 
         Raises InputError where the target has no conditionals.
@@ -330,12 +330,12 @@ class Target:
         self._check_offered("conditionals")
         return self._gibbs_sweep(rng, theta, np.asarray(data))
 
-    def simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         """n rows of data from the model at theta (d,). Raises InputError where the target cannot."""
         self._check_offered("simulation")
         return self._simulate(rng, self._points(np.atleast_2d(theta))[0], n)
 
-    def conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
+    def conditionals(self, rng: Rng, m: int) -> Conditionals:
         """m particles drawn from their prior, with the prior of the unknowns conditional on them.
 
         Raises InputError where the target has no conditional family.
@@ -344,8 +344,8 @@ class Target:
         return self._conditionals(rng, m)
 
     def tilted(
-        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
-    ) -> tuple[Conditionals, np.ndarray]:
+        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
+    ) -> tuple[Conditionals, Array]:
         """q(u | Z)^kept p(u | Z)^(1 - kept) prod over the batch of p(row | u, Z)^power, normalised, for every particle.
 
         Also what of the rows' likelihood does not depend on u, to the same power: log (m,), in nats. Unknowns of the
@@ -354,7 +354,7 @@ class Target:
         """
         return self._tilted(rng, given, np.asarray(batch), kept, power)
 
-    def bounded(self, given: Conditionals, batch: np.ndarray, kept: float, power: float) -> Conditionals:
+    def bounded(self, given: Conditionals, batch: Array, kept: float, power: float) -> Conditionals:
         """As `tilted`, with each row's likelihood replaced by exp E_p(f | u) log p(row | f), its lower bound.
 
         Raises InputError where the target is not a Gaussian process.
@@ -362,7 +362,7 @@ class Target:
         self._check_offered("inducing_inputs")
         return self._bounded(given, np.asarray(batch), kept, power)
 
-    def extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
+    def extended(self, given: Conditionals | None, rows: Array) -> Conditionals:
         """One set of inducing inputs with the inputs of `rows` added, at which f given the others is the prior's.
 
         None has none. Raises InputError where the target is not a Gaussian process.
@@ -370,16 +370,16 @@ class Target:
         self._check_offered("inducing_inputs")
         return self._extended(given, np.asarray(rows))
 
-    def documents(self, batch: np.ndarray, points: int = 1) -> Documents:
+    def documents(self, batch: Array, points: int = 1) -> Documents:
         """The word counts of rows, to be evaluated at so many points. Raises InputError for other rows."""
         self._check_offered("documents")
         return self._documents(np.asarray(batch))
 
-    def conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
+    def conditional_density(self, given: Conditionals, log_weights: Array) -> Density:
         """sum_j w_j q(. | Z_j) as a density of theta."""
         return self._conditional_density(given, log_weights)
 
-    def quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+    def quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
         """The Gaussian prior times the likelihood's quadratic lower bound, the batch scaled by N/B: a Gaussian.
 
         The bound is the tightest on average under N(mean, L L'). Raises InputError where the target has none.
@@ -387,7 +387,7 @@ class Target:
         self._check_offered("quadratic_bound")
         return self._quadratic_bound(mean, cholesky, np.asarray(batch))
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
 
@@ -400,27 +400,27 @@ class Target:
     _conditionals = _tilted = _bounded = _extended = _conditional_density = _not_given
     _documents = _quadratic_bound = _not_given
 
-    def _grad_straight_through(self, states: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_straight_through(self, states: Array, batch: Array) -> Array:
         return self._grad_log_relaxed(states, batch)
 
-    def outcomes(self, rows: np.ndarray) -> np.ndarray:
+    def outcomes(self, rows: Array) -> Array:
         """The outcomes of rows of data, (n,): the last column."""
         return rows[:, -1]
 
-    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_mean(self, theta: Array, rows: Array) -> Array:
         """E(outcome | theta) of every row, of a class its probability: (m, d) and (n, ...) -> (m, n)."""
         raise NotImplementedError
 
-    def noise_variance(self, theta: np.ndarray) -> np.ndarray:
+    def noise_variance(self, theta: Array) -> Array:
         """Var(outcome | inputs, theta), the same at all inputs: (m, d) -> (m,), in the squared unit of the outcome."""
         raise NotImplementedError
 
-    def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def class_probabilities(self, theta: Array, rows: Array) -> Array:
         """p(class | theta) of every row, whatever its own: (m, d) and (n, ...) -> (m, n, K); of two by `row_mean`."""
         one = self.row_mean(theta, rows)
         return np.stack([1 - one, one], axis=2)
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats.
 
         Of a target that offers "row_density" it integrates to one over the rows.
@@ -428,15 +428,15 @@ class Target:
         each = [self.log_likelihood(theta, rows[k : k + 1]) for k in range(len(rows))]
         return np.stack(each, axis=1)
 
-    def inputs(self, rows: np.ndarray) -> np.ndarray:
+    def inputs(self, rows: Array) -> Array:
         """The inputs of rows, (n, ...) -> (n, k), named by `input_names`."""
         return rows[:, :-1]
 
-    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+    def rows_at(self, inputs: Array) -> Array:
         """Rows with these inputs (n, k), whatever their outcome."""
         return np.column_stack([inputs, np.zeros(len(inputs))])
 
-    def _points(self, theta: np.ndarray) -> np.ndarray:
+    def _points(self, theta: Array) -> Array:
         return self.space.check(theta)
 
 
@@ -445,15 +445,15 @@ class GaussianPrior:
 
     prior_sd: float = 1.0
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) from N(0, prior_sd^2 I)."""
         return self.prior_sd * rng.standard_normal((n, self.dim))
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         constant = self.dim * np.log(self.prior_sd * np.sqrt(2 * np.pi))
         return -0.5 * ((theta / self.prior_sd) ** 2).sum(axis=1) - constant
 
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_prior(self, theta: Array) -> Array:
         return -theta / self.prior_sd**2
 
     def prior_frame(self, *true: float) -> None:
@@ -472,9 +472,9 @@ class FairSigns(Target):
         self.dim, self.parameter_names = self.space.dim, self.space.names
         self.scale, self.view_box = np.ones(self.dim), ((-1.5, 1.5),) * self.dim
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) of independent fair signs."""
         return 2.0 * rng.integers(0, 2, size=(n, self.dim)) - 1.0
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         return np.full(len(theta), -self.dim * np.log(2.0))

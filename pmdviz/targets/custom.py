@@ -21,13 +21,13 @@ from pmdviz.data.tables import as_array, first_nan
 from pmdviz.densities.chains import bulk_ess, rhat
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
 from pmdviz.files import Json
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.enumeration import MAX_STATES, Enumeration
-from pmdviz.targets.exact import DrawsReference, Exact, GridExact, Reference
-from pmdviz.targets.mass import ENOUGH
+from pmdviz.targets.exact import ENOUGH, DrawsReference, Exact, GridExact, Reference
 from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, Space, checked_blocks, coordinate_blocks
 
 PROBES = 8  # prior draws on which the functions are tried
@@ -88,19 +88,19 @@ class CustomTarget(InBlocks, Target):
     def __init__(
         self,
         *,
-        log_prior: Callable[[np.ndarray], np.ndarray],
-        log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        sample_prior: Callable[[np.random.Generator, int], np.ndarray],
-        data: np.ndarray | None,
+        log_prior: Callable[[Array], Array],
+        log_likelihood: Callable[[Array, Array], Array],
+        sample_prior: Callable[[Rng, int], Array],
+        data: Array | None,
         dim: int | None = None,
         name: str,
         bounds: Sequence[tuple[float, float]] | None = None,
         space: Space | None = None,
-        grad_log_prior: Callable[[np.ndarray], np.ndarray] | None = None,
-        grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-        gibbs_sweep: Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray] | None = None,
+        grad_log_prior: Callable[[Array], Array] | None = None,
+        grad_log_likelihood: Callable[[Array, Array], Array] | None = None,
+        gibbs_sweep: Callable[[Rng, Array, Array], Array] | None = None,
         blocks: Sequence[Sequence[int]] | None = None,
-        reference_draws: np.ndarray | None = None,
+        reference_draws: Array | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
         self._functions: dict[str, Callable[..., ArrayLike] | None] = {
@@ -170,7 +170,7 @@ class CustomTarget(InBlocks, Target):
             return None
         return GridExact(self._log_joint_on_support, self.view_box)
 
-    def _log_joint_on_support(self, theta: np.ndarray) -> np.ndarray:
+    def _log_joint_on_support(self, theta: Array) -> Array:
         """log_joint; outside the prior's support, where the likelihood may not be defined, -inf without asking it."""
         values = self.log_prior(theta)
         inside = values != -np.inf
@@ -178,7 +178,7 @@ class CustomTarget(InBlocks, Target):
             values[inside] += self.log_likelihood(self._points(theta)[inside], self.data_rows)
         return values
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) by the person's `sample_prior`. Raises TargetError for a wrong shape or NaN."""
         draws = self._call("sample_prior", rng, n)
         if draws.ndim == 1 and self.dim == 1:
@@ -189,27 +189,25 @@ class CustomTarget(InBlocks, Target):
             raise TargetError("sample_prior gave a value that is not finite")
         return self._points(draws)
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         found = self._call("gibbs_sweep", rng, theta, data)
         if found.shape != theta.shape:
             raise TargetError(f"gibbs_sweep must give shape {theta.shape} like theta; it gave {found.shape}")
         return self._points(found[None])[0]
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         return self._values("log_prior", theta)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return self._over_blocks(self._values, "log_likelihood", theta, batch)
 
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_prior(self, theta: Array) -> Array:
         return self._gradient("grad_log_prior", theta)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return self._over_blocks(self._gradient, "grad_log_likelihood", theta, batch)
 
-    def _over_blocks(
-        self, values: Callable[..., np.ndarray], role: str, theta: np.ndarray, batch: np.ndarray
-    ) -> np.ndarray:
+    def _over_blocks(self, values: Callable[..., Array], role: str, theta: Array, batch: Array) -> Array:
         """`values(role, theta, batch)` as a sum over blocks of the batch: memory does not grow with m times B."""
         rows = max(1, MAX_PAIRS // max(1, len(theta)))
         total = values(role, theta, batch[:rows])
@@ -217,7 +215,7 @@ class CustomTarget(InBlocks, Target):
             total += values(role, theta, batch[start : start + rows])
         return total
 
-    def _gradient(self, role: str, theta: np.ndarray, *batch: np.ndarray) -> np.ndarray:
+    def _gradient(self, role: str, theta: Array, *batch: Array) -> Array:
         values = self._call(role, theta, *batch)
         if values.shape == (len(theta),) and self.dim == 1:
             values = values[:, None]
@@ -225,14 +223,14 @@ class CustomTarget(InBlocks, Target):
             raise TargetError(f"{role} must give shape {theta.shape} like theta; it gave {values.shape}")
         return values
 
-    def _values(self, role: str, theta: np.ndarray, *batch: np.ndarray) -> np.ndarray:
+    def _values(self, role: str, theta: Array, *batch: Array) -> Array:
         values = self._call(role, theta, *batch)
         if values.shape != (len(theta),):
             arguments = f"theta of shape {theta.shape}" + (f" and {len(batch[0]):,} rows" if batch else "")
             raise TargetError(f"{role} must give shape ({len(theta)},) for {arguments}; it gave {values.shape}")
         return values
 
-    def _call(self, role: str, *arguments: np.random.Generator | np.ndarray | int) -> np.ndarray:
+    def _call(self, role: str, *arguments: Rng | Array | int) -> Array:
         function = self._functions[role]
         if function is None:
             raise InputError(f"target {self.name!r} was made without {role}")
@@ -250,7 +248,7 @@ class CustomTarget(InBlocks, Target):
             raise TargetError(f"{role} of target {self.name!r} gave complex values; it must give real ones")
         return real
 
-    def _check_space(self, draws: np.ndarray) -> None:
+    def _check_space(self, draws: Array) -> None:
         """Draws that take few values are states: a method for real coordinates would give points between them."""
         if isinstance(self.space, Discrete):
             return
@@ -262,7 +260,7 @@ class CustomTarget(InBlocks, Target):
                 f"space=pmdviz.Discrete([{known}], {self.dim}) instead of dim"
             )
 
-    def _check_functions(self, theta: np.ndarray) -> None:
+    def _check_functions(self, theta: Array) -> None:
         prior = self.log_prior(theta)
         if not np.isfinite(prior).all():
             bad = theta[~np.isfinite(prior)][0]
@@ -278,7 +276,7 @@ class CustomTarget(InBlocks, Target):
         if "gradient" in self.offers:
             self._check_gradient(theta[:1])
 
-    def _find_precision(self, theta: np.ndarray, whole: np.ndarray) -> None:
+    def _find_precision(self, theta: Array, whole: Array) -> None:
         """Functions that do not see a billionth of the prior's sd compute in float32, whatever they give."""
         if not isinstance(self.space, Discrete):
             near = theta + 1e-9 * self.scale
@@ -287,7 +285,7 @@ class CustomTarget(InBlocks, Target):
         if "gradient" in self.offers:
             self.grad_log_joint(theta[:1])  # whose numbers count too
 
-    def _check_gradient(self, theta: np.ndarray) -> None:
+    def _check_gradient(self, theta: Array) -> None:
         """One central difference of log_joint in a direction that mixes the coordinates.
 
         The step is about the cube root of the functions' precision, eps; rounding may shift the difference of values f
@@ -310,7 +308,7 @@ class CustomTarget(InBlocks, Target):
     def _in_words(self) -> str:
         return " (the functions compute in float32: float64 would tell more)" if self._eps > 1e-10 else ""
 
-    def _check_additivity(self, theta: np.ndarray, whole: np.ndarray) -> None:
+    def _check_additivity(self, theta: Array, whole: Array) -> None:
         if self.num_data == 1:
             return
         cut = self.num_data // 2
@@ -338,17 +336,17 @@ class CustomTarget(InBlocks, Target):
         }
 
 
-def _digest(array: np.ndarray) -> str:
+def _digest(array: Array) -> str:
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.sha256(octets.data).hexdigest()[:16]
 
 
-Argument = np.random.Generator | np.ndarray | int
+Argument = Rng | Array | int
 
 
 def _shielded(argument: Argument) -> Argument:
     """An array as one that the person's function cannot write into; anything else as it is."""
-    if not isinstance(argument, np.ndarray):
+    if not isinstance(argument, Array):
         return argument
     view = argument.view()
     view.flags.writeable = False
@@ -379,13 +377,13 @@ def _checked_dim(dim: int | None) -> int:
     return int(dim)
 
 
-def _checked_data(data: ArrayLike) -> np.ndarray:
+def _checked_data(data: ArrayLike) -> Array:
     array = as_array(data)
     array.flags.writeable = False
     return array
 
 
-def _checked_draws(draws: ArrayLike, dim: int) -> np.ndarray:
+def _checked_draws(draws: ArrayLike, dim: int) -> Array:
     """Draws (k, n, d) of chains; of one chain its pieces."""
     try:
         chains = np.array(draws, dtype=float)
@@ -404,7 +402,7 @@ def _checked_draws(draws: ArrayLike, dim: int) -> np.ndarray:
     return chains
 
 
-def _check_agreement(chains: np.ndarray) -> None:
+def _check_agreement(chains: Array) -> None:
     """Raise InputError where chains (k, n, d) disagree or are worth few draws; a constant coordinate is not judged."""
     for j, coordinate in enumerate(np.moveaxis(chains, 2, 0), 1):
         found, ess = rhat(coordinate), bulk_ess(coordinate)
@@ -426,7 +424,7 @@ def _checked_box(bounds: Sequence[tuple[float, float]], dim: int) -> tuple[tuple
     return box
 
 
-def _box_of(draws: np.ndarray) -> tuple[tuple[float, float], ...]:
+def _box_of(draws: Array) -> tuple[tuple[float, float], ...]:
     low, high = draws.min(axis=0), draws.max(axis=0)
     margin = BOX_MARGIN * (high - low) + 1e-9
     return tuple((float(a), float(b)) for a, b in zip(low - margin, high + margin, strict=True))

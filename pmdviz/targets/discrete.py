@@ -7,18 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.targets import enumeration
 from pmdviz.targets.base import FairSigns, Target
-from pmdviz.targets.enumeration import (
-    MAX_SIDE,
-    Enumeration,
-    HiddenEnumeration,
-    TransferMatrix,
-    chains_disagree,
-    gibbs_chains,
-    log_2_cosh,
-)
 from pmdviz.targets.exact import DrawsReference
 from pmdviz.targets.options import TargetOptions, target_seed
 from pmdviz.targets.space import Discrete, numbered
@@ -90,7 +83,6 @@ class Categorical(Target):
     """
 
     name = "categorical"
-    Options = CategoricalOptions
     declared = frozenset({"conditionals"})
 
     def build(self) -> None:
@@ -103,23 +95,23 @@ class Categorical(Target):
         low, high, margin = self._values[0], self._values[-1], MARGIN * np.ptp(self._values)
         self.scale, self.view_box = np.array([self._values.std()]), ((float(low - margin), float(high + margin)),)
 
-    def make_exact(self) -> Enumeration:
+    def make_exact(self) -> enumeration.Enumeration:
         """By a visit of every value."""
-        return Enumeration(self.space, self.log_joint)
+        return enumeration.Enumeration(self.space, self.log_joint)
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, 1), all values alike."""
         return self._values[rng.integers(len(self._values), size=(n, 1))]
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         return np.full(len(theta), -np.log(len(self._values)))
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         log_p = self._log_p[np.searchsorted(self._values, theta[:, 0])]
         return len(batch) * (log_p - self._log_prior(theta))
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """A draw: there is nothing to be conditional on."""
         return self._values[[rng.choice(len(self._values), p=self.probabilities)]]
 
@@ -162,7 +154,6 @@ class Ising(FairSigns):
     """
 
     name = "ising"
-    Options = IsingOptions
     kernel_groups = ("ising", "transfer")
     declared = frozenset({"conditionals", "relaxation"})
 
@@ -179,40 +170,38 @@ class Ising(FairSigns):
     @property
     def no_reference(self) -> str:
         """That a lattice is too wide."""
-        size = self.options.size
-        if size <= MAX_SIDE:
+        size, most = self.options.size, enumeration.MAX_SIDE
+        if size <= most:
             return ""
         return (
             f"A lattice of {size} × {size} spins is too wide for the transfer matrix, which visits all 2^{size} states "
-            f"of a column: no exact answer tells how far off a run is; up to {MAX_SIDE} × {MAX_SIDE} there is one."
+            f"of a column: no exact answer tells how far off a run is; up to {most} × {most} there is one."
         )
 
-    def make_exact(self) -> Enumeration | TransferMatrix | None:
+    def make_exact(self) -> enumeration.Enumeration | enumeration.TransferMatrix | None:
         """By a visit of every state up to 4 x 4, and of every state of a column up to 10 x 10; None beyond."""
         o = self.options
         if o.size <= MAX_ENUMERATED:
-            return Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.space, self.log_joint)
         fields = (o.field + self.offsets).reshape(o.size, o.size)
         closed = o.boundary == "closed"
-        return None if self.no_reference else TransferMatrix(o.coupling, fields, closed, self.log_joint)
+        return None if self.no_reference else enumeration.TransferMatrix(o.coupling, fields, closed, self.log_joint)
 
-    def log_relaxed_and_gradient(
-        self, points: np.ndarray, batch: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def log_relaxed_and_gradient(self, points: Array, batch: Array | None = None) -> tuple[Array, Array]:
         """Both from one visit of every spin."""
         return ising_relaxed(points, *self._model)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         return len(batch) * (ising_log_density(theta, *self._model) - self._log_prior(theta))
 
-    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_relaxed(self, points: Array, batch: Array) -> Array:
         return ising_log_density(points, *self._model)
 
-    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         return ising_relaxed(points, *self._model)[1]
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         size, coupling, field, *rest = self._model
         return ising_sweep(theta, size, coupling, field, rng.random(self.dim), *rest)
 
@@ -256,7 +245,6 @@ class BernoulliRBM(FairSigns):
     """
 
     name = "bernoulli_rbm"
-    Options = BernoulliRBMOptions
     kernel_groups = ("boltzmann",)
     declared = frozenset({"conditionals", "relaxation"})
 
@@ -280,42 +268,42 @@ class BernoulliRBM(FairSigns):
             "visit all its states: nothing tells how far off a run is; smaller weights would help."
         )
 
-    def make_exact(self) -> Enumeration | HiddenEnumeration | None:
+    def make_exact(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | None:
         """By a visit of every visible state, or of every hidden one; None where both are too many."""
         o = self.options
         if o.visible <= MAX_VISIBLE:
-            return Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.space, self.log_joint)
         if o.hidden <= MAX_HIDDEN:
-            return HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
+            return enumeration.HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
         return None
 
-    def make_reference(self) -> Enumeration | HiddenEnumeration | DrawsReference | None:
+    def make_reference(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | DrawsReference | None:
         """The exact one, or draws of 500 long Gibbs chains; None where these disagree with one another."""
         if (exact := self.make_exact()) is not None:
             return exact
-        chains = gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
-        return None if chains_disagree(chains) else DrawsReference(chains)
+        chains = enumeration.gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
+        return None if enumeration.chains_disagree(chains) else DrawsReference(chains)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         return len(batch) * (self._log_relaxed(theta, batch) - self._log_prior(theta))
 
-    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_relaxed(self, points: Array, batch: Array) -> Array:
         fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
-        return np.einsum("mi,i->m", points, self.visible_bias) + log_2_cosh(fields).sum(axis=1)
+        return np.einsum("mi,i->m", points, self.visible_bias) + enumeration.log_2_cosh(fields).sum(axis=1)
 
-    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         """b + W tanh(c + W'z)."""
         fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
         return self.visible_bias + np.einsum("mk,ik->mi", np.tanh(fields), self.weights)
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """All hidden units given the visible ones, and all visible ones given those: P(1) = 1 / (1 + e^(-2 field))."""
         hidden = _drawn(rng, self.hidden_bias + np.einsum("i,ik->k", theta, self.weights))
         return _drawn(rng, self.visible_bias + np.einsum("ik,k->i", self.weights, hidden))
 
 
-def _drawn(rng: np.random.Generator, fields: np.ndarray) -> np.ndarray:
+def _drawn(rng: Rng, fields: Array) -> Array:
     """Units of -1 and 1 in their fields (n,), independent of one another."""
     return np.where(rng.random(len(fields)) < 0.5 * (1 + np.tanh(fields)), 1.0, -1.0)
 

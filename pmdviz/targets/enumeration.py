@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pmdviz.kernels.chains import Trajectories, hamiltonian
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.spins import block_gibbs, column_states, drawn_columns, pair_sums, through_bonds
-from pmdviz.targets.exact import read_only
+from pmdviz.targets.exact import Normalised, read_only
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
@@ -21,40 +22,39 @@ MAX_STATES = 2**20  # 4 x 4 spins have 2^16
 BLOCK = 2**14  # states that are asked for at once
 
 
-class Enumeration:
+class Enumeration(Normalised):
     """p over all states of a `Discrete` space, normalised by their sum; draws by the inverse of its running sum."""
 
-    def __init__(self, space: Discrete, log_p: Callable[[np.ndarray], np.ndarray]) -> None:
-        self._space, values = space, [log_p(states) for states in _blocks(space)]
-        flat = np.concatenate(values)
-        peak = flat.max()
-        mass = np.exp(flat - peak)
-        self.log_z: float | None = float(peak + np.log(mass.sum()))
-        self.probabilities = mass / mass.sum()
-        parts = list(zip(_blocks(space), np.split(self.probabilities, _cuts(space)), strict=True))
+    def __init__(self, space: Discrete, log_p: Callable[[Array], Array]) -> None:
+        self._space, self._log_p = space, log_p
+        self.probabilities, self.log_z = _shares(np.concatenate([log_p(states) for states in _blocks(space)]))
+        cuts = range(BLOCK, space.num_states, BLOCK)
+        parts = list(zip(_blocks(space), np.split(self.probabilities, cuts), strict=True))
         self.mean = sum((p[:, None] * states).sum(axis=0) for states, p in parts)
         self.cov = sum(((states - self.mean) * p[:, None]).T @ (states - self.mean) for states, p in parts)
         self.mean_error = np.zeros(space.dim)
-        self._log_p = log_p
         read_only(self.probabilities, self.mean, self.cov, self.mean_error)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log p(points), (n, d) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
         return states_of(self._space, rng.choice(len(self.probabilities), size=n, p=self.probabilities))
 
 
-def states_of(space: Discrete, numbers: np.ndarray) -> np.ndarray:
+def _shares(log_p: Array) -> tuple[Array, float]:
+    """Probabilities (k,) of unnormalised log ones, and the log of their normaliser."""
+    peak = log_p.max()
+    mass = np.exp(log_p - peak)
+    return mass / mass.sum(), float(peak + np.log(mass.sum()))
+
+
+def states_of(space: Discrete, numbers: Array) -> Array:
     """The states with these numbers, (n,) -> (n, d): the last coordinate counts fastest."""
     base, d = len(space.values), space.dim
     powers = base ** np.arange(d - 1, -1, -1, dtype=np.int64)
     return np.array(space.values)[(np.asarray(numbers)[:, None] // powers) % base]
 
 
-def numbers_of(space: Discrete, states: np.ndarray) -> np.ndarray:
+def numbers_of(space: Discrete, states: Array) -> Array:
     """The numbers of states (n, d) -> (n,), as `states_of` counts them."""
     order = np.argsort(space.values)
     digits = order[np.searchsorted(np.array(space.values)[order], states)]
@@ -62,11 +62,7 @@ def numbers_of(space: Discrete, states: np.ndarray) -> np.ndarray:
     return (digits * powers).sum(axis=1)
 
 
-def _cuts(space: Discrete) -> range:
-    return range(BLOCK, space.num_states, BLOCK)
-
-
-def _blocks(space: Discrete) -> Iterator[np.ndarray]:
+def _blocks(space: Discrete) -> Iterator[Array]:
     for start in range(0, space.num_states, BLOCK):
         yield states_of(space, np.arange(start, min(start + BLOCK, space.num_states)))
 
@@ -74,24 +70,20 @@ def _blocks(space: Discrete) -> Iterator[np.ndarray]:
 # The exact distribution of a Bernoulli RBM's visible units, by a visit of every state of its hidden ones.
 
 
-class HiddenEnumeration:
+class HiddenEnumeration(Normalised):
     """p(z) = sum_h p(h) prod_i p(z_i | h), all units -1 or 1, with p(h) proportional to e^(c'h) prod_i 2 cosh(a_i).
 
     a = b + W h are the fields that the d visible units feel, and E(z_i | h) = tanh(a_i): moments and draws are exact.
     W (d, M), b (d,), c (M,); log_p (m, d) -> (m,) gives the unnormalised log p of visible states.
     """
 
-    def __init__(
-        self, weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray, log_p: Callable[[np.ndarray], np.ndarray]
-    ) -> None:
+    def __init__(self, weights: Array, visible: Array, hidden: Array, log_p: Callable[[Array], Array]) -> None:
         units = Discrete((-1, 1), len(hidden))
         states = states_of(units, np.arange(units.num_states))
         fields = visible + np.einsum("sk,ik->si", states, weights)
         flat = np.einsum("sk,k->s", states, hidden) + log_2_cosh(fields).sum(axis=1)
-        peak = flat.max()
-        mass = np.exp(flat - peak)
-        self.log_z: float | None = float(peak + np.log(mass.sum()))
-        self._probabilities, self._means, self._log_p = mass / mass.sum(), np.tanh(fields), log_p
+        self._probabilities, self.log_z = _shares(flat)
+        self._means, self._log_p = np.tanh(fields), log_p
         self.mean = np.einsum("s,si->i", self._probabilities, self._means)
         centred = self._means - self.mean
         between = np.einsum("si,sj->ij", centred * self._probabilities[:, None], centred)
@@ -99,17 +91,13 @@ class HiddenEnumeration:
         self.mean_error = np.zeros(len(visible))
         read_only(self.mean, self.cov, self.mean_error)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log p(points), (n, d) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): hidden states, and visible ones given them."""
         means = self._means[rng.choice(len(self._probabilities), size=n, p=self._probabilities)]
         return np.where(rng.random(means.shape) < 0.5 * (1 + means), 1.0, -1.0)
 
 
-def log_2_cosh(x: np.ndarray) -> np.ndarray:
+def log_2_cosh(x: Array) -> Array:
     """log(2 cosh x) = log(e^x + e^-x), of any size."""
     return np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))
 
@@ -123,11 +111,11 @@ STARTS = 128  # first columns whose sums are held at once
 class Scaled(NamedTuple):
     """values * e^log_scale."""
 
-    values: np.ndarray
+    values: Array
     log_scale: float
 
 
-class TransferMatrix:
+class TransferMatrix(Normalised):
     """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i) on n x n spins, `closed` or open.
 
     With K the bonds between two columns, D_c the weights exp(its own bonds and fields) of the states of column c, and
@@ -140,9 +128,7 @@ class TransferMatrix:
     as long as it computes.
     """
 
-    def __init__(
-        self, coupling: float, fields: np.ndarray, closed: bool, log_p: Callable[[np.ndarray], np.ndarray]
-    ) -> None:
+    def __init__(self, coupling: float, fields: Array, closed: bool, log_p: Callable[[Array], Array]) -> None:
         self._size, self._coupling, self._closed, self._log_p = len(fields), coupling, closed, log_p
         self._spins = column_states(self._size)
         self._columns = [self._column(fields[:, c]) for c in range(self._size)]
@@ -153,11 +139,7 @@ class TransferMatrix:
         self.mean_error = np.zeros(self._size**2)
         read_only(self.mean, self.cov, self.mean_error)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log p(points), (n, d) -> (n,)."""
-        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): the first column by its marginal, each next one given the first and the one before."""
         uniforms, size = rng.random((n, self._size)), self._size
         first = np.searchsorted(np.cumsum(self._first), uniforms[:, 0], side="right").clip(0, len(self._first) - 1)
@@ -172,7 +154,7 @@ class TransferMatrix:
             columns[mine] = drawn_columns(*parts, uniforms[mine, 1:])
         return self._spins[columns].transpose(0, 2, 1).reshape(n, size**2)
 
-    def _column(self, fields: np.ndarray) -> Scaled:
+    def _column(self, fields: Array) -> Scaled:
         """D of a column (2^n,)."""
         below = np.roll(self._spins, -1, axis=1)
         bonds = (self._spins * below)[:, : self._size if self._closed else -1].sum(axis=1)
@@ -187,7 +169,7 @@ class TransferMatrix:
         found = through_bonds(known.values, weights.values / peak, bond)
         return Scaled(found, known.log_scale + weights.log_scale + np.log(peak) + self._size * abs(bond))
 
-    def _back(self, c: int, start: np.ndarray) -> Iterator[tuple[int, Scaled]]:
+    def _back(self, c: int, start: Array) -> Iterator[tuple[int, Scaled]]:
         """G_{c' -> c} @ start as (state of c', ...), for c' = c - 1, c - 2, ... around to c + 1."""
         found = self._through(Scaled(start, 0.0), self._no_weights, c - 1)
         yield (c - 1) % self._size, found
@@ -219,7 +201,7 @@ class TransferMatrix:
         self.mean = means.ravel()
         self.cov = second.reshape(n * n, n * n) - self.mean[:, None] * self.mean
 
-    def _pairs(self, c: int) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    def _pairs(self, c: int) -> Iterator[tuple[int, Array, Array, Array]]:
         """For all columns c' right of c: P(state of c'), P(state of c), and E(spins of c' times spins of c)."""
         back = {other: found for other, found in self._back(c, self._every) if other > c}
         own = self._columns[c]
@@ -245,7 +227,7 @@ MAX_NEWTON, CLOSE, SLACK = 50, 1e-6, 1e-9  # steps; of the prior's sd; nats
 DIFFERENCE = 1e-4  # of the prior's sd, for the curvature at the peak
 
 
-def peak(target: Target) -> tuple[np.ndarray, np.ndarray]:
+def peak(target: Target) -> tuple[Array, Array]:
     """Where log p is highest (d,), and the sds (d,) of the Gaussian with its curvature there; by damped Newton steps.
 
     For a log-concave posterior, from the prior's centre; a step is halved until log p does not fall.
@@ -263,7 +245,7 @@ def peak(target: Target) -> tuple[np.ndarray, np.ndarray]:
     return theta, np.sqrt(np.diag(np.linalg.inv(curvature(target, theta))))
 
 
-def curvature(target: Target, theta: np.ndarray) -> np.ndarray:
+def curvature(target: Target, theta: Array) -> Array:
     """-(second derivatives of log p) at theta (d,), by central differences of the gradient: (d, d)."""
     steps = np.diag(DIFFERENCE * target.scale)
     slopes = (target.grad_log_joint(theta + steps) - target.grad_log_joint(theta - steps)) / (2 * DIFFERENCE)
@@ -271,7 +253,7 @@ def curvature(target: Target, theta: np.ndarray) -> np.ndarray:
     return 0.5 * (precision + precision.T)
 
 
-def hamiltonian_chains(target: Target) -> np.ndarray:
+def hamiltonian_chains(target: Target) -> Array:
     """Draws (4, 2500, d) of four chains of a target with a compiled model, each started at twice the peak's width.
 
     The time step is made shorter until 85 % of a pilot's proposals are accepted.
@@ -284,7 +266,7 @@ def hamiltonian_chains(target: Target) -> np.ndarray:
     return np.array([chain.draws[BURN_IN:] for chain in chains])
 
 
-def _chain(target: Target, centre: np.ndarray, sd: np.ndarray, time_step: float, num: int, seed: int) -> Trajectories:
+def _chain(target: Target, centre: Array, sd: Array, time_step: float, num: int, seed: int) -> Trajectories:
     rng = np.random.default_rng([seed, 2016])
     theta = centre + 2.0 * sd * rng.standard_normal(target.dim)
     start = theta, float(target.log_joint(theta[None])[0]), target.grad_log_joint(theta[None])[0]
@@ -308,18 +290,18 @@ RIDGE = 1e-3  # of the prior's variance: a shape from few draws may be flat
 class Shape(NamedTuple):
     """About where the posterior lies: its mean (d,), and the Cholesky factor (d, d) of its covariance."""
 
-    mean: np.ndarray
-    factor: np.ndarray
+    mean: Array
+    factor: Array
 
 
 class Walkers(NamedTuple):
     """Where the chains stand, and the log joint there."""
 
-    theta: np.ndarray  # (k, d)
-    values: np.ndarray  # (k,) nats
+    theta: Array  # (k, d)
+    values: Array  # (k,) nats
 
 
-def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: int = METROPOLIS_DRAWS) -> np.ndarray:
+def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: int = METROPOLIS_DRAWS) -> Array:
     """Draws (k, n, d) of k Metropolis chains, side by side: each step evaluates k points together.
 
     Three steps of four propose from a t distribution with the posterior's mean and covariance C, the fourth from
@@ -337,7 +319,7 @@ def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: in
     return _walked(rng, target, walkers, shape, draws, max(1, target.dim // BETWEEN), WALKS)[1]
 
 
-def _started(rng: np.random.Generator, target: Target, chains: int) -> tuple[Walkers, Shape]:
+def _started(rng: Rng, target: Target, chains: int) -> tuple[Walkers, Shape]:
     """Chains at draws of the prior chosen by their likelihood, and the shape of all draws so weighted."""
     theta = target.sample_prior(rng, CHAINS_STARTS)
     log_weights = target.log_likelihood(theta, target.data_rows)
@@ -347,7 +329,7 @@ def _started(rng: np.random.Generator, target: Target, chains: int) -> tuple[Wal
     return Walkers(starts, target.log_joint(starts)), _shape(theta, weights, target.scale)
 
 
-def _shape(points: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> Shape:
+def _shape(points: Array, weights: Array, scale: Array) -> Shape:
     """Mean and covariance of weighted points, that with a ridge."""
     mean = (weights[:, None] * points).sum(axis=0)
     cov = np.einsum("n,ni,nj->ij", weights, points - mean, points - mean) + np.diag(RIDGE * scale**2)
@@ -355,8 +337,8 @@ def _shape(points: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> Shape:
 
 
 def _walked(
-    rng: np.random.Generator, target: Target, walkers: Walkers, shape: Shape, draws: int, between: int, walks: int
-) -> tuple[Walkers, np.ndarray]:
+    rng: Rng, target: Target, walkers: Walkers, shape: Shape, draws: int, between: int, walks: int
+) -> tuple[Walkers, Array]:
     """The chains after draws * between steps, and every `between`-th state (k, draws, d)."""
     (theta, values), (chains, dim) = walkers, walkers.theta.shape
     kept = np.empty((chains, draws, dim))
@@ -374,7 +356,7 @@ def _walked(
     return Walkers(theta, values), kept
 
 
-def _log_t(theta: np.ndarray, shape: Shape) -> np.ndarray:
+def _log_t(theta: Array, shape: Shape) -> Array:
     """Log density of the t distribution at theta (k, d), but for a constant: (k,)."""
     white = np.linalg.solve(shape.factor, (theta - shape.mean).T)
     return -0.5 * (FREEDOM + len(shape.mean)) * np.log1p((white**2).sum(axis=0) / FREEDOM)
@@ -389,7 +371,7 @@ FEWEST = 200  # sweeps
 APART = 1.2  # R-hat of a coordinate above which chains have not forgotten where they began
 
 
-def gibbs_chains(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+def gibbs_chains(weights: Array, visible: Array, hidden: Array) -> Array:
     """Draws (500, 20, d) of as many independent chains, each from fair units; W (d, M), b (d,), c (M,).
 
     2,000 sweeps per chain, whose first half is dropped, or fewer, at least 200, where d M is above 2,500. The
@@ -415,7 +397,7 @@ def gibbs_chains(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -
     return found
 
 
-def chains_disagree(chains: np.ndarray) -> bool:
+def chains_disagree(chains: Array) -> bool:
     """Whether R-hat = sqrt((B/W + n - 1) / n) of a coordinate of chains (k, n, d) is above 1.2 (Gelman & Rubin 1992).
 
     B/n is the variance of the chains' means, and W the mean variance within them.

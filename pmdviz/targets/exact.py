@@ -8,14 +8,340 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeGuard
+from typing import NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
+from pmdviz.densities.density import GaussianMixture, normalise
 from pmdviz.densities.grid import Grid
+from pmdviz.errors import TargetError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.mixture import gaussian_mixture_log_density
-from pmdviz.targets.mass import MAX_BOXES, Box, Cells, grown_cells, mass_cells, merged, mode_boxes
+from pmdviz.streams import stream
+
+LogDensity = Callable[[Array], Array]
+Box = tuple[tuple[float, float], ...]
+
+NATS_KEPT = 50.0  # cells whose log density is further below the peak hold no mass
+NATS_BOXED = 30.0  # the same for the boxes that metrics are measured on
+PARTS = 3  # that a cell is split into along each edge
+COARSE_SIDE = {1: 512, 2: 32}
+ENOUGH = {1: 4096, 2: 25_000}  # cells: 0.05 to 0.15 sd wide where there is one mode
+RASTER, MAX_BOXES = 64, 8  # places along each edge to separate groups of cells; more groups: one box
+MOST_DOUBLINGS = 40  # of a box that does not hold the mass
+MAX_SPLITS = 60  # 3^-60 of the box is below rounding
+
+
+class Cells(NamedTuple):
+    """Equal cells: centres (n, d), log density there (n,), edges (d,)."""
+
+    centres: Array
+    values: Array
+    width: Array
+
+    @property
+    def box(self) -> Box:
+        """The smallest box that holds all cells."""
+        low, high = self.centres.min(axis=0) - self.width / 2, self.centres.max(axis=0) + self.width / 2
+        return tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
+
+
+def mass_cells(log_density: LogDensity, box: Box, enough: int | None = None) -> Cells:
+    """Cells with the mass of an unnormalised density (n, d) -> (n,) in `box`, in one or two dimensions.
+
+    About `enough` of them: more than usual for a density whose mass is not a blob, such as a thin ridge.
+    Raises TargetError for NaN, +inf, or a density that is 0 everywhere it was asked for.
+    """
+    dim, grid = len(box), Grid(box, COARSE_SIDE[len(box)])
+    cells = _split(log_density, Cells(grid.points, np.empty(0), grid.extent / grid.side), PARTS)
+    for _ in range(MAX_SPLITS):
+        kept = may_hold_mass(cells.values, PARTS**dim)
+        kept |= (cells.values == -np.inf) & beside(cells, kept)  # the edge of the support may run through them
+        cells = Cells(cells.centres[kept], cells.values[kept], cells.width)
+        parts = int(np.ceil(((enough or ENOUGH[dim]) / len(cells.centres)) ** (1 / dim)))
+        if parts <= 1:
+            break
+        cells = _split(log_density, cells, min(parts, PARTS))
+        if parts <= PARTS:
+            break
+    return cells
+
+
+def grown_cells(log_density: LogDensity, box: Box, enough: int | None = None) -> Cells:
+    """`mass_cells` of a box that is doubled until none of them lies at its edge. Raises TargetError.
+
+    For a density with one mode, such as a log-concave one, which is found wherever it lies.
+    """
+    cells = mass_cells(log_density, box, enough)
+    for _ in range(MOST_DOUBLINGS):
+        edges = np.array(box), np.array(cells.box)
+        if (np.abs(edges[0] - edges[1]) > cells.width[:, None] / 2).all():
+            break
+        box = tuple((1.5 * low - 0.5 * high, 1.5 * high - 0.5 * low) for low, high in box)
+        cells = mass_cells(log_density, box, enough)
+    return cells
+
+
+def may_hold_mass(values: Array, siblings: int) -> Array:
+    """Which cells lie, or may reach, within NATS_KEPT of the peak; `siblings` in a row come from one cell.
+
+    A narrow peak between the centres can be far above all of them, by less than the values differ among siblings:
+    for a quadratic by at most a quarter of that.
+    """
+    families = values.reshape(-1, siblings)
+    known = families > -np.inf
+    highest = families.max(axis=1, keepdims=True)
+    lowest = np.where(known, families, highest).min(axis=1, keepdims=True)
+    spread = np.where(known.any(axis=1, keepdims=True), highest - np.where(np.isfinite(lowest), lowest, 0), -np.inf)
+    reach = np.maximum(families, lowest) + spread
+    return (reach >= values.max() - NATS_KEPT).ravel()  # at 1e17 nats and more, 50 make no difference
+
+
+def beside(cells: Cells, chosen: Array) -> Array:
+    """Which cells (n,) touch one of the chosen ones (n,), or are one."""
+    places = np.rint((cells.centres - cells.centres.min(axis=0)) / cells.width).astype(np.int64) + 1
+    strides = np.cumprod([1, *(places.max(axis=0) + 2)])[:-1]
+    keys = places @ strides
+    around = np.array(np.meshgrid(*[[-1, 0, 1]] * len(strides))).reshape(len(strides), -1).T @ strides
+    return np.isin(keys, np.unique(keys[chosen][:, None] + around))
+
+
+def mode_boxes(cells: Cells) -> tuple[Box, ...]:
+    """Boxes that do not overlap and together hold the mass: one for each group of cells that stands apart.
+
+    The omitted part is below exp(-NATS_BOXED) of the peak. Groups are found on a raster of at most 64 places along
+    each edge; boxes that overlap become one.
+    """
+    heavy = cells.values >= cells.values.max() - NATS_BOXED
+    cells = Cells(cells.centres[heavy], cells.values[heavy], cells.width)
+    low, width = np.array([pair[0] for pair in cells.box]), np.ptp(cells.box, axis=1)
+    raster = np.minimum(((cells.centres - low) / width * RASTER).astype(int), RASTER - 1)
+    labels = _groups(raster)
+    boxes = [Cells(cells.centres[labels == k], cells.values, cells.width).box for k in range(labels.max() + 1)]
+    return tuple(merged(boxes)) if len(boxes) <= MAX_BOXES else (cells.box,)
+
+
+def _groups(raster: Array) -> Array:
+    """Labels (n,) of the connected groups of places (n, d), diagonal neighbours included."""
+    places, which = np.unique(raster, axis=0, return_inverse=True)
+    numbers = {tuple(place): k for k, place in enumerate(places.tolist())}
+    around = np.array(np.meshgrid(*[[-1, 0, 1]] * raster.shape[1])).reshape(raster.shape[1], -1).T
+    labels, label = np.full(len(places), -1), 0
+    for start in range(len(places)):
+        if labels[start] >= 0:
+            continue
+        labels[start], waiting = label, [start]
+        while waiting:
+            for place in (places[waiting.pop()] + around).tolist():
+                k = numbers.get(tuple(place))
+                if k is not None and labels[k] < 0:
+                    labels[k] = label
+                    waiting.append(k)
+        label += 1
+    return labels[which.ravel()]
+
+
+def merged(boxes: list[Box]) -> list[Box]:
+    """The boxes with those that overlap made one, until none does."""
+    for i, a in enumerate(boxes):
+        for j, b in enumerate(boxes[:i]):
+            if all(low < b[k][1] and b[k][0] < high for k, (low, high) in enumerate(a)):
+                joined = tuple((min(p[0], r[0]), max(p[1], r[1])) for p, r in zip(a, b, strict=True))
+                return merged([joined, *(box for k, box in enumerate(boxes) if k not in (i, j))])
+    return boxes
+
+
+def _split(log_density: LogDensity, cells: Cells, parts: int) -> Cells:
+    width = cells.width / parts
+    steps = (np.arange(parts) - (parts - 1) / 2)[:, None] * np.eye(len(width))[:, None] * width
+    offsets = steps[0] if len(width) == 1 else (steps[0][:, None] + steps[1]).reshape(-1, 2)
+    centres = (cells.centres[:, None] + offsets).reshape(-1, len(width))
+    return Cells(centres, _checked(log_density, centres), width)
+
+
+def _checked(log_density: LogDensity, points: Array) -> Array:
+    values = log_density(points)
+    bad = np.isnan(values) | (values == np.inf)
+    if bad.any():
+        theta, value = points[bad][0], values[bad][0]
+        words = f"log_prior + log_likelihood is {value} at theta = {theta}, where the exact posterior is computed"
+        raise TargetError(words, theta)
+    if values.max() == -np.inf:
+        words = "the prior times the likelihood is 0 wherever it was tried"
+        raise TargetError(f"{words}, first at theta = {points[0]}; give bounds that hold the posterior", points[0])
+    return values
+
+
+# Where a posterior has its mass, by Newton's method, and points of a picture that can be dragged.
+#
+# A check of an approximation draws from these Gaussians besides, because draws of q alone never see a mode that q
+# lacks.
+
+STARTS, FEWEST_STARTS, STEPS = 64, 8, 40
+MOST_DIM, MOST_COST = 20, 1e8  # coordinates; pairs of a point and an observation whose gradient is evaluated
+MOST_KEPT = 32  # Gaussians
+APART = 0.5  # sds of a Gaussian by which the next one's centre differs
+MODE_NATS_KEPT = 15.0  # below the largest mass
+FLAT = 0.01  # least curvature in units of the prior: a Gaussian of 10 prior sds
+WIDER = 2.0  # sds of the second Gaussian at each place: p may have heavier tails than a Gaussian
+
+
+class Climbers(NamedTuple):
+    """Points on their way up, in coordinates divided by the prior's sds, and the best Gaussian that each has met."""
+
+    x: Array  # (s, d)
+    log_p: Array  # (s,)
+    radius: Array  # (s,) the longest step that is allowed
+    mass: Array  # (s,) largest log of Laplace's approximation to the integral of p so far; -inf: none
+    centre: Array  # (s, d) where that was
+    curvature: Array  # (s, d, d) there, of -log p
+
+
+class Posterior(Protocol):
+    """The part of a target that the search for modes uses."""
+
+    offers: frozenset[str]
+    dim: int
+    num_data: int
+    data_rows: Array
+    scale: Array
+
+    def sample_prior(self, rng: Rng, m: int) -> Array:
+        """m draws (m, d) of the prior."""
+
+    def log_prior(self, theta: Array) -> Array:
+        """(m, d) -> (m,) in nats."""
+
+    def log_likelihood(self, theta: Array, batch: Array) -> Array:
+        """(m, d) -> (m,) in nats."""
+
+    def grad_log_joint(self, theta: Array) -> Array:
+        """(m, d) -> (m, d), of log prior and log likelihood of all data."""
+
+
+def find_modes(target: Posterior) -> GaussianMixture | None:
+    """Gaussians where the posterior has its mass, each once as wide as log p is curved there and once twice as wide.
+
+    Newton's method with a trust region runs from up to 64 draws of the prior. Each run contributes the place where it
+    ends, and the place on its way where Laplace's approximation log p - 1/2 log det(H / 2 pi) is largest: the mass of a
+    funnel is not at its mode. None without a gradient, beyond 20 coordinates, or where the search costs more than 1e8
+    gradients. This method is our own.
+    """
+    num_starts = int(min(STARTS, MOST_COST / (2 * target.dim * STEPS * target.num_data)))
+    if not {"reals", "gradient"} <= target.offers or target.dim > MOST_DIM or num_starts < FEWEST_STARTS:
+        return None
+    starts = target.sample_prior(stream("modes"), num_starts)
+    with np.errstate(all="ignore"):
+        gaussians = [*_climbed(target, starts / target.scale)]
+        return _mixture_of(gaussians, target.scale)
+
+
+def _climbed(target: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
+    """(log masses, centres, curvatures) of the best places on each path, and of its ends."""
+    log_p = _log_p(target, x)
+    x, log_p = x[np.isfinite(log_p)], log_p[np.isfinite(log_p)]
+    s, d = x.shape
+    widths = np.full((s, d), 1e-4)
+    at = Climbers(x, log_p, np.ones(s), np.full(s, -np.inf), x, np.tile(np.eye(d), (s, 1, 1)))
+    ends = np.full(s, -np.inf), x, at.curvature
+    for _ in range(STEPS if s else 0):
+        gradient, curvature = _slopes(target, at.x, widths)
+        usable = np.isfinite(gradient).all(axis=1) & np.isfinite(curvature).all(axis=(1, 2))
+        curvature[~usable], gradient[~usable] = np.eye(d), 0.0
+        values, vectors = np.linalg.eigh(curvature)
+        mass = _laplace(at.log_p, values, usable)
+        better = mass > at.mass
+        at = at._replace(
+            mass=np.where(better, mass, at.mass),
+            centre=np.where(better[:, None], at.x, at.centre),
+            curvature=np.where(better[:, None, None], curvature, at.curvature),
+        )
+        ends = mass, at.x, curvature
+        widths = np.clip(0.01 / np.sqrt(np.maximum(np.einsum("sii->si", curvature), FLAT)), 1e-9, 1e-3)
+        steep = np.maximum(np.abs(values), FLAT)  # Newton steps go upward also where log p is convex
+        step = np.einsum("sij,sj->si", vectors, np.einsum("sji,sj->si", vectors, gradient) / steep)
+        if (np.abs(np.einsum("si,si->s", gradient, step)) < 1e-8).all():
+            break
+        at = _moved(target, at, step)
+    return [(at.mass, at.centre, at.curvature), ends]
+
+
+def _moved(target: Posterior, at: Climbers, step: Array) -> Climbers:
+    """Take the steps, shortened to the trust radius, that raise log p; the others halve their radius twice."""
+    length = np.linalg.norm(step, axis=1)
+    there = at.x + step * np.minimum(1.0, at.radius / np.maximum(length, 1e-300))[:, None]
+    log_p = _log_p(target, there)
+    higher = log_p >= at.log_p
+    return at._replace(
+        x=np.where(higher[:, None], there, at.x),
+        log_p=np.where(higher, log_p, at.log_p),
+        radius=np.where(higher, 2 * at.radius, np.minimum(at.radius, length) / 4),
+    )
+
+
+def _slopes(target: Posterior, x: Array, widths: Array) -> tuple[Array, Array]:
+    """Gradient (s, d) of log p, and the curvature (s, d, d) of -log p by central differences of the gradient."""
+    s, d = x.shape
+    moves = widths[:, :, None] * np.eye(d)
+    points = np.stack([x[:, None] + moves, x[:, None] - moves])
+    gradients = (target.grad_log_joint(points.reshape(-1, d) * target.scale) * target.scale).reshape(2, s, d, d)
+    curvature = -(gradients[0] - gradients[1]) / (2 * widths[:, :, None])
+    return gradients.mean(axis=(0, 2)), 0.5 * (curvature + curvature.transpose(0, 2, 1))
+
+
+def _log_p(target: Posterior, x: Array) -> Array:
+    """log p (s,), -inf where it is not a number or outside the prior's support."""
+    theta = x * target.scale
+    values = target.log_prior(theta)
+    inside = np.isfinite(values)
+    if inside.any():
+        values[inside] += target.log_likelihood(theta[inside], target.data_rows)
+    return np.where(np.isfinite(values), values, -np.inf)
+
+
+def _laplace(log_p: Array, values: Array, usable: Array) -> Array:
+    """log p + d/2 log 2 pi - 1/2 log det H, (s,); -inf where H is not positive definite."""
+    solid = usable & (values > FLAT).all(axis=1)
+    volume = 0.5 * (np.log(2 * np.pi) - np.log(np.maximum(values, FLAT))).sum(axis=1)
+    return np.where(solid, log_p + volume, -np.inf)
+
+
+def _mixture_of(found: list[tuple[Array, Array, Array]], scale: Array) -> GaussianMixture | None:
+    """Those that differ, heaviest first, half of the weight spread evenly and half by mass."""
+    mass, centres, curvatures = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    kept: list[int] = []
+    for k in np.argsort(-mass):
+        if len(kept) == MOST_KEPT or not mass[k] > mass.max() - MODE_NATS_KEPT:
+            break
+        moves = centres[kept] - centres[k]
+        if all(move @ curvatures[j] @ move > APART**2 for j, move in zip(kept, moves, strict=True)):
+            kept.append(int(k))
+    if not kept:
+        return None
+    shares = 0.5 * np.exp(normalise(mass[kept])) + 0.5 / len(kept)
+    factors = np.linalg.cholesky(np.linalg.inv(curvatures[kept])) * scale[:, None]
+    return GaussianMixture(
+        np.concatenate([centres[kept]] * 2) * scale,
+        np.log(np.concatenate([shares, shares]) / 2),
+        np.concatenate([factors, WIDER * factors]),
+    )
+
+
+# Points of a picture that a person can drag: true parameters and modes, from which the data are simulated again.
+
+
+class Handle(NamedTuple):
+    """A point that can be dragged, and the options of the target when it lies elsewhere.
+
+    `moved(x, y)` gives options as they come from outside: values beyond their bounds are for the caller to clip
+    (`KnobSpec.bounds`). In one dimension the second coordinate is always 0.
+    """
+
+    name: str  # such as "first mode"
+    at: tuple[float, float]
+    moved: Callable[[float, float], dict[str, float]]
+
 
 KEPT_GRIDS = 12
 
@@ -23,12 +349,12 @@ KEPT_GRIDS = 12
 class Reference(Protocol):
     """The interface of a reference: in closed form, on a grid, by enumeration, or as draws."""
 
-    mean: np.ndarray  # (d,)
-    cov: np.ndarray  # (d, d)
-    mean_error: np.ndarray  # (d,) Monte Carlo standard error of `mean`; 0 where it is exact
+    mean: Array  # (d,)
+    cov: Array  # (d, d)
+    mean_error: Array  # (d,) Monte Carlo standard error of `mean`; 0 where it is exact
     log_z: float | None  # log of the normalising constant p(X), where it is known
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n draws (n, d)."""
 
 
@@ -38,27 +364,38 @@ class Exact(Reference, Protocol):
     box: Box  # holds all but 1e-9 of the mass
     boxes: tuple[Box, ...]  # so do these, which do not overlap: one for each mode that stands apart
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p(points | X), (n, d) -> (n,)."""
 
-    def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
+    def on_grid(self, grid: Grid, everywhere: bool = True) -> Array:
         """log p at the cell centres, shape `grid.shape`; unless `everywhere`, -inf outside `boxes`."""
 
     def mass_in(self, box: Box) -> float:
         """At least so much of the posterior's mass lies in `box`."""
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
+
+
+class Normalised:
+    """An unnormalised log density (n, d) -> (n,), `_log_p`, whose normaliser is known."""
+
+    _log_p: LogDensity
+    log_z: float | None
+
+    def log_density(self, points: Array) -> Array:
+        """log p(points), (n, d) -> (n,)."""
+        return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
 
 
 class OnGrids:
     """log p at the cells of the last few grids; computed once each, safe to ask from several threads."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Grid, bool], np.ndarray] = {}
+        self._kept: dict[tuple[Grid, bool], Array] = {}
         self._lock = threading.Lock()  # held while a grid is computed; a finished grid is read without it
 
-    def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
+    def on_grid(self, grid: Grid, everywhere: bool = True) -> Array:
         """log p at the cell centres, shape `grid.shape`, read-only; unless `everywhere`, -inf outside `boxes`."""
         key = grid, everywhere
         found = self._kept.get(key)
@@ -79,7 +416,7 @@ class OnGrids:
 class GaussianExact(OnGrids):
     """N(mean, cov), everything in closed form; `log_z` = log p(X) where it is given."""
 
-    def __init__(self, mean: np.ndarray, cov: np.ndarray, log_z: float | None = None) -> None:
+    def __init__(self, mean: Array, cov: Array, log_z: float | None = None) -> None:
         super().__init__()
         self.mean, self.cov, self.log_z = np.array(mean, float), np.array(cov, float), log_z
         self.mean_error = np.zeros(len(self.mean))
@@ -89,17 +426,17 @@ class GaussianExact(OnGrids):
         self.boxes = (self.box,)
         read_only(self.mean, self.cov)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log N(points | mean, cov), (n, d) -> (n,)."""
         z = np.linalg.solve(self._cholesky, (np.asarray(points, float) - self.mean).T)
         constant = 0.5 * len(self.mean) * np.log(2 * np.pi) + np.log(np.diag(self._cholesky)).sum()
         return -0.5 * (z**2).sum(axis=0) - constant
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
         return self.mean + rng.standard_normal((n, len(self.mean))) @ self._cholesky.T
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,)."""
         chosen = list(coordinates)
         return GaussianExact(self.mean[chosen], self.cov[np.ix_(chosen, chosen)]).log_density
@@ -111,12 +448,12 @@ class GaussianExact(OnGrids):
             outside += 0.5 * math.erfc((mean - low) / (sd * 2**0.5)) + 0.5 * math.erfc((high - mean) / (sd * 2**0.5))
         return 1.0 - outside
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd in any direction, coordinates divided by `unit`."""
         return float(np.linalg.svd(self._cholesky / unit[:, None], compute_uv=False)[-1])
 
 
-class GridExact(OnGrids):
+class GridExact(Normalised, OnGrids):
     """A posterior normalised by a sum over the small cells of `start_box` that hold its mass.
 
     The box `grows`, for a posterior with one mode, where that mode lies outside it.
@@ -124,13 +461,13 @@ class GridExact(OnGrids):
 
     def __init__(
         self,
-        log_joint: Callable[[np.ndarray], np.ndarray],
+        log_joint: Callable[[Array], Array],
         start_box: Box,
         enough: int | None = None,
         grows: bool = False,
     ) -> None:
         super().__init__()
-        self._log_joint = log_joint
+        self._log_p = log_joint
         self._cells = (grown_cells if grows else mass_cells)(log_joint, start_box, enough)
         self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
         peak = self._cells.values.max()
@@ -144,11 +481,7 @@ class GridExact(OnGrids):
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
         read_only(self.mean, self.cov)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log p(points | X), (n, d) -> (n,)."""
-        return self._log_joint(np.asarray(points, float)) - (self.log_z or 0.0)
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a cell by its mass, uniform within the cell (cells are far below the posterior's sd)."""
         cells = rng.choice(len(self._probability), size=n, p=self._probability)
         return self._cells.centres[cells] + (rng.random((n, len(self.box))) - 0.5) * self._cells.width
@@ -160,18 +493,18 @@ class GridExact(OnGrids):
             inside &= (values >= low) & (values <= high)
         return float(self._probability[inside].sum())
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd of the highest mode in any direction, coordinates divided by `unit`."""
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
 
 
-def read_only(*arrays: np.ndarray) -> None:
+def read_only(*arrays: Array) -> None:
     """Forbid writing to arrays."""
     for array in arrays:
         array.flags.writeable = False
 
 
-def _curvature_cov(log_p: Callable[[np.ndarray], np.ndarray], cells: Cells, cov: np.ndarray) -> np.ndarray:
+def _curvature_cov(log_p: Callable[[Array], Array], cells: Cells, cov: Array) -> Array:
     """Covariance of the Gaussian with the curvature of log p at its highest cell, by second differences.
 
     At the edge of the support, without curvature, it is `cov`.
@@ -205,7 +538,7 @@ class DrawsReference:
 
     log_z: float | None = None
 
-    def __init__(self, chains: np.ndarray) -> None:
+    def __init__(self, chains: Array) -> None:
         k, _, d = chains.shape
         self.draws = np.array(chains.reshape(-1, d), float)
         self.mean, centred = self.draws.mean(axis=0), self.draws - self.draws.mean(axis=0)
@@ -213,7 +546,7 @@ class DrawsReference:
         self.mean_error = chains.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(k)
         read_only(self.draws, self.mean, self.cov, self.mean_error)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n of the draws (n, d), each at most once while there are enough."""
         return self.draws[rng.choice(len(self.draws), size=n, replace=n > len(self.draws))]
 
@@ -242,11 +575,11 @@ class GaussianMixtureExact(OnGrids):
 
     def __init__(
         self,
-        weights: np.ndarray,
-        means: np.ndarray,
-        cov: np.ndarray,
+        weights: Array,
+        means: Array,
+        cov: Array,
         log_z: float = 0.0,
-        log_density: Callable[[np.ndarray], np.ndarray] | None = None,
+        log_density: Callable[[Array], Array] | None = None,
     ) -> None:
         super().__init__()
         self.weights, self.means, self.covs = np.array(weights, float), np.array(means, float), np.array(cov, float)
@@ -261,7 +594,7 @@ class GaussianMixtureExact(OnGrids):
         self.box, self.boxes = self._boxes()
         read_only(self.weights, self.means, self.covs, self.mean, self.cov, self.mean_error)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log sum_k w_k N(points | mean_k, C_k), (n, d) -> (n,)."""
         points = np.asarray(points, float)
         if self._given is not None:
@@ -279,7 +612,7 @@ class GaussianMixtureExact(OnGrids):
             total = np.logaddexp(total, constant - 0.5 * squares)
         return total
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a component by its weight, then a draw from it."""
         chosen = rng.choice(len(self.weights), size=n, p=self.weights)
         noise = rng.standard_normal((n, self.means.shape[1]))
@@ -290,7 +623,7 @@ class GaussianMixtureExact(OnGrids):
             draws[chosen == k] += np.einsum("ni,ji->nj", noise[chosen == k], self._choleskys[k])
         return draws
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,): the mixture of theirs."""
         chosen = list(coordinates)
         covs = self.covs[..., np.array(chosen)[:, None], chosen]
@@ -304,7 +637,7 @@ class GaussianMixtureExact(OnGrids):
         shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if self._correlated else inside.prod(axis=1)
         return float((self.weights * shares).sum())
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Smallest sd of a component in any direction, coordinates divided by `unit` (d,)."""
         return float(np.linalg.svd(self._choleskys / np.asarray(unit)[:, None], compute_uv=False).min())
 
@@ -312,14 +645,14 @@ class GaussianMixtureExact(OnGrids):
     def _correlated(self) -> bool:
         return bool((self._choleskys != self._choleskys * np.eye(self.means.shape[1])).any())
 
-    def _whitened(self, points: np.ndarray, k: int) -> np.ndarray:
+    def _whitened(self, points: Array, k: int) -> Array:
         """L_k^-1 x; not by BLAS, whose last bits depend on threads."""
         return np.einsum("ni,ji->nj", points, self._inverses[k])
 
     def _log_jacobian(self, k: int) -> float:
         return -float(np.log(np.diagonal(self._choleskys[k])).sum())
 
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self) -> tuple[Array, Array]:
         """Mean (d,) and covariance (d, d): within the components and between them."""
         mean = (self.weights[:, None] * self.means).sum(axis=0)
         away = self.means - mean
@@ -337,11 +670,11 @@ class GaussianMixtureExact(OnGrids):
         return whole, tuple(apart) if len(apart) <= MAX_BOXES else (whole,)
 
 
-def _box(low: np.ndarray, high: np.ndarray) -> Box:
+def _box(low: Array, high: Array) -> Box:
     return tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
 
-def normal_cdf(z: np.ndarray) -> np.ndarray:
+def normal_cdf(z: Array) -> Array:
     """Phi(z), element by element."""
     return _half_erfc(-np.asarray(z) / 2**0.5)
 

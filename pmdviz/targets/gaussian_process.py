@@ -13,6 +13,7 @@ import numpy as np
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.errors import InputError
 from pmdviz.kernels import gaussian_processes
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.likelihoods import linear_log_likelihood
 from pmdviz.knobs import A_FILE, Choice, Flag, Knobs, Real, Whole
 from pmdviz.targets import options
@@ -56,7 +57,7 @@ class GaussianProcess(GaussianPrior, Target):
     predicts = "number"
     options: Knobs
 
-    def _place(self, points: np.ndarray, kernel_width: float) -> None:
+    def _place(self, points: Array, kernel_width: float) -> None:
         """Θ is the process at these points (M, k)."""
         self.points, self.kernel_width, self.dim = points, kernel_width, len(points)
         self.parameter_names = numbered("v", self.dim)
@@ -72,7 +73,7 @@ class GaussianProcess(GaussianPrior, Target):
         cov = inverse.T @ inverse
         return GaussianExact(cov @ linear, cov, float(done.partitions[0] + base[0]))
 
-    def inducing_inputs(self, particle: np.ndarray) -> np.ndarray:
+    def inducing_inputs(self, particle: Array) -> Array:
         """Of a particle (p,), as (M, k) in units of x."""
         return particle.reshape(-1, self.points.shape[1]) * self.kernel_width
 
@@ -81,7 +82,7 @@ class GaussianProcess(GaussianPrior, Target):
         """Whether the data are few enough for the exact process."""
         return self.num_data <= LARGEST_EXACT
 
-    def process_at(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    def process_at(self, inputs: Array) -> tuple[Array, Array] | None:
         """Mean and sd of f at inputs (n, k) given all data, without inducing inputs; None of more than 4,096 data."""
         if not self.has_exact_process:
             return None
@@ -92,54 +93,54 @@ class GaussianProcess(GaussianPrior, Target):
         return across.T @ solved[:, -1], np.sqrt(np.maximum(1 - (across * solved[:, :-1]).sum(axis=0), 0))
 
     @cached_property
-    def exact_process(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def exact_process(self) -> tuple[Array, Array] | None:
         """The same at the points."""
         return self.process_at(self.points)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         features, variance = self._features(batch)
         scaled = np.column_stack([features, batch[:, -1]]) / np.sqrt(variance)[:, None]
         return linear_log_likelihood(theta, scaled, 1.0) - 0.5 * np.log(variance).sum()
 
-    def values(self, theta: np.ndarray) -> np.ndarray:
+    def values(self, theta: Array) -> Array:
         """The functions at the points, (m, d) -> (m, d)."""
         return np.einsum("ij,nj->ni", self._factor, theta)
 
-    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_mean(self, theta: Array, rows: Array) -> Array:
         """E(y | x, theta), (m, d) and (n, k + 1) -> (m, n)."""
         return np.einsum("md,nd->mn", theta, self._features(rows)[0])
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log p(y | x, theta) of every row, (m, d) and (n, k + 1) -> (m, n), in nats."""
         features, variance = self._features(rows)
         residual = rows[:, -1] - np.einsum("md,nd->mn", theta, features)
         return -0.5 * residual**2 / variance - 0.5 * np.log(2 * np.pi * variance)
 
-    def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
+    def _conditionals(self, rng: Rng, m: int) -> Conditionals:
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
         number = min(self.dim, self.num_data)
         rows = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
         inputs = self._scaled(self.data[rows][:, :, :-1])
         return self._prior_at(inputs, gaussian_processes.factorised(inputs))
 
-    def _prior_at(self, inputs: np.ndarray, factors: np.ndarray) -> Conditionals:
+    def _prior_at(self, inputs: Array, factors: Array) -> Conditionals:
         m, number = inputs.shape[:2]
         natural = np.zeros((m, number, number + 1))
         natural[:, :, :number] = np.eye(number)
         return Conditionals(inputs.reshape(m, -1), factors, natural, np.zeros(m), np.zeros(m))
 
     def _tilted(
-        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
-    ) -> tuple[Conditionals, np.ndarray]:
+        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
+    ) -> tuple[Conditionals, Array]:
         return self._multiplied(given, batch, kept, power, self.options.approximation == "fitc")
 
-    def _bounded(self, given: Conditionals, batch: np.ndarray, kept: float, power: float) -> Conditionals:
+    def _bounded(self, given: Conditionals, batch: Array, kept: float, power: float) -> Conditionals:
         """E_p(f | u) log N(y | f, noise) is log N(y | a'v, noise) and a term without v: DTC, whatever the model is."""
         return self._multiplied(given, batch, kept, power, False)[0]
 
     def _multiplied(
-        self, given: Conditionals, batch: np.ndarray, kept: float, power: float, corrected: bool
-    ) -> tuple[Conditionals, np.ndarray]:
+        self, given: Conditionals, batch: Array, kept: float, power: float, corrected: bool
+    ) -> tuple[Conditionals, Array]:
         rows = np.column_stack([self._scaled(batch[:, :-1]), batch[:, -1]])
         sets = self._sets(given), given.constants, given.natural
         natural, partitions, bases = gaussian_processes.tilted(
@@ -147,7 +148,7 @@ class GaussianProcess(GaussianPrior, Target):
         )
         return given._replace(natural=natural, partitions=partitions), bases
 
-    def _extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
+    def _extended(self, given: Conditionals | None, rows: Array) -> Conditionals:
         """Whitened coordinates are nested: the coordinates of the first inputs, and their precision, stay."""
         inputs = self._scaled(rows[:, :-1])[None]
         if given is not None:
@@ -158,7 +159,7 @@ class GaussianProcess(GaussianPrior, Target):
             made.natural[:, :had, :had], made.natural[:, :had, -1] = given.natural[:, :, :-1], given.natural[:, :, -1]
         return made._replace(partitions=made.partitions if given is None else given.partitions)
 
-    def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> GaussianMixture:
+    def _conditional_density(self, given: Conditionals, log_weights: Array) -> GaussianMixture:
         sets = self._sets(given), given.constants, given.natural
         means, choleskys = gaussian_processes.predicted(*sets, self._scaled(self.points))
         return GaussianMixture(
@@ -167,15 +168,15 @@ class GaussianProcess(GaussianPrior, Target):
             gaussian_processes.whitened(self._factor, choleskys),
         )
 
-    def _sets(self, given: Conditionals) -> np.ndarray:
+    def _sets(self, given: Conditionals) -> Array:
         """The particles as sets of inducing inputs (m, M, k), in kernel widths."""
         return given.particles.reshape(len(given.particles), -1, self.points.shape[1])
 
-    def _scaled(self, x: np.ndarray) -> np.ndarray:
+    def _scaled(self, x: Array) -> Array:
         """Inputs in kernel widths."""
         return x / self.kernel_width
 
-    def _features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _features(self, rows: Array) -> tuple[Array, Array]:
         """L^-1 k(Z, x) of every row (n, d), and the variance of y given theta (n,)."""
         o, across = self.options, gaussian_processes.covariances(self._scaled(self.points), self._scaled(rows[:, :-1]))
         features = gaussian_processes.whitened(self._factor, across).T
@@ -183,7 +184,7 @@ class GaussianProcess(GaussianPrior, Target):
         return features, o.noise_variance + left * np.ones(len(rows))
 
 
-def median_distance(x: np.ndarray) -> float:
+def median_distance(x: Array) -> float:
     """Between different ones of the first 1,000 inputs (n, k); 1 of a single one."""
     x = x[:MEDIAN_OF]
     above = np.triu_indices(len(x), 1)
@@ -206,7 +207,7 @@ NUM_TEST = 200
 SPARSE_TABLE = options.TableForm("A column of inputs x, then one of numbers y.", outcome="number", held_out=1)
 
 
-def truth(x: np.ndarray) -> np.ndarray:
+def truth(x: Array) -> Array:
     """f(x) = 3 x^2 + (sin(3.53 pi x) + cos(7.7 pi x)) exp(-1.6 pi |x|)."""
     return 3 * x**2 + (np.sin(3.53 * np.pi * x) + np.cos(7.7 * np.pi * x)) * np.exp(-1.6 * np.pi * np.abs(x))
 
@@ -236,7 +237,6 @@ class SparseGP(GaussianProcess):
     """
 
     name = "sparse_gp"
-    Options = SparseGPOptions
     kernel_groups = ("linear", "sparse_gp")
     input_names = ("x",)
     table = SPARSE_TABLE
@@ -251,7 +251,7 @@ class SparseGP(GaussianProcess):
             x, self.input_names = self.data[:, 0], options.names_of_inputs(o.data, SPARSE_TABLE, 1)
             self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
 
-    def _draw(self, rng: np.random.Generator) -> None:
+    def _draw(self, rng: Rng) -> None:
         o = self.options
         x = rng.uniform(-HALF, HALF, o.num_data)
         self.data = np.column_stack([x, truth(x) + NOISE * rng.standard_normal(o.num_data)])
@@ -259,7 +259,7 @@ class SparseGP(GaussianProcess):
         self.test_data = np.column_stack([at, truth(at)])
         self._place(np.linspace(-HALF, HALF, o.dim)[:, None], o.width * median_distance(x[:, None]))
 
-    def true_function(self, inputs: np.ndarray) -> np.ndarray:
+    def true_function(self, inputs: Array) -> Array:
         """The function that the data were drawn around, at inputs (n, 1); NaN of a person's table."""
         return truth(inputs[:, 0]) if self.options.data == options.SIMULATED else np.full(len(inputs), np.nan)
 
@@ -304,7 +304,6 @@ class SongYears(GaussianProcess):
     """
 
     name = "song_years"
-    Options = SongYearsOptions
     kernel_groups = ("linear", "sparse_gp")
     table = SONG_YEARS_TABLE
 
@@ -324,12 +323,12 @@ class SongYears(GaussianProcess):
         self._place(rows[chosen, :-1], o.width * median_distance(rows[:, :-1]))
 
 
-def _scaled(table: np.ndarray, source: str) -> np.ndarray:
+def _scaled(table: Array, source: str) -> Array:
     """Of a table as wide as the songs' the year is the first column; of another one the outcome is the last."""
     return scaled_rows(table) if 2 <= table.shape[1] <= FEATURES else scaled_songs(table, source)
 
 
-def _split(rng: np.random.Generator, table: np.ndarray, o: SongYearsOptions) -> tuple[np.ndarray, np.ndarray]:
+def _split(rng: Rng, table: Array, o: SongYearsOptions) -> tuple[Array, Array]:
     options.check_most("num_data", o.num_data, len(table) - 1, o.data, options.HELD_OUT)
     order = rng.permutation(len(table))
     return table[order[: o.num_data]], table[order[o.num_data :][:SONG_YEARS_NUM_TEST]]
@@ -391,7 +390,6 @@ class GPClassification(GaussianPrior, Target):
     """
 
     name = "gp_classification" if find_spec("sklearn") else ""
-    Options = GPClassificationOptions
     kernel_groups = ("gp_classification",)
     declared = frozenset()
     table = CLASSES_TABLE
@@ -415,16 +413,16 @@ class GPClassification(GaussianPrior, Target):
         """The exact posterior, or draws of long Metropolis chains."""
         return self.make_exact() or DrawsReference(metropolis_chains(self))
 
-    def chances(self, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
+    def chances(self, theta: Array, points: Array) -> Array:
         """P(class 1) at features (p, k) in units of the rows' sds, by Laplace's approximation: (m, d) -> (m, p)."""
         return gaussian_processes.gp_class_chances(self._hyperparameters(theta), self.features, self.classes, points)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log q(y | theta), for every row of the batch."""
         return len(batch) * gaussian_processes.gp_log_marginal(
             self._hyperparameters(theta), self.features, self.classes
         )
 
-    def _hyperparameters(self, theta: np.ndarray) -> np.ndarray:
+    def _hyperparameters(self, theta: Array) -> Array:
         """Theta with log s (m, k + 1), which is 0 where it is known."""
         return theta if self.options.free_scale else np.column_stack([theta, np.zeros(len(theta))])

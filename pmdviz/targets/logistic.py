@@ -12,6 +12,7 @@ import numpy as np
 from pmdviz.data.files import names_file
 from pmdviz.kernels import likelihoods
 from pmdviz.kernels.chains import logistic_block_gradient
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Natural, Target
@@ -72,7 +73,6 @@ class Logistic(InBlocks, GaussianPrior, Target):
     """
 
     name = "logistic"
-    Options = LogisticOptions
     kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
@@ -98,7 +98,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
             )
         self.prior_frame(*self.true_weights)
 
-    def _draw(self, rng: np.random.Generator) -> None:
+    def _draw(self, rng: Rng) -> None:
         """The true weights, features and classes."""
         if self.options.truth == "prior":
             x = self._features(rng, self.options.num_data)
@@ -125,29 +125,27 @@ class Logistic(InBlocks, GaussianPrior, Target):
         """The exact posterior, or draws of four long chains that start about the peak."""
         return self.make_exact() or DrawsReference(hamiltonian_chains(self))
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         return _classed(rng, self._features(rng, n), theta)
 
-    def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def _features(self, rng: Rng, n: int) -> Array:
         """N(0, I), or the data's drawn with replacement."""
         if self.options.data == options.SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.logistic_log_likelihood(theta, batch)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.logistic_grad_log_likelihood(theta, batch)
 
-    def block_gradient(
-        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """E over the others of the gradient in the block, (M, k): one linear predictor of each particle is enough."""
         likelihood = logistic_block_gradient(own, others, np.array(block.coordinates), self.data)
         return likelihood - own / self.prior_sd**2
 
-    def _quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+    def _quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
         """The bound of Jaakkola and Jordan, at xi^2 = E a^2 = |L'x|^2 + (x.mean)^2 for a = x.w.
 
         log P(y | a) >= log sigmoid(xi) + (y - 1/2) a - xi/2 - slope(xi) (a^2 - xi^2) / 2 with `bound_slope`.
@@ -158,38 +156,38 @@ class Logistic(InBlocks, GaussianPrior, Target):
         precision = np.eye(self.dim) / self.prior_sd**2 + scale * np.einsum("n,nd,nk->dk", slope, x, x, optimize=False)
         return Natural(scale * np.einsum("n,nd->d", y - 0.5, x), precision)
 
-    def inputs(self, rows: np.ndarray) -> np.ndarray:
+    def inputs(self, rows: Array) -> Array:
         """The features without the intercept, (n, d + 1) -> (n, d - 1)."""
         return rows[:, 1:-1]
 
-    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+    def rows_at(self, inputs: Array) -> Array:
         """Rows of class 0 with these features (n, d - 1) -> (n, d + 1)."""
         n = len(inputs)
         return np.column_stack([np.ones(n), inputs, np.zeros(n)])
 
-    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_mean(self, theta: Array, rows: Array) -> Array:
         """P(y = 1 | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
         ones = np.column_stack([rows[:, :-1], np.ones(len(rows))])
         return np.exp(likelihoods.logistic_row_log_likelihood(theta, ones))
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log P(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
         return likelihoods.logistic_row_log_likelihood(theta, rows)
 
 
-def bound_slope(xi: np.ndarray) -> np.ndarray:
+def bound_slope(xi: Array) -> Array:
     """tanh(xi/2) / (2 xi): twice the lambda of Jaakkola and Jordan (2000), the curvature of their bound; 1/4 at 0."""
     xi = np.maximum(np.abs(xi), 1e-6)  # the next term of the series, xi^2 / 48, is below rounding there
     return np.tanh(0.5 * xi) / (2 * xi)
 
 
-def _classed(rng: np.random.Generator, features: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def _classed(rng: Rng, features: Array, theta: Array) -> Array:
     """Rows with these features (n, d - 1), whose classes are drawn."""
     logits = (np.column_stack([np.ones(len(features)), features]) * theta).sum(axis=1)
     return _rows(features, rng.random(len(features)) < 1 / (1 + np.exp(-logits)))
 
 
-def _rows(features: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def _rows(features: Array, classes: Array) -> Array:
     """Rows of the data: the intercept's 1, the features, the class."""
     return np.column_stack([np.ones(len(features)), features, classes])
 
@@ -232,7 +230,6 @@ class Softmax(GaussianPrior, Target):
     """
 
     name = "softmax"
-    Options = SoftmaxOptions
     declared = frozenset({"gradient", "simulation", "predictive"})
     predicts = "classes"
     table = SOFTMAX_TABLE
@@ -256,12 +253,12 @@ class Softmax(GaussianPrior, Target):
         self.parameter_names = [f"w[{k},{f}]" for k in range(self.shape[0]) for f in range(self.shape[1])]
         self.prior_frame(*weights)
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         return self._drawn(
             rng, theta, None if self.options.data == options.SIMULATED else self.inputs(self.data_rows), n
         )
 
-    def _drawn(self, rng: np.random.Generator, theta: np.ndarray, inputs: np.ndarray | None, n: int) -> np.ndarray:
+    def _drawn(self, rng: Rng, theta: Array, inputs: Array | None, n: int) -> Array:
         """n rows at N(0, I) inputs, or at some of those given; classes by the inverse of their distribution."""
         some = self.shape[1] - 1
         shown = rng.standard_normal((n, some)) if inputs is None else inputs[rng.integers(len(inputs), size=n)]
@@ -270,7 +267,7 @@ class Softmax(GaussianPrior, Target):
         rows[:, -1] = (rng.random(n)[:, None] > below).sum(axis=1)
         return rows
 
-    def _log_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _log_probabilities(self, theta: Array, rows: Array) -> Array:
         """log P(y = k | x, theta), (m, d) and (n, F + 1) -> (m, n, K), in nats."""
         weights = theta.reshape(len(theta), *self.shape)
         scores = weights[:, None, :, 0] + np.einsum(
@@ -279,18 +276,18 @@ class Softmax(GaussianPrior, Target):
         scores -= scores.max(axis=2, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=2, keepdims=True))
 
-    def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def class_probabilities(self, theta: Array, rows: Array) -> Array:
         """P(y = k | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n, K)."""
         return np.exp(self._log_probabilities(theta, rows))
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log P(y | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n), in nats."""
         return self._log_probabilities(theta, rows)[:, np.arange(len(rows)), rows[:, -1].astype(np.int64)]
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         """sum over the rows of (1(y = k) - P(k | x, theta)) x for each class, (m, d)."""
         pull = -self.class_probabilities(theta, batch)
         pull[:, np.arange(len(batch)), batch[:, -1].astype(np.int64)] += 1.0

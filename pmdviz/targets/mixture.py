@@ -7,21 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.mixture import (
-    MixtureModel,
-    gaussian_mixture_grad_log_density,
-    gaussian_mixture_log_density,
-    mixture_grad_log_likelihood,
-    mixture_log_likelihood,
-    mixture_model,
-)
+from pmdviz.kernels import mixture
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import mixture_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.enumeration import states_of
-from pmdviz.targets.exact import GaussianMixtureExact, GridExact, read_only
-from pmdviz.targets.mass import Handle
+from pmdviz.targets.exact import GaussianMixtureExact, GridExact, Handle, read_only
 from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 
@@ -63,7 +56,6 @@ class Mixture(GaussianPrior, Target):
     """
 
     name = "mixture"
-    Options = MixtureOptions
     kernel_groups = ("mixture",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = TABLE
@@ -88,9 +80,9 @@ class Mixture(GaussianPrior, Target):
         )
 
     @property
-    def model(self) -> MixtureModel:
+    def model(self) -> mixture.MixtureModel:
         """For compiled chains."""
-        return mixture_model(self.prior_sd, self.num_data, self.options.sigma_x, self.options.p)
+        return mixture.mixture_model(self.prior_sd, self.num_data, self.options.sigma_x, self.options.p)
 
     def make_exact(self) -> GridExact:
         """By a grid sum: both means lie between the data and 0, up to the prior's reach."""
@@ -99,17 +91,17 @@ class Mixture(GaussianPrior, Target):
             reach += 2 * float(np.abs(self.data).max())
         return GridExact(self.log_joint, ((-reach, reach),) * 2)
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         second = rng.random(n) >= self.options.p
         return theta[0] + theta[1] * second + self.options.sigma_x * rng.standard_normal(n)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return mixture_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
+        return mixture.mixture_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
+        return mixture.mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """The labels given theta, then both coordinates of theta at once given the labels."""
         uniforms, normals = rng.random(len(data)), rng.standard_normal(2)
         return mixture_sweep(theta, data, self.options.sigma_x, self.options.p, self.prior_sd, uniforms, normals)
@@ -161,7 +153,6 @@ class Gmm(InBlocks, WithoutData):
     """
 
     name = "gmm"
-    Options = GmmOptions
     kernel_groups = ("gaussian_mixture",)
     declared = frozenset({"gradient", "blocks"})
 
@@ -179,7 +170,7 @@ class Gmm(InBlocks, WithoutData):
         reach = VIEW_SDS * o.variance**0.5
         self.start_from(o.q0_mean, o.q0_sd, self.means.min(axis=0) - reach, self.means.max(axis=0) + reach)
 
-    def _means(self, rng: np.random.Generator) -> np.ndarray:
+    def _means(self, rng: Rng) -> Array:
         o = self.options
         if o.arrangement == "random":
             return rng.uniform(-o.spread, o.spread, (o.num_components, o.dim))
@@ -193,11 +184,11 @@ class Gmm(InBlocks, WithoutData):
         """In closed form."""
         return GaussianMixtureExact(self.weights, self.means, self.options.variance * np.eye(self.dim))
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
-        return gaussian_mixture_log_density(theta, self.means, self.log_weights, self.options.variance)
+    def _log_p(self, theta: Array) -> Array:
+        return mixture.gaussian_mixture_log_density(theta, self.means, self.log_weights, self.options.variance)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
-        return gaussian_mixture_grad_log_density(theta, self.means, self.log_weights, self.options.variance)
+    def _grad_log_p(self, theta: Array) -> Array:
+        return mixture.gaussian_mixture_grad_log_density(theta, self.means, self.log_weights, self.options.variance)
 
 
 # A Gaussian mixture bent along a parabola: a banana whose density, moments and draws are known exactly.
@@ -233,7 +224,6 @@ class WarpedGmm(WithoutData):
     """
 
     name = "warped_gmm"
-    Options = WarpedGmmOptions
     kernel_groups = ("gaussian_mixture",)
 
     def build(self) -> None:
@@ -246,16 +236,18 @@ class WarpedGmm(WithoutData):
         """Moments and draws in closed form, boxes by a grid."""
         return WarpedExact(self)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
-        return gaussian_mixture_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
+    def _log_p(self, theta: Array) -> Array:
+        return mixture.gaussian_mixture_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """(g_1 - 2 c x_1 g_2, g_2) with g the mixture's gradient at z(x)."""
-        found = gaussian_mixture_grad_log_density(self._unbent(theta), MEANS, self.log_weights, self.options.variance)
+        found = mixture.gaussian_mixture_grad_log_density(
+            self._unbent(theta), MEANS, self.log_weights, self.options.variance
+        )
         found[:, 0] -= 2 * self.options.curvature * theta[:, 0] * found[:, 1]
         return found
 
-    def _unbent(self, theta: np.ndarray) -> np.ndarray:
+    def _unbent(self, theta: Array) -> Array:
         """z(x), (m, 2)."""
         return np.stack([theta[:, 0], theta[:, 1] - self.options.curvature * theta[:, 0] ** 2 - SHIFT], axis=1)
 
@@ -271,12 +263,12 @@ class WarpedExact(GridExact):
         self.mean, self.cov = self._moments()
         read_only(self.mean, self.cov)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, 2): a component, a draw of it, the warp."""
         z = MEANS[rng.integers(len(MEANS), size=n)] + np.sqrt(self._v) * rng.standard_normal((n, 2))
         return np.stack([z[:, 0], self._bend * z[:, 0] ** 2 + z[:, 1] + SHIFT], axis=1)
 
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self) -> tuple[Array, Array]:
         """Mean (2,) and covariance (2, 2), with Var z^2 = 4 mu^2 v + 2 v^2 and Cov(z, z^2) = 2 mu v of a Gaussian."""
         first, bend, v = MEANS[:, 0], self._bend, self._v
         centres = np.stack([first, bend * (first**2 + v) + MEANS[:, 1] + SHIFT], axis=1)
@@ -287,7 +279,7 @@ class WarpedExact(GridExact):
         return mean, cov
 
 
-def _corners(bend: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+def _corners(bend: float, reach: float) -> tuple[Array, Array]:
     """Lowest and highest x (2,) of points z within `reach` of the means in each coordinate."""
     low, high = MEANS.min(axis=0) - reach, MEANS.max(axis=0) + reach
     lifts = 0.0, bend * max(low[0] ** 2, high[0] ** 2)
@@ -336,7 +328,6 @@ class Rbm(WithoutData):
     """
 
     name = "rbm"
-    Options = RbmOptions
     kernel_groups = ("boltzmann", "gaussian_mixture")
     declared = frozenset({"gradient", "conditionals"})
 
@@ -360,20 +351,20 @@ class Rbm(WithoutData):
         log_z = float(heights.max() + np.log(weights.sum()) + 0.5 * self.dim * np.log(2 * np.pi))
         return GaussianMixtureExact(weights, means, np.eye(self.dim), log_z, lambda x: self._log_p(x) - log_z)
 
-    def _inputs(self, theta: np.ndarray) -> np.ndarray:
+    def _inputs(self, theta: Array) -> Array:
         """c + B'x, what the hidden units receive, (m, d) -> (m, k); not by BLAS, whose last bits depend on threads."""
         return self.hidden_bias + np.einsum("md,dk->mk", theta, self.coupling)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         inputs = self._inputs(theta)
         visible = (theta * self.visible_bias).sum(axis=1) - 0.5 * (theta**2).sum(axis=1)
         return visible + np.logaddexp(inputs, -inputs).sum(axis=1)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """b - x + B tanh(c + B'x)."""
         return self.visible_bias - theta + np.einsum("mk,dk->md", np.tanh(self._inputs(theta)), self.coupling)
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """P(h_j = 1 | x) = 1 / (1 + exp(-2 (c_j + (B'x)_j))), then x ~ N(b + Bh, I)."""
         inputs = self._inputs(theta[None])[0]
         hidden = np.where(rng.random(len(inputs)) < 0.5 * (1 + np.tanh(inputs)), 1.0, -1.0)

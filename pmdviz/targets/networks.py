@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels import networks
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, FairSigns, Target
 from pmdviz.targets.options import ANY, TableForm, TargetOptions, data_points, data_seed, data_source
@@ -60,7 +61,6 @@ class BinaryNet(FairSigns):
     """
 
     name = "binary_net" if find_spec("sklearn") else ""
-    Options = BinaryNetOptions
     declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
     table = BINARY_TABLE
@@ -73,31 +73,31 @@ class BinaryNet(FairSigns):
         self.shape = networks.NetShape(self.data.shape[1] - 1, o.hidden, len(found.labels), o.steepness, o.logit_scale)
         self.in_space((self.shape.inputs + self.shape.classes, o.hidden), _binary_names(self.shape))
 
-    def first_layer(self, theta: np.ndarray) -> np.ndarray:
+    def first_layer(self, theta: Array) -> Array:
         """The weights of every hidden unit, (m, d) -> (m, H, F)."""
         shape = self.shape
         return np.swapaxes(theta[:, : shape.inputs * shape.hidden].reshape(-1, shape.inputs, shape.hidden), 1, 2)
 
-    def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def class_probabilities(self, theta: Array, rows: Array) -> Array:
         """P(y = k | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n, K)."""
         return np.exp(networks.net_log_probabilities(theta, rows, self.shape, hard=True))
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log P(y | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n), in nats."""
         every = networks.net_log_probabilities(theta, rows, self.shape, hard=True)
         return every[:, np.arange(len(rows)), rows[:, -1].astype(np.int64)]
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return networks.net_log_likelihood(theta, batch, self.shape, hard=True)
 
-    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_relaxed(self, points: Array, batch: Array) -> Array:
         relaxed = networks.net_log_likelihood(points, batch, self.shape, hard=False)
         return self._log_prior(points) + self.num_data / len(batch) * relaxed
 
-    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         return self.num_data / len(batch) * networks.net_gradient(points, batch, self.shape, hard=False)
 
-    def _grad_straight_through(self, states: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_straight_through(self, states: Array, batch: Array) -> Array:
         return self.num_data / len(batch) * networks.net_gradient(states, batch, self.shape, hard=True)
 
 
@@ -133,13 +133,11 @@ class InLatentScales:
     scale_prior: InverseGamma
     noise_prior: InverseGamma | None  # None without a noise variance, as in classification
 
-    def first_weights(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def first_weights(self, rng: Rng, n: int) -> Array:
         """n draws (n, d_w) of weights to begin with: of a size at which signals pass through all layers."""
         raise NotImplementedError
 
-    def weight_gradient(
-        self, weights: np.ndarray, batch: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def weight_gradient(self, weights: Array, batch: Array, precision: float) -> tuple[Array, Array]:
         """N/B sum over the batch of grad log p(row | w, s2) with 1 / s2 = precision, (m, d_w), and of the misfit, (m,).
 
         The misfit is the squared error that s2 is the mean of; of a target without noise it is the log likelihood,
@@ -147,11 +145,11 @@ class InLatentScales:
         """
         raise NotImplementedError
 
-    def with_noise(self, weights: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    def with_noise(self, weights: Array, variances: Array) -> Array:
         """theta (m, d) of weights (m, d_w) and noise variances (m,), which a target without noise leaves out."""
         raise NotImplementedError
 
-    def validation_score(self, weights: np.ndarray, variance: float) -> float:
+    def validation_score(self, weights: Array, variance: float) -> float:
         """Mean over the validation rows of -log p(y | x, w, s2) of one net (d_w,), in nats; lower is better."""
         raise NotImplementedError
 
@@ -231,7 +229,6 @@ class RegressionNet(InLatentScales, Target):
     """
 
     name = "regression_net"
-    Options = RegressionNetOptions
     kernel_groups = ("regression_net",)
     declared = frozenset({"gradient", "predictive", "latent_scales"})
     by_points = True
@@ -268,11 +265,11 @@ class RegressionNet(InLatentScales, Target):
             boxes.append((middle - 2.0, middle + 7.0))
         self.view_box = tuple(boxes)
 
-    def true_function(self, inputs: np.ndarray) -> np.ndarray:
+    def true_function(self, inputs: Array) -> Array:
         """E(y | x) that the curve was drawn from, (n, 1) -> (n,); NaN of other data."""
         return curve(inputs) if self.options.data == "curve" else np.full(len(inputs), np.nan)
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d): tau_j first, then w_j given tau_j; s2."""
         tau = self.scale_prior.rate / rng.standard_gamma(self.scale_prior.shape, (n, self.num_weights))
         weights = np.sqrt(tau) * rng.standard_normal(tau.shape)
@@ -280,26 +277,24 @@ class RegressionNet(InLatentScales, Target):
             return weights
         return self.with_noise(weights, self.noise_prior.rate / rng.standard_gamma(self.noise_prior.shape, n))
 
-    def first_weights(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def first_weights(self, rng: Rng, n: int) -> Array:
         """n draws (n, d_w) of N(0, 1 / fan-in): a unit's input has about the variance of its inputs, and a bias."""
         layers = zip(self.shape.sizes[:-1], self.shape.sizes[1:], strict=True)
         sds = np.concatenate([np.full((narrow + 1) * wide, 1 / np.sqrt(narrow)) for narrow, wide in layers])
         return sds * rng.standard_normal((n, self.num_weights))
 
-    def weight_gradient(
-        self, weights: np.ndarray, batch: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def weight_gradient(self, weights: Array, batch: Array, precision: float) -> tuple[Array, Array]:
         """Of the likelihood alone, scaled by N/B: (m, d_w), and the sum of squares or the log likelihood (m,)."""
         gradient, misfit = networks.regression_gradient(weights, self._standard(batch), self.shape)
         scale = self.num_data / len(batch)
         gradient *= scale if self.shape.binary else scale * precision
         return gradient, scale * misfit
 
-    def with_noise(self, weights: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    def with_noise(self, weights: Array, variances: Array) -> Array:
         """(w, log s2), or w alone where y is a class."""
         return weights.copy() if self.noise_prior is None else np.column_stack([weights, np.log(variances)])
 
-    def validation_score(self, weights: np.ndarray, variance: float) -> float:
+    def validation_score(self, weights: Array, variance: float) -> float:
         """Mean of -log p(y | x, w, s2) over the validation rows."""
         theta = self.with_noise(weights[None], np.array([variance]))
         return -float(self._log_likelihood(theta, self.validation_data)[0]) / len(self.validation_data)
@@ -313,16 +308,16 @@ class RegressionNet(InLatentScales, Target):
         share = np.clip(y.mean(), 1e-9, 1 - 1e-9)
         return -float(share * np.log(share) + (1 - share) * np.log(1 - share))
 
-    def _standard(self, rows: np.ndarray) -> np.ndarray:
+    def _standard(self, rows: Array) -> Array:
         """Rows as the net sees them."""
         return (rows - self.centre) / self.unit
 
-    def _split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, theta: Array) -> tuple[Array, Array]:
         """Weights (m, d_w) and log s2 (m,)."""
         return theta[:, : self.num_weights], theta[:, -1]
 
     @IN_SILENCE
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         shape, rate = self.scale_prior
         weights, log_noise = self._split(theta)
         constant = lgamma(shape + 0.5) - lgamma(shape) - 0.5 * np.log(2 * np.pi * rate)
@@ -333,7 +328,7 @@ class RegressionNet(InLatentScales, Target):
         return found + a * np.log(b) - lgamma(a) - a * log_noise - b * np.exp(-log_noise)
 
     @IN_SILENCE
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_prior(self, theta: Array) -> Array:
         shape, rate = self.scale_prior
         weights, log_noise = self._split(theta)
         gradient = np.empty(theta.shape)
@@ -343,19 +338,19 @@ class RegressionNet(InLatentScales, Target):
         return gradient
 
     @IN_SILENCE
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         weights, log_noise = self._split(theta)
         misfit = networks.regression_fit(weights, self._standard(batch), self.shape)
         if self.noise_prior is None:
             return misfit
         return -0.5 * misfit * np.exp(-log_noise) - len(batch) * self._log_unit(log_noise)
 
-    def _log_unit(self, log_noise: np.ndarray) -> np.ndarray:
+    def _log_unit(self, log_noise: Array) -> Array:
         """log sqrt(2 pi s2) in the units of y."""
         return 0.5 * (np.log(2 * np.pi) + log_noise) + np.log(self.unit[-1])
 
     @IN_SILENCE
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         weights, log_noise = self._split(theta)
         pull, misfit = networks.regression_gradient(weights, self._standard(batch), self.shape)
         if self.noise_prior is None:
@@ -363,16 +358,16 @@ class RegressionNet(InLatentScales, Target):
         precision = np.exp(-log_noise)
         return np.column_stack([precision[:, None] * pull, 0.5 * (precision * misfit - len(batch))])
 
-    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_mean(self, theta: Array, rows: Array) -> Array:
         """E(y | x, theta) or P(y = 1 | x, theta), (m, d) and (n, F + 1) -> (m, n)."""
         outputs = self._outputs(theta, rows)
         return 0.5 + 0.5 * np.tanh(0.5 * outputs) if self.shape.binary else self.centre[-1] + self.unit[-1] * outputs
 
-    def _outputs(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _outputs(self, theta: Array, rows: Array) -> Array:
         return networks.regression_outputs(self._split(theta)[0], self._standard(rows)[:, :-1], self.shape)
 
     @IN_SILENCE
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log p(y | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n), in nats."""
         outputs, y = self._outputs(theta, rows), self._standard(rows)[:, -1]
         if self.shape.binary:
@@ -380,7 +375,7 @@ class RegressionNet(InLatentScales, Target):
         log_noise = theta[:, -1:]
         return -0.5 * (y - outputs) ** 2 * np.exp(-log_noise) - self._log_unit(log_noise)
 
-    def noise_variance(self, theta: np.ndarray) -> np.ndarray:
+    def noise_variance(self, theta: Array) -> Array:
         """s2 in units of y^2, (m, d) -> (m,)."""
         return np.exp(theta[:, -1]) * self.unit[-1] ** 2
 

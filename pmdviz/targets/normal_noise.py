@@ -13,11 +13,11 @@ import numpy as np
 
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels import likelihoods
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import GaussianExact, GridExact
-from pmdviz.targets.mass import Handle
+from pmdviz.targets.exact import GaussianExact, GridExact, Handle
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
 
@@ -61,7 +61,6 @@ class Banana(GaussianPrior, Target):
     """
 
     name = "banana"
-    Options = BananaOptions
     kernel_groups = ("banana",)
     declared = frozenset({"gradient", "row_density"})
     table = BANANA_TABLE
@@ -111,10 +110,10 @@ class Banana(GaussianPrior, Target):
         reach = BOX_SDS * self.prior_sd + self._reach
         return GridExact(self.log_joint, ((-reach, reach), (-reach, reach)), NUM_CELLS)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.banana_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.banana_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
 
 
@@ -124,7 +123,7 @@ REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
-class BimodalOptions(options.TargetOptions):
+class Bimodal1DOptions(options.TargetOptions):
     """Options of `bimodal1d`.
 
     sigma_x: Standard deviation of each observation around θ².
@@ -149,7 +148,6 @@ class Bimodal1D(GaussianPrior, Target):
     """
 
     name = "bimodal1d"
-    Options = BimodalOptions
     kernel_groups = ("bimodal",)
     declared = frozenset({"gradient", "row_density"})
     table = BIMODAL_TABLE
@@ -191,10 +189,10 @@ class Bimodal1D(GaussianPrior, Target):
             reach += self._best_fit
         return GridExact(self.log_joint, ((-reach, reach),))
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.bimodal_log_likelihood(theta, batch, self.options.sigma_x)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.bimodal_grad_log_likelihood(theta, batch, self.options.sigma_x)
 
 
@@ -234,7 +232,6 @@ class Gaussian(GaussianPrior, Target):
     """
 
     name = "gaussian"
-    Options = GaussianOptions
     kernel_groups = ("gaussian",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = GAUSSIAN_TABLE
@@ -269,27 +266,27 @@ class Gaussian(GaussianPrior, Target):
         at_mean = 0.5 * self.dim * np.log(2 * np.pi * variance)  # log p(X) = log p(mean, X) - log p(mean | X)
         return GaussianExact(mean, variance * np.eye(self.dim), float(self.log_joint(mean[None])[0] + at_mean))
 
-    def _posterior(self, data: np.ndarray) -> tuple[np.ndarray, float]:
+    def _posterior(self, data: Array) -> tuple[Array, float]:
         """Mean (d,) and variance of each coordinate."""
         o = self.options
         variance = 1 / (1 / o.prior_sd**2 + len(data) / o.sigma_x**2)
         return variance * data.sum(axis=0) / o.sigma_x**2, variance
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         return theta + self.options.sigma_x * rng.standard_normal((n, self.dim))
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.gaussian_log_likelihood(theta, batch, self.options.sigma_x)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log p(x | theta) of every row, (m, d) and (n, d) -> (m, n), in nats."""
         sigma, away = self.options.sigma_x, theta[:, None] - rows
         return -0.5 * (away**2).sum(axis=2) / sigma**2 - self.dim * np.log(sigma * np.sqrt(2 * np.pi))
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """The coordinates do not depend on one another: a sweep is an independent draw from the posterior."""
         mean, variance = self._posterior(data)
         return mean + np.sqrt(variance) * rng.standard_normal(self.dim)
@@ -338,7 +335,6 @@ class Linear(GaussianPrior, Target):
     """
 
     name = "linear"
-    Options = LinearOptions
     kernel_groups = ("linear",)
     declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
@@ -377,18 +373,18 @@ class Linear(GaussianPrior, Target):
         mean, factor = self._posterior(self.data)
         return GaussianExact(mean, np.linalg.inv(factor @ factor.T), self._log_evidence(mean, factor))
 
-    def _posterior(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _posterior(self, rows: Array) -> tuple[Array, Array]:
         """Mean (d,), and the Cholesky factor of the precision."""
         x, y, variance = rows[:, :-1], rows[:, -1], self.sigma_y**2
         factor = np.linalg.cholesky(np.eye(self.dim) / self.prior_sd**2 + x.T @ x / variance)
         return np.linalg.solve(factor.T, np.linalg.solve(factor, x.T @ y / variance)), factor
 
-    def _log_evidence(self, mean: np.ndarray, factor: np.ndarray) -> float:
+    def _log_evidence(self, mean: Array, factor: Array) -> float:
         """log p(y | X) = log p(mean) + log p(y | X, mean) - log p(mean | y, X)."""
         at_mean = 0.5 * self.dim * np.log(2 * np.pi) - np.log(np.diag(factor)).sum()
         return float(self.log_joint(mean[None])[0] + at_mean)
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         """Features by an autoregression of order 1, whose correlations are r^|k-l|, or drawn from a table's; and y."""
         if self.options.data != options.SIMULATED:
             x = self.data[rng.integers(self.num_data, size=n), :-1]
@@ -399,37 +395,37 @@ class Linear(GaussianPrior, Target):
             x[:, k] = r * x[:, k - 1] + np.sqrt(1 - r**2) * noise[:, k]
         return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * noise[:, -1]])
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.linear_log_likelihood(theta, batch, self.sigma_y)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.linear_grad_log_likelihood(theta, batch, self.sigma_y)
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """All weights given all data at once: a sweep is an independent draw of the posterior."""
         mean, factor = self._posterior(data)
         return mean + np.linalg.solve(factor.T, rng.standard_normal(self.dim))
 
-    def inputs(self, rows: np.ndarray) -> np.ndarray:
+    def inputs(self, rows: Array) -> Array:
         """The features without an intercept, (n, d + 1) -> (n, k)."""
         return rows[:, 1:-1] if self.input_names else rows[:, :-1]
 
-    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+    def rows_at(self, inputs: Array) -> Array:
         """Rows with these features (n, k) and y = 0, (n, d + 1)."""
         rows = np.column_stack([inputs, np.zeros(len(inputs))])
         return with_ones(rows) if self.input_names else rows
 
-    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_mean(self, theta: Array, rows: Array) -> Array:
         """E(y | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
         return np.einsum("md,nd->mn", theta, rows[:, :-1])
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log p(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
         sigma, residual = self.sigma_y, rows[:, -1] - self.row_mean(theta, rows)
         return -0.5 * (residual / sigma) ** 2 - np.log(sigma * np.sqrt(2 * np.pi))
 
 
-def with_ones(rows: np.ndarray) -> np.ndarray:
+def with_ones(rows: Array) -> Array:
     """Rows (n, k) with the 1 of the intercept before them, (n, k + 1)."""
     return np.column_stack([np.ones(len(rows)), rows])
 
@@ -465,10 +461,10 @@ class PPCAOptions(options.TargetOptions):
 class Decoder(NamedTuple):
     """x = W z + mu + N(0, noise_sd^2 I), fitted by maximum likelihood; and the images that it has not seen."""
 
-    weights: np.ndarray  # (64, k)
-    mean: np.ndarray  # (64,)
+    weights: Array  # (64, k)
+    mean: Array  # (64,)
     noise_sd: float
-    held_out: np.ndarray  # (500, 64) brightness from 0 to 1
+    held_out: Array  # (500, 64) brightness from 0 to 1
 
 
 class PPCA(Linear):
@@ -484,7 +480,6 @@ class PPCA(Linear):
     """
 
     name = "ppca" if find_spec("sklearn") else ""
-    Options = PPCAOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""
     image_shape = (SIDE, SIDE)
@@ -501,17 +496,17 @@ class PPCA(Linear):
         self.data = np.column_stack([self.decoder.weights, self.image - self.decoder.mean])[self.observed]
         self.scale, self.view_box = np.ones(o.dim), ((-4.0, 4.0),) * o.dim
 
-    def decoded(self, theta: np.ndarray) -> np.ndarray:
+    def decoded(self, theta: Array) -> Array:
         """The images W z + mu, (m, k) -> (m, 64)."""
         return self.decoder.mean + np.einsum("mk,pk->mp", theta, self.decoder.weights)
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         """Pixels of an image with these latent coordinates, in the data's order; after the last the first again."""
         features = self.data[np.arange(n) % len(self.data), :-1]
         return np.column_stack([features, (features * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
 
 
-def _own_image(source: str) -> np.ndarray:
+def _own_image(source: str) -> Array:
     """The pixels (64,) of a table."""
     rows = TABLE.size_of(source)[0]
     if rows != PIXELS:

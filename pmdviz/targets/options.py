@@ -15,6 +15,7 @@ from pmdviz.data.cells import MOST_CLASSES, NUMBERS, WORDS, Cells, Column, cells
 from pmdviz.data.files import cells_in, content_of, path_of, too_small
 from pmdviz.data.tables import Pin, Table, as_array, hold, is_frame
 from pmdviz.errors import InputError, InputWarning, shown, unknown
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import A_FILE, Choice, Knobs, Real, Source, Whole
 from pmdviz.targets.space import numbered
 
@@ -96,7 +97,7 @@ class Chosen(NamedTuple):
     """The part of a table that a target uses."""
 
     columns: tuple[str, ...]
-    rows: np.ndarray  # (n, inputs, and 1 with an outcome)
+    rows: Array  # (n, inputs, and 1 with an outcome)
     said: tuple[str, ...] = ()  # sentences on changes to the data
     units: tuple[tuple[float, float], ...] = ()  # mean and sd of each column before it was scaled
 
@@ -205,10 +206,10 @@ def _is_label(column: Column) -> bool:
     return len(column.values) <= len(DIGITS) and bool((np.nan_to_num(column.numbers) % 1 == 0).all())
 
 
-Part = tuple[tuple[str, ...], np.ndarray, bool]  # names, values (n, columns) in some rows, whether they are scaled
+Part = tuple[tuple[str, ...], Array, bool]  # names, values (n, columns) in some rows, whether they are scaled
 
 
-def _input(column: Column, rows: np.ndarray, outcome: bool = False) -> Part:
+def _input(column: Column, rows: Array, outcome: bool = False) -> Part:
     name = shown(column.name, 40)
     if column.kind == NUMBERS:
         return (column.name,), column.numbers[rows, None], True
@@ -223,7 +224,7 @@ def _input(column: Column, rows: np.ndarray, outcome: bool = False) -> Part:
     return tuple(f"{column.name}={kind}" for kind in kinds), values, False
 
 
-def _outcome(column: Column, rows: np.ndarray, form: TableForm, said: list[str]) -> Part:
+def _outcome(column: Column, rows: Array, form: TableForm, said: list[str]) -> Part:
     found, name = len(column.values), shown(column.name, 40)
     two_words = column.kind == WORDS and found == 2 and not np.isfinite(column.numbers).any()
     if form.outcome == "number" and not two_words:
@@ -242,7 +243,7 @@ def _outcome(column: Column, rows: np.ndarray, form: TableForm, said: list[str])
     return (column.name,), codes, False
 
 
-def _units(names: Sequence[str], rows: np.ndarray, which: Sequence[bool]) -> str:
+def _units(names: Sequence[str], rows: Array, which: Sequence[bool]) -> str:
     """The values of 0 and 1 of the first few scaled columns in the units of the table."""
     scaled = [(name, column.mean(), column.std()) for name, column, on in zip(names, rows.T, which, strict=True) if on]
     some = [f"{shown(name, 24)} {mean:.4g} and {mean + sd:.4g}" for name, mean, sd in scaled[:4]]
@@ -254,7 +255,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def _scaled(rows: np.ndarray, which: Sequence[bool]) -> np.ndarray:
+def _scaled(rows: Array, which: Sequence[bool]) -> Array:
     """Columns less their mean, divided by their sd; a column of one value is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, sd = rows.mean(axis=0), rows.std(axis=0)
@@ -274,10 +275,10 @@ def rows_of(source: str, form: TableForm) -> Chosen:
         raise InputError(f"file {shown(path_of(source))} holds word counts, and a table is needed")
     if isinstance(found, Table):
         return Chosen(found.columns, found.rows)
-    return Chosen((), found) if isinstance(found, np.ndarray) else _of_cells(source, form)
+    return Chosen((), found) if isinstance(found, Array) else _of_cells(source, form)
 
 
-def at_least_two(source: str, rows: np.ndarray) -> np.ndarray:
+def at_least_two(source: str, rows: Array) -> Array:
     """The rows, if they are two at least, of two columns. Raises InputError."""
     if min(rows.shape) < 2:
         raise too_small(path_of(source), rows)
@@ -355,7 +356,7 @@ def table_of(
 
 def divided_table(
     source: str, form: TableForm, num_data: int, seed: int, dim: int | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[Array, Array | None]:
     """`num_data` rows (n, k) of a table: all as they are, or some drawn without replacement by `seed`.
 
     With them at most MOST_HELD_OUT of the others; None where none is left. Raises InputError where there are fewer

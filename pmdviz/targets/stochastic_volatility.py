@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pmdviz.kernels import volatility
+from pmdviz.kernels import likelihoods
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
@@ -70,7 +71,6 @@ class StochasticVolatility(InBlocks, Target):
     """
 
     name = "stochastic_volatility"
-    Options = StochasticVolatilityOptions
     kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"
     reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
@@ -98,20 +98,20 @@ class StochasticVolatility(InBlocks, Target):
         reach = 3.5 * MEAN_VARIANCE**0.5
         self.view_box = ((-reach, reach), *BOX, *((-reach, reach),) * count)
 
-    def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _drawn(self, rng: Rng) -> tuple[Array, Array]:
         o = self.options
         path = paths(rng, np.array([o.mean]), np.array([o.persistence]), np.array([o.shock**2]), o.num_data)[0]
         return path, _returns(rng, path)
 
-    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+    def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         """The first n returns given the path that theta has."""
         return rows_of(_returns(rng, theta[PATH : PATH + n]))
 
-    def reported(self, theta: np.ndarray) -> np.ndarray:
+    def reported(self, theta: Array) -> Array:
         """mu, phi and s2 (m, 3) of points (m, d)."""
         return np.column_stack(parameters(theta))
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, T + 3), each with a path of its own."""
         mu = MEAN_VARIANCE**0.5 * rng.standard_normal(n)
         phi = np.clip(2 * rng.beta(*BETA, n) - 1, -1 + 1e-12, 1 - 1e-12)
@@ -122,7 +122,7 @@ class StochasticVolatility(InBlocks, Target):
         """Draws of four long chains of exact Markov chain Monte Carlo."""
         return DrawsReference(np.array([self._long_chain(np.random.default_rng([k, 2023])) for k in range(CHAINS)]))
 
-    def _long_chain(self, rng: np.random.Generator) -> np.ndarray:
+    def _long_chain(self, rng: Rng) -> Array:
         count = max(2, min(DRAWS, MOST // self.num_data))
         thinning, theta, draws = SWEEPS // count, self.first_particles(rng, 1)[0], np.empty((count, self.dim))
         for k in range(-BURN_IN, count * thinning):
@@ -132,117 +132,115 @@ class StochasticVolatility(InBlocks, Target):
         return draws
 
     @IN_SILENCE
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         mu, phi, s2 = parameters(theta)
         of_mu = -0.5 * (mu**2 / MEAN_VARIANCE + np.log(2 * np.pi * MEAN_VARIANCE))
         of_psi = log_prior_phi(phi) + np.log1p(-(phi**2))
         shape, scale = GAMMA
         of_s2 = shape * np.log(scale) - math.lgamma(shape) - shape * theta[:, LOG_S2] - scale / s2
-        return of_mu + of_psi + of_s2 + volatility.volatility_log_path(mu, phi, s2, theta, PATH)
+        return of_mu + of_psi + of_s2 + likelihoods.volatility_log_path(mu, phi, s2, theta, PATH)
 
     @IN_SILENCE
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_prior(self, theta: Array) -> Array:
         mu, phi, s2 = parameters(theta)
         zero = np.zeros(len(mu))
-        of_psi, out = volatility.volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
+        of_psi, out = likelihoods.volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
         out[:, PSI] = slope_psi(phi, of_psi)
-        factor, product = volatility.volatility_mean_terms(phi, theta, PATH)
+        factor, product = likelihoods.volatility_mean_terms(phi, theta, PATH)
         out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
-        squares = volatility.volatility_squares(mu, zero, phi, theta, PATH)
+        squares = likelihoods.volatility_squares(mu, zero, phi, theta, PATH)
         out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * self.num_data - GAMMA[0]
         return out
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log N(y | 0, exp(x_t)) of every row, (m, d) and (n, 2) -> (m, n), in nats."""
         x = theta[:, PATH + rows[:, 0].astype(np.int64)]
-        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, volatility.FARTHEST)))
+        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, likelihoods.FARTHEST)))
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         if self._is_whole(batch):
-            return volatility.volatility_log_likelihood(theta, PATH, batch[:, 1])
+            return likelihoods.volatility_log_likelihood(theta, PATH, batch[:, 1])
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         out = np.zeros(theta.shape)
         if self._is_whole(batch):
-            volatility.volatility_pull(theta, PATH, batch[:, 1], out)
+            likelihoods.volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
         np.add.at(
             out,
             (slice(None), places),
-            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], volatility.FARTHEST)) - 1),
+            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], likelihoods.FARTHEST)) - 1),
         )
         return out
 
-    def _is_whole(self, batch: np.ndarray) -> bool:
+    def _is_whole(self, batch: Array) -> bool:
         """Whether it has a row for every return in their order."""
         return np.array_equal(batch[:, 0], self.data[:, 0])
 
-    def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def first_particles(self, rng: Rng, n: int) -> Array:
         """n points (n, d) to begin with: a level path at the log of the mean square return, and phi = 1/2."""
         level = math.log(max(float((self.returns**2).mean()), 1e-300))
         start = np.array([level, math.log(GAMMA[1] / (GAMMA[0] - 1)), START_PSI, *np.full(self.num_data, level)])
         return start + START_NOISE * rng.standard_normal((n, self.dim))
 
-    def closed_start(self, block: Block) -> np.ndarray:
+    def closed_start(self, block: Block) -> Array:
         """(mean, variance) of mu, or (shape, scale) of s2: the prior's."""
         return np.array([0.0, MEAN_VARIANCE] if block.coordinates == (MU,) else GAMMA)
 
-    def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
+    def closed_form(self, block: Block, particles: Array, closed: Mapping[str, Array]) -> Array:
         """(mean, variance) of q(mu) = N, or (shape, scale) of q(s2) = IG, the best given the others."""
         phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
             precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = volatility.volatility_mean_terms(
+            factor, product = likelihoods.volatility_mean_terms(
                 phi, particles, PATH, later if self.options.mean_update == "printed" else 1
             )
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
         mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
-        squares = volatility.volatility_squares(mean, variance, phi, particles, PATH)
+        squares = likelihoods.volatility_squares(mean, variance, phi, particles, PATH)
         return np.array([GAMMA[0] + 0.5 * self.num_data, GAMMA[1] + 0.5 * squares.mean()])
 
-    def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    def closed_draws(self, block: Block, parameters: Array, rng: Rng, n: int) -> Array:
         """n draws (n, 1) of mu, or of log s2."""
         first, second = parameters
         if block.coordinates == (MU,):
             return (first + np.sqrt(second) * rng.standard_normal(n))[:, None]
         return (np.log(second) - np.log(rng.gamma(first, size=n)))[:, None]
 
-    def block_gradient(
-        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """Of psi and the path, exactly: mu and s2 enter by E mu, var mu and E 1/s2; of other blocks by `others`."""
         if not closed:
             return super().block_gradient(block, own, others, closed)
         m, phi = len(own), np.tanh(own[:, 0])
         mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_psi, out = volatility.volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
+        of_psi, out = likelihoods.volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
         out[:, 0] = slope_psi(phi, of_psi)
         return out
 
-    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+    def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """Each point of the path, mu and the path together, phi by a Metropolis step, then mu and s2 exactly."""
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
         returns = np.ascontiguousarray(data[:, 1])
-        volatility.volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        likelihoods.volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
         shift = _shift(rng, mu, x, returns)
         mu, x[:] = mu + shift, x + shift
         phi = _new_phi(rng, mu, phi, s2, x)
         one, path = np.array([phi]), x[None]
-        factor, product = (values[0] for values in volatility.volatility_mean_terms(one, path, 0))
+        factor, product = (values[0] for values in likelihoods.volatility_mean_terms(one, path, 0))
         precision = 1 / MEAN_VARIANCE + factor / s2
         mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
-        squares = volatility.volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
+        squares = likelihoods.volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
         s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
         new[:PATH] = mu, np.log(s2), np.arctanh(phi)
         return new
 
 
-def _shift(rng: np.random.Generator, mu: float, x: np.ndarray, returns: np.ndarray) -> float:
+def _shift(rng: Rng, mu: float, x: Array, returns: Array) -> float:
     """How far mu and the path move together, with which their density given phi and s2 stays what it is.
 
     Given the path from mu, e^-shift has a gamma distribution under the likelihood: it is drawn from that, and accepted
@@ -253,7 +251,7 @@ def _shift(rng: np.random.Generator, mu: float, x: np.ndarray, returns: np.ndarr
     return shift if threshold < 0.5 * (mu**2 - (mu + shift) ** 2) / MEAN_VARIANCE else 0.0
 
 
-def _new_phi(rng: np.random.Generator, mu: float, phi: float, s2: float, x: np.ndarray) -> float:
+def _new_phi(rng: Rng, mu: float, phi: float, s2: float, x: Array) -> float:
     """Proposed from N(r, s2 / sum (x_{t-1} - mu)^2), r the regression's slope, and accepted by what that leaves out."""
     away = x - mu
     square = float((away[:-1] ** 2).sum())
@@ -270,21 +268,21 @@ def _new_phi(rng: np.random.Generator, mu: float, phi: float, s2: float, x: np.n
     return proposed if threshold < left_out(proposed) - left_out(phi) else phi
 
 
-def parameters(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def parameters(theta: Array) -> tuple[Array, Array, Array]:
     """mu, phi and s2 (m,) of theta (m, d)."""
     return theta[:, MU].copy(), np.tanh(theta[:, PSI]), np.exp(theta[:, LOG_S2])
 
 
-def rows_of(returns: np.ndarray) -> np.ndarray:
+def rows_of(returns: Array) -> Array:
     """(t, y_t) of returns (T,), t from 0."""
     return np.column_stack([np.arange(len(returns)), returns])
 
 
-def _returns(rng: np.random.Generator, path: np.ndarray) -> np.ndarray:
+def _returns(rng: Rng, path: Array) -> Array:
     return np.exp(0.5 * path) * rng.standard_normal(len(path))
 
 
-def paths(rng: np.random.Generator, mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, count: int) -> np.ndarray:
+def paths(rng: Rng, mu: Array, phi: Array, s2: Array, count: int) -> Array:
     """Paths (m, count) of the log variance given the parameters (m,)."""
     noise = rng.standard_normal((count, len(mu))) * np.sqrt(s2)
     away = np.empty((count, len(mu)))
@@ -294,11 +292,11 @@ def paths(rng: np.random.Generator, mu: np.ndarray, phi: np.ndarray, s2: np.ndar
     return np.ascontiguousarray((mu + away).T)
 
 
-def log_prior_phi(phi: np.ndarray) -> np.ndarray:
+def log_prior_phi(phi: Array) -> Array:
     """log density of phi where (1 + phi) / 2 ~ Beta(20, 1.5)."""
     return BY_BETA + (BETA[0] - 1) * np.log(0.5 * (1 + phi)) + (BETA[1] - 1) * np.log(0.5 * (1 - phi))
 
 
-def slope_psi(phi: np.ndarray, of_psi: np.ndarray) -> np.ndarray:
+def slope_psi(phi: Array, of_psi: Array) -> Array:
     """Gradient in psi = atanh phi of the path's log density, with those from the prior of phi and the Jacobian."""
     return of_psi + (BETA[0] - 1) * (1 - phi) - (BETA[1] - 1) * (1 + phi) - 2 * phi

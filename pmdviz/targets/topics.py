@@ -16,6 +16,7 @@ import numpy as np
 from pmdviz.data.files import content_of, parse_ldac, tokens_beside, words_of
 from pmdviz.densities.product import SMALLEST, DirichletMixture, dirichlet
 from pmdviz.errors import InputError, shown
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.topics import estimated_log_likelihood, held_out_log_likelihood, log_partitions, shares_of, tilted
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets import options
@@ -27,21 +28,21 @@ NUM_TEST = 100  # documents held out of a corpus that is drawn
 AT_ONCE = 500  # documents drawn
 MOST_TEST = 1000  # and of one that is read
 
-Counts = list[tuple[np.ndarray, np.ndarray]]  # of each document its words and how often each occurs
+Counts = list[tuple[Array, Array]]  # of each document its words and how often each occurs
 
 
 class Corpus(NamedTuple):
     """Pairs of word and count, and the documents that point into them (`kernels.topics`)."""
 
-    words: np.ndarray  # (pairs,) int32
-    counts: np.ndarray  # (pairs,) int32
-    train: np.ndarray  # (D, 3) int64
-    test: np.ndarray
+    words: Array  # (pairs,) int32
+    counts: Array  # (pairs,) int32
+    train: Array  # (D, 3) int64
+    test: Array
     num_words: int
     names: tuple[str, ...]  # of words; () where they have none
 
 
-def bars(side: int) -> np.ndarray:
+def bars(side: int) -> Array:
     """2 side topics on side x side pixels, each uniform on a row or a column: (2 side, side^2)."""
     lines = np.zeros((2, side, side, side))
     lines[0, np.arange(side), np.arange(side), :] = 1 / side
@@ -49,7 +50,7 @@ def bars(side: int) -> np.ndarray:
     return lines.reshape(2 * side, side * side)
 
 
-def drawn(rng: np.random.Generator, topics: np.ndarray, alpha: float, num_data: int, length: int) -> Corpus:
+def drawn(rng: Rng, topics: Array, alpha: float, num_data: int, length: int) -> Corpus:
     """Documents of `length` words: shares ~ Dir(alpha), word counts multinomial with shares @ topics."""
     shares = dirichlet(rng, np.full((num_data + NUM_TEST, len(topics)), alpha))
     documents: Counts = []
@@ -62,7 +63,7 @@ def drawn(rng: np.random.Generator, topics: np.ndarray, alpha: float, num_data: 
     return _corpus(rng, documents, num_data, topics.shape[1], ())
 
 
-def read(rng: np.random.Generator, source: str, form: options.TableForm, num_data: int) -> Corpus:
+def read(rng: Rng, source: str, form: options.TableForm, num_data: int) -> Corpus:
     """`num_data` documents of a source, and at most 1,000 of the others held out. Raises InputError."""
     documents, names = _reuters() if source == "reuters" else _of_file(source, form)
     _check(source, documents)
@@ -72,9 +73,7 @@ def read(rng: np.random.Generator, source: str, form: options.TableForm, num_dat
     return _corpus(rng, [documents[k] for k in order], num_data, max(num_words, len(names)), names)
 
 
-def _corpus(
-    rng: np.random.Generator, documents: Counts, num_data: int, num_words: int, names: tuple[str, ...]
-) -> Corpus:
+def _corpus(rng: Rng, documents: Counts, num_data: int, num_words: int, names: tuple[str, ...]) -> Corpus:
     """The first `num_data` documents to learn from; of each of the others half of the tokens are held out."""
     parts: Counts = []
     rows, at = [], 0
@@ -139,7 +138,7 @@ TABLE = options.TableForm(
 )
 
 
-def seeds_of(rng: np.random.Generator, *shape: int) -> np.ndarray:
+def seeds_of(rng: Rng, *shape: int) -> Array:
     """Seeds of streams, uint64."""
     return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
 
@@ -189,7 +188,6 @@ class Topics(Target):
     """
 
     name = "topics"
-    Options = TopicsOptions
     kernel_groups = ("topics",)
     declared = frozenset({"predictive", "conditional_family", "documents"})
     table = TABLE
@@ -218,7 +216,7 @@ class Topics(Target):
         self.scale = np.full(self.dim, np.sqrt(mean * (1 - mean) / (self.num_words * o.beta + 1)))
         self.view_box = ((-0.01, 1.01),) * self.dim
 
-    def _true(self, rng: np.random.Generator) -> np.ndarray | None:
+    def _true(self, rng: Rng) -> Array | None:
         """The topics that the corpus is drawn from, (K*, W); None of one that is read."""
         o = self.options
         if o.data == "bars":
@@ -236,15 +234,15 @@ class Topics(Target):
         known = self.corpus.names
         return known + tuple(str(w + 1) for w in range(len(known), self.num_words))
 
-    def topics(self, theta: np.ndarray) -> np.ndarray:
+    def topics(self, theta: Array) -> Array:
         """Points (m, K W) as the kernels take topics, (m, W, K)."""
         return theta.reshape(len(theta), self.options.num_topics, self.num_words).transpose(0, 2, 1)
 
-    def shares(self, topics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def shares(self, topics: Array, rows: Array) -> Array:
         """Expected topic shares (m, n, K) of documents given topics (m, W, K)."""
         return shares_of(topics, self._documents(rows).sparse, self.options.alpha)
 
-    def held_out(self, topics: np.ndarray, weights: np.ndarray) -> tuple[float, int]:
+    def held_out(self, topics: Array, weights: Array) -> tuple[float, int]:
         """Log likelihood of the held-out tokens in nats under weighted topics (m, W, K), and their number."""
         return held_out_log_likelihood(topics, weights, self._documents(self.test_data).sparse, self.options.alpha)
 
@@ -257,48 +255,48 @@ class Topics(Target):
         chances = (seen + beta) / (seen.sum() + self.num_words * beta)
         return float(-(held_out * np.log(chances)).sum() / held_out.sum())
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, K W) of topics from Dir(β)."""
         o = self.options
         return dirichlet(rng, np.full((n, o.num_topics, self.num_words), o.beta)).reshape(n, -1)
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         o, size = self.options, self.num_words
         constant = o.num_topics * (lgamma(size * o.beta) - size * lgamma(o.beta))
         return constant + (o.beta - 1) * np.log(np.maximum(theta, SMALLEST)).sum(axis=1)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
-    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """Estimates of log p(document | theta), (m, d) and (n, 3) -> (m, n), in nats; random numbers go by document."""
         topics = np.maximum(self.topics(theta), SMALLEST)
         seeds = rows[:, 0].astype(np.uint64)
         return estimated_log_likelihood(topics, self._documents(rows).sparse, seeds, self.options.alpha, REPEATS)
 
-    def _documents(self, batch: np.ndarray) -> Documents:
+    def _documents(self, batch: Array) -> Documents:
         o, corpus = self.options, self.corpus
         return Documents(batch, corpus.words, corpus.counts, o.alpha, o.beta, (self.num_words, o.num_topics))
 
-    def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
+    def _conditionals(self, rng: Rng, m: int) -> Conditionals:
         """No word has a topic yet: the prior of the topics, the same for every particle."""
         natural = np.full((m, self.num_words, self.options.num_topics), self.options.beta)
         prior = np.full(m, log_partitions(natural[:1])[0])
         return Conditionals(np.empty((m, 0)), np.empty((m, 0)), natural, prior, prior.copy())
 
     def _tilted(
-        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
-    ) -> tuple[Conditionals, np.ndarray]:
+        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
+    ) -> tuple[Conditionals, Array]:
         o, seeds = self.options, seeds_of(rng, len(given.natural), len(batch))
         documents = self._documents(batch).sparse
         natural, partitions, base = tilted(given.natural, documents, seeds, o.alpha, o.beta, kept, power, SWEEPS)
         return given._replace(natural=natural, partitions=partitions), base
 
-    def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> DirichletMixture:
+    def _conditional_density(self, given: Conditionals, log_weights: Array) -> DirichletMixture:
         return DirichletMixture(given.natural, log_weights)
 
 
-def _word_totals(words: np.ndarray, counts: np.ndarray, ranges: np.ndarray, num_words: int) -> np.ndarray:
+def _word_totals(words: Array, counts: Array, ranges: Array, num_words: int) -> Array:
     """How often each word occurs in pairs of the ranges (n, 2), (W,)."""
     total = np.zeros(num_words)
     for first, end in ranges:

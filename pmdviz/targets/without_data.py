@@ -14,11 +14,22 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.formulas import COORDINATES, Formula
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
-from pmdviz.knobs import Real, Typed, Whole
+from pmdviz.knobs import Choice, Real, Typed, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import Box, GaussianExact, GridExact, OnGrids, normal_cdf, read_only
-from pmdviz.targets.mass import Cells, LogDensity, mass_cells
+from pmdviz.targets.exact import (
+    Box,
+    Cells,
+    GaussianExact,
+    GridExact,
+    LogDensity,
+    Normalised,
+    OnGrids,
+    mass_cells,
+    normal_cdf,
+    read_only,
+)
 from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
@@ -33,7 +44,7 @@ class WithoutData(GaussianPrior, Target):
 
     q0_mean: float = 0.0
 
-    def start_from(self, q0_mean: float, q0_sd: float, low: np.ndarray, high: np.ndarray) -> None:
+    def start_from(self, q0_mean: float, q0_sd: float, low: Array, high: Array) -> None:
         """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
         self.data, self.q0_mean, self.prior_sd = None, q0_mean, q0_sd
         self.scale = np.full(self.dim, q0_sd)
@@ -41,28 +52,28 @@ class WithoutData(GaussianPrior, Target):
         high = np.maximum(np.broadcast_to(high, self.dim), q0_mean + Q0_SDS * q0_sd)
         self.view_box = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
-    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) from q0."""
         return self.q0_mean + super().sample_prior(rng, n)
 
-    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _log_prior(self, theta: Array) -> Array:
         return super()._log_prior(theta - self.q0_mean)
 
-    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_prior(self, theta: Array) -> Array:
         return super()._grad_log_prior(theta - self.q0_mean)
 
-    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
         return len(batch) * (self._log_p(theta) - self._log_prior(theta))
 
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
         return len(batch) * (self._grad_log_p(theta) - self._grad_log_prior(theta))
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         """Log of the unnormalised density, (m, d) -> (m,), in nats."""
         raise NotImplementedError
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """Its gradient, (m, d) -> (m, d)."""
         raise NotImplementedError
 
@@ -97,7 +108,6 @@ class CorrelatedGaussian(InBlocks, WithoutData):
     """
 
     name = "correlated_gaussian"
-    Options = CorrelatedGaussianOptions
     declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
@@ -117,20 +127,18 @@ class CorrelatedGaussian(InBlocks, WithoutData):
         """In closed form."""
         return GaussianExact(np.zeros(self.dim), self.cov, 0.0)
 
-    def block_gradient(
-        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """It is linear in the others, (M, k): their mean is enough."""
         columns, rest = block.columns, others.mean(axis=0)
         rest[columns] = 0.0
         rows = self.precision[columns]  # (k, d)
         return -np.einsum("ij,mj->mi", rows[:, columns], own) - np.einsum("ij,j->i", rows, rest)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         constant = 0.5 * (self.dim * np.log(2 * np.pi) - np.linalg.slogdet(self.precision)[1])
         return 0.5 * (theta * self._grad_log_p(theta)).sum(axis=1) - constant
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         return -np.einsum("ij,mj->mi", self.precision, theta)
 
 
@@ -167,7 +175,6 @@ class Funnel(WithoutData):
     """
 
     name = "funnel"
-    Options = FunnelOptions
 
     def build(self) -> None:
         """Nothing is drawn."""
@@ -180,10 +187,10 @@ class Funnel(WithoutData):
         """In closed form."""
         return FunnelExact(self.options.sd, self.dim)
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         return _log_funnel(theta[:, 0], theta[:, 1:], self.options.sd)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """-v / sd^2 - (d - 1) / 2 + |x|^2 exp(-v) / 2, and -x exp(-v)."""
         v, x = theta[:, 0], theta[:, 1:]
         precision = np.exp(np.minimum(-v, LARGEST))
@@ -205,19 +212,19 @@ class FunnelExact(OnGrids):
         self.boxes = (self.box,)
         read_only(self.mean, self.mean_error, self.cov)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
+    def log_density(self, points: Array) -> Array:
         """log p(points), (n, d) -> (n,)."""
         points = np.asarray(points, float)
         return _log_funnel(points[:, 0], points[:, 1:], self._sd)
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): v, then the others given it."""
         draws = rng.standard_normal((n, len(self.mean)))
         draws[:, 0] *= self._sd
         draws[:, 1:] *= np.exp(0.5 * draws[:, :1])
         return draws
 
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
         """log p of some of the coordinates, (n, k) -> (n,): without v by a sum over it."""
         chosen, sd = list(coordinates), self._sd
         if 0 in chosen:
@@ -225,7 +232,7 @@ class FunnelExact(OnGrids):
             return lambda points: _log_funnel(points[:, at], points[:, others], sd)
         v, mass = self._nodes()
 
-        def log_density(points: np.ndarray) -> np.ndarray:
+        def log_density(points: Array) -> Array:
             squares = (points**2).sum(axis=1, keepdims=True)
             given = -0.5 * (squares * np.exp(-v) + points.shape[1] * (v + np.log(2 * np.pi)))
             peak = given.max(axis=1)
@@ -240,19 +247,19 @@ class FunnelExact(OnGrids):
         sds = np.exp(0.5 * v)[:, None]
         return float((mass * (normal_cdf(high / sds) - normal_cdf(low / sds)).prod(axis=1)).sum())
 
-    def narrowest(self, unit: np.ndarray) -> float:
+    def narrowest(self, unit: Array) -> float:
         """Sd of x in the neck, three sds below the mean of v, or the sd of v; coordinates divided by `unit` (d,)."""
         neck = np.exp(-0.5 * NECK_SDS * self._sd)
         return float(min(self._sd / unit[0], (neck / np.asarray(unit[1:])).min()))
 
-    def _nodes(self, between: tuple[float, float] = (-np.inf, np.inf)) -> tuple[np.ndarray, np.ndarray]:
+    def _nodes(self, between: tuple[float, float] = (-np.inf, np.inf)) -> tuple[Array, Array]:
         """Values of v and their masses, the middles of equal cells of an interval."""
         low, high = max(between[0], self.box[0][0]), min(between[1], self.box[0][1])
         edges = np.linspace(low, max(low, high), NODES + 1)
         return 0.5 * (edges[1:] + edges[:-1]), np.diff(normal_cdf(edges / self._sd))
 
 
-def _log_funnel(v: np.ndarray, x: np.ndarray, sd: float) -> np.ndarray:
+def _log_funnel(v: Array, x: Array, sd: float) -> Array:
     """log N(v | 0, sd^2) + sum_k log N(x_k | 0, exp(v)), v (n,) and x (n, k) -> (n,)."""
     of_v = -0.5 * (v / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))
     squares = (x**2).sum(axis=1) * np.exp(np.minimum(-v, LARGEST))
@@ -272,8 +279,8 @@ BOX = ((-7.0, 7.0), (-7.0, 7.0))  # of z
 class Weights(NamedTuple):
     """Of both layers, the biases in the last row."""
 
-    first: np.ndarray  # (3, HIDDEN)
-    second: np.ndarray  # (HIDDEN + 1, SIDE^2)
+    first: Array  # (3, HIDDEN)
+    second: Array  # (HIDDEN + 1, SIDE^2)
 
 
 class DecoderOptions(TargetOptions):
@@ -295,7 +302,6 @@ class Decoder(WithoutData):
     """
 
     name = "decoder"
-    Options = DecoderOptions
     image_shape = (SIDE, SIDE)
 
     def build(self) -> None:
@@ -311,15 +317,15 @@ class Decoder(WithoutData):
         """By a grid sum."""
         return GridExact(self.log_joint, BOX)
 
-    def decoded(self, theta: np.ndarray) -> np.ndarray:
+    def decoded(self, theta: Array) -> Array:
         """The probabilities that pixels are 1, (m, 2) -> (m, 64)."""
         return probability(logits_of(weights(), theta)[1])
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         logits = logits_of(weights(), theta)[1]
         return log_normal(theta) + (self.image * logits - np.logaddexp(0, logits)).sum(axis=1)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """-z + W_1 [(1 - h^2) * W_2 (x - sigmoid(l))]."""
         hidden, logits = logits_of(weights(), theta)
         back = np.einsum("mp,hp->mh", self.image - probability(logits), weights().second[:-1])
@@ -333,18 +339,18 @@ def weights() -> Weights:
     return Weights(rows[:3], rows[3:].reshape(HIDDEN + 1, SIDE**2))
 
 
-def logits_of(made: Weights, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def logits_of(made: Weights, z: Array) -> tuple[Array, Array]:
     """Hidden units (m, HIDDEN) and logits of the pixels (m, 64); no BLAS, whose bits depend on threads."""
     hidden = np.tanh(np.einsum("mk,kh->mh", z, made.first[:-1]) + made.first[-1])
     return hidden, np.einsum("mh,hp->mp", hidden, made.second[:-1]) + made.second[-1]
 
 
-def probability(logits: np.ndarray) -> np.ndarray:
+def probability(logits: Array) -> Array:
     """1 / (1 + exp(-logits))."""
     return 0.5 * (1 + np.tanh(0.5 * logits))
 
 
-def log_normal(z: np.ndarray) -> np.ndarray:
+def log_normal(z: Array) -> Array:
     """log N(z | 0, I_2), (m, 2) -> (m,)."""
     return -0.5 * (z**2).sum(axis=1) - np.log(2 * np.pi)
 
@@ -369,7 +375,7 @@ FEW = {1: 1_000, 2: 8_000}  # cells are enough to find a box
 NUM_CELLS = {1: 4_096, 2: 60_000}  # that hold the exact density: rings and squiggles are long and thin
 
 
-class FormulaOptions(TargetOptions):
+class TypedDensityOptions(TargetOptions):
     """Options of `formula`.
 
     density: A formula of x, or of x and y, up to a constant. It is made of numbers, + - * / **, brackets, pi, e and
@@ -402,7 +408,6 @@ class TypedDensity(WithoutData):
     """
 
     name = "formula"
-    Options = FormulaOptions
 
     def build(self) -> None:
         """Find the box that holds the mass. Raises InputError for a density that has none, or a value that is none."""
@@ -421,16 +426,16 @@ class TypedDensity(WithoutData):
         """By a grid sum."""
         return GridExact(self._log_p, self.box, NUM_CELLS[self.dim])
 
-    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _log_p(self, theta: Array) -> Array:
         return self.formula.value(theta)
 
-    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+    def _grad_log_p(self, theta: Array) -> Array:
         """Of the formula; 0 outside the support, where there is none and a particle is not pulled anywhere."""
         values, gradient = self.formula.value_and_gradient(theta)
         gradient[values == -np.inf] = 0.0
         return gradient
 
-    def _checked_log_p(self, points: np.ndarray) -> np.ndarray:
+    def _checked_log_p(self, points: Array) -> Array:
         """log p, (n, d) -> (n,). Raises InputError at the first point where it is NaN or +inf."""
         values = self.formula.value(points)
         bad = np.isnan(values) | (values == np.inf)
@@ -443,12 +448,12 @@ class TypedDensity(WithoutData):
             raise _refused(f"is minus infinity wherever it was tried, first at {first}; move q0 to where it is not")
         return values
 
-    def _place(self, point: np.ndarray) -> str:
+    def _place(self, point: Array) -> str:
         return ", ".join(f"{name} = {value:.4g}" for name, value in zip(self.parameter_names, point, strict=True))
 
 
 def _refused(why: str) -> InputError:
-    return FormulaOptions.specs()["density"].refusal(why)
+    return TypedDensityOptions.specs()["density"].refusal(why)
 
 
 def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
@@ -467,7 +472,7 @@ def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
                    "far out it must go to minus infinity, as -square(x) does")  # fmt: skip
 
 
-def _edge_masses(cells: Cells, box: Box) -> np.ndarray:
+def _edge_masses(cells: Cells, box: Box) -> Array:
     """The share of the mass at the edges of the box, (d,)."""
     share, low, high = _shares(cells), *np.array(box).T
     depth = EDGE * (high - low)
@@ -475,7 +480,7 @@ def _edge_masses(cells: Cells, box: Box) -> np.ndarray:
     return share @ outside
 
 
-def _shares(cells: Cells) -> np.ndarray:
+def _shares(cells: Cells) -> Array:
     mass = np.exp(cells.values - cells.values.max())
     return mass / mass.sum()
 
@@ -485,7 +490,7 @@ def _doubled(low: float, high: float) -> tuple[float, float]:
     return low - half, high + half
 
 
-def _bulk(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _bulk(cells: Cells) -> tuple[Array, Array]:
     """Lowest and highest coordinates (d,) between which BULK of each marginal lies."""
     share, tail = _shares(cells), 0.5 * (1 - BULK)
     ends = []
@@ -495,3 +500,210 @@ def _bulk(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         places = np.searchsorted(below, [tail, 1 - tail]).clip(0, len(order) - 1)
         ends.append(column[order][places] + [-cells.width[k], cells.width[k]])
     return tuple(np.array(ends).T)
+
+
+# Eight schools, centred and not: a small hierarchical model whose coordinates decide what a chain can reach.
+EFFECTS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])  # of coaching in each school, in points of the test
+ERRORS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])  # their standard errors
+PRIOR_SD, PRIOR_SCALE = 5.0, 5.0  # of mu, Gaussian; of tau, half-Cauchy
+LOG_TAUS = np.linspace(-14.0, 7.0, 1_401)  # of log tau, for sums over it: all but 1e-6 of the mass
+QUANTILES = 64  # of mu in the box given tau, for its mass
+
+
+class EightSchoolsOptions(TargetOptions):
+    """Options of `eight_schools`.
+
+    coordinates: "centred": the effects of the schools; "non-centred": how many tau they are away from mu.
+    """
+
+    coordinates = Choice(
+        "centred", {"centred": "effects of the schools", "non-centred": "effects in units of tau"}, label="Coordinates"
+    )
+    q0_mean = q0_mean()
+    q0_sd = q0_sd(2.0)
+
+
+class EightSchools(WithoutData):
+    """y_j ~ N(effect_j, error_j^2), effect_j ~ N(mu, tau^2), mu ~ N(0, 5^2), tau half-Cauchy(5); j = 1 .. 8.
+
+    Coordinates: log tau, the eight effects (or z_j = (effect_j - mu) / tau), mu.
+
+    title: Eight schools
+    about: Effects of coaching in eight schools. Centred, a narrow neck hides small tau; non-centred, the neck is gone.
+    source: Rubin 1981; Papaspiliopoulos et al. 2007
+    """
+
+    question = "The same model in two sets of coordinates. In which does a chain reach small tau?"
+    name = "eight_schools"
+
+    def build(self) -> None:
+        """The data are eight numbers and their errors, which are part of the density."""
+        o, self.dim = self.options, 10
+        self.is_centred = o.coordinates == "centred"
+        self.parameter_names = ("log tau", *numbered("effect" if self.is_centred else "z", 8), "mu")
+        reach = 25.0 if self.is_centred else 3.0
+        low, high = np.array([-4.0, *[-reach] * 8, -8.0]), np.array([4.0, *[reach] * 8, 15.0])
+        self.start_from(o.q0_mean, o.q0_sd, low, high)
+
+    def make_exact(self) -> SchoolsExact:
+        """By a sum over log tau: given tau all else is Gaussian."""
+        return SchoolsExact(self._log_p, self.is_centred)
+
+    def _log_p(self, theta: Array) -> Array:
+        t, x, mu = theta[:, 0], theta[:, 1:-1], theta[:, -1:]
+        tau = _exp(t)[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (x - mu) / tau if self.is_centred else x
+            effects = x if self.is_centred else mu + tau * x
+            of_x = _log_normal(z, 1.0).sum(axis=1) - (8 * t if self.is_centred else 0.0)
+            of_data = _log_normal(EFFECTS - effects, ERRORS).sum(axis=1)
+            found = _log_tau(t) + _log_normal(mu[:, 0], PRIOR_SD) + of_x + of_data
+        return np.where(np.isnan(found), -np.inf, found)
+
+    def _grad_log_p(self, theta: Array) -> Array:
+        """Of log tau, of the eight, of mu, (m, 10)."""
+        t, x, mu = theta[:, 0], theta[:, 1:-1], theta[:, -1:]
+        tau = _exp(t)[:, None]
+        share = 1 / (1 + (PRIOR_SCALE / tau[:, 0]) ** 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.is_centred:
+                z = (x - mu) / tau
+                of_t, of_x = (z**2 - 1).sum(axis=1), (EFFECTS - x) / ERRORS**2 - z / tau
+                of_mu = (z / tau).sum(axis=1)
+            else:
+                pull = (EFFECTS - mu - tau * x) / ERRORS**2
+                of_t, of_x, of_mu = (pull * tau * x).sum(axis=1), tau * pull - x, pull.sum(axis=1)
+            return np.column_stack([1 - 2 * share + of_t, of_x, of_mu - mu[:, 0] / PRIOR_SD**2])
+
+
+class Given(NamedTuple):
+    """Given log tau (n,): mu ~ N(mean, variance) and x_j ~ N(at + slope mu, spread), independent given mu."""
+
+    mean: Array  # (n,)
+    variance: Array
+    at: Array  # (n, 8)
+    slope: Array
+    spread: Array
+    log_mass: Array  # (n,): log of p(log tau) p(data | tau), nats
+
+
+def given(t: Array, is_centred: bool) -> Given:
+    """The Gaussian conditionals of all other coordinates, and the unnormalised density of log tau."""
+    tau = _exp(np.asarray(t, float))[..., None]
+    total = ERRORS**2 + tau**2
+    variance = 1 / (1 / PRIOR_SD**2 + (1 / total).sum(axis=-1))
+    mean = variance * (EFFECTS / total).sum(axis=-1)
+    of_data = -0.5 * (np.log(2 * np.pi * total) + EFFECTS**2 / total).sum(axis=-1)
+    log_mass = _log_tau(t) + of_data + 0.5 * (np.log(variance / PRIOR_SD**2) + mean**2 / variance)
+    if is_centred:
+        parts = EFFECTS * tau**2 / total, ERRORS**2 / total, (ERRORS * tau) ** 2 / total
+    else:
+        parts = tau * EFFECTS / total, -tau / total, ERRORS**2 / total
+    return Given(mean, variance, *parts, log_mass)
+
+
+class SchoolsExact(Normalised, OnGrids):
+    """Moments, marginals and draws by a sum over log tau; `log_p` is the unnormalised density."""
+
+    def __init__(self, log_p: Callable[[Array], Array], is_centred: bool) -> None:
+        super().__init__()
+        self._log_p, self._is_centred = log_p, is_centred
+        self._nodes = known = given(LOG_TAUS, is_centred)
+        peak = known.log_mass.max()
+        mass = np.exp(known.log_mass - peak)
+        self.log_z = float(peak + np.log(mass.sum() * (LOG_TAUS[1] - LOG_TAUS[0])))
+        self._mass = mass / mass.sum()
+        means = np.column_stack([LOG_TAUS, known.at + known.slope * known.mean[:, None], known.mean])
+        self.mean = self._mass @ means
+        slopes = np.column_stack([np.zeros(len(LOG_TAUS)), known.slope, np.ones(len(LOG_TAUS))])
+        within = np.einsum("n,ni,nj->ij", self._mass * known.variance, slopes, slopes)
+        within[np.arange(1, 9), np.arange(1, 9)] += self._mass @ known.spread
+        off = means - self.mean
+        self.cov = within + (off * self._mass[:, None]).T @ off
+        self.mean_error = np.zeros(10)
+        reach = 150.0 if is_centred else 12.0
+        self.box: Box = ((LOG_TAUS[0], LOG_TAUS[-1]), *((-reach, reach),) * 8, (-60.0, 60.0))
+        self.boxes = (self.box,)
+        for array in (self.mean, self.mean_error, self.cov):
+            array.flags.writeable = False
+
+    def sample(self, rng: Rng, n: int) -> Array:
+        """n iid draws (n, 10): log tau, mu given it, the others given both."""
+        uniform, normals = rng.random(n), rng.standard_normal((n, 9))
+        t = np.interp(uniform, np.cumsum(self._mass), LOG_TAUS + 0.5 * (LOG_TAUS[1] - LOG_TAUS[0]))
+        known = given(t, self._is_centred)
+        mu = known.mean + np.sqrt(known.variance) * normals[:, 8]
+        x = known.at + known.slope * mu[:, None] + np.sqrt(known.spread) * normals[:, :8]
+        return np.column_stack([t, x, mu])
+
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
+        """log p of some of the coordinates, (n, k) -> (n,); without log tau by a sum over it."""
+        chosen = [*coordinates]
+        others = [(k, place) for place, k in enumerate(chosen) if k != 0]
+
+        def log_density(points: Array) -> Array:
+            columns = {k: np.asarray(points, float)[:, place] for k, place in others}
+            if 0 in chosen:
+                known = given(np.asarray(points, float)[:, chosen.index(0)], self._is_centred)
+                return known.log_mass - self.log_z + _conditional(known, columns)
+            by_node = _conditional(self._nodes, {k: values[:, None] for k, values in columns.items()})
+            peak = by_node.max(axis=1)
+            return peak + np.log(np.exp(by_node - peak[:, None]) @ self._mass)
+
+        return log_density
+
+    def mass_in(self, box: Box) -> float:
+        """The mass in `box`, by sums over log tau and mu."""
+        inside = (LOG_TAUS >= box[0][0]) & (LOG_TAUS <= box[0][1])
+        known, mass = Given(*(part[inside] for part in self._nodes)), self._mass[inside]
+        of_mu, sd = np.array(box[-1])[:, None], np.sqrt(known.variance)
+        below, up_to = normal_cdf((of_mu - known.mean) / sd)  # mu's share up to each side of the box, given log tau
+        shares = below[:, None] + (up_to - below)[:, None] * (np.arange(QUANTILES) + 0.5) / QUANTILES
+        mu = known.mean[:, None] + sd[:, None] * np.interp(shares, normal_cdf(NORMALS), NORMALS)
+        mean = known.at[:, None] + known.slope[:, None] * mu[..., None]
+        low, high = np.array(box[1:-1]).T
+        sds = np.sqrt(known.spread)[:, None]
+        share = (normal_cdf((high - mean) / sds) - normal_cdf((low - mean) / sds)).prod(axis=2)
+        return float(mass @ ((up_to - below) * share.mean(axis=1)))
+
+    def narrowest(self, unit: Array) -> float:
+        """Sd of an effect in the neck, or of log tau, coordinates divided by `unit` (10,)."""
+        sd = float(np.sqrt(self.cov[0, 0]))
+        neck = np.sqrt(given(np.array([self.mean[0] - NECK_SDS * sd]), self._is_centred).spread[0])
+        return float(min(sd / unit[0], (neck / np.asarray(unit[1:-1])).min()))
+
+
+NORMALS = np.linspace(-8.0, 8.0, 4_001)
+
+
+def _conditional(known: Given, columns: dict[int, Array]) -> Array:
+    """log density of mu (9) and some x_j (1 .. 8) given log tau; without mu by Woodbury's identity."""
+    left = {k - 1: values for k, values in columns.items() if k != 9}
+    if 9 in columns:
+        mu = columns[9]
+        found = _log_normal(mu - known.mean, np.sqrt(known.variance))
+        for j, x in left.items():
+            found = found + _log_normal(x - known.at[:, j] - known.slope[:, j] * mu, np.sqrt(known.spread[:, j]))
+        return found
+    squares, crossed, weight, log_det = 0.0, 0.0, 0.0, 0.0
+    for j, x in left.items():
+        off = x - known.at[:, j] - known.slope[:, j] * known.mean
+        squares = squares + off**2 / known.spread[:, j]
+        crossed = crossed + known.slope[:, j] * off / known.spread[:, j]
+        weight = weight + known.slope[:, j] ** 2 / known.spread[:, j]
+        log_det = log_det + np.log(2 * np.pi * known.spread[:, j])
+    grown = 1 + known.variance * weight
+    return -0.5 * (squares - known.variance * crossed**2 / grown + np.log(grown) + log_det)
+
+
+def _exp(t: Array) -> Array:
+    return np.exp(np.clip(t, -300.0, 300.0))
+
+
+def _log_tau(t: Array) -> Array:
+    """log density of log tau under its prior: a half-Cauchy tau, and the Jacobian tau."""
+    return t + np.log(2 / (np.pi * PRIOR_SCALE)) - np.logaddexp(0.0, 2 * (t - np.log(PRIOR_SCALE)))
+
+
+def _log_normal(off: Array, sd: Array | float) -> Array:
+    return -0.5 * (off / sd) ** 2 - np.log(np.sqrt(2 * np.pi) * sd)

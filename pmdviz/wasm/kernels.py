@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from pmdviz.kernels import chains, clusters, factors, grid, kde, likelihoods, mixture, resampling, stein_forces
+from pmdviz.kernels import chains, clusters, factors, grid, kde, likelihoods, mixture, resampling, stein
 from pmdviz.wasm import randoms
 
 KINDS = {"f8": types.float64, "f4": types.float32, "i8": types.int64, "u8": types.uint64, "b1": types.boolean}
@@ -83,7 +83,7 @@ KERNELS: dict[str, Entry] = {
     "extent": Entry(clusters._extent, "f8[] f8 f8"),
     "covariance": Entry(clusters._covariance, "f8[,] f8[] i8[] f8[] >f8[,]"),
     "squared_distances": Entry(clusters._squared_distances, "f8[,]"),
-    "squared_at_steps": Entry(stein_forces._squared_at_steps, "f8[,] i8[]"),
+    "squared_at_steps": Entry(stein._squared_at_steps, "f8[,] i8[]"),
     # resampling
     "search": Entry(resampling._search, "f8[] f8[]"),
     "thinned": Entry(resampling._thinned, "f8[,] i8 f8[]"),
@@ -107,8 +107,8 @@ KERNELS: dict[str, Entry] = {
     "scatter_rows": Entry(grid._scatter_rows, PLACED, ((3, 3),)),
     "scatter_line": Entry(grid._scatter_line, "f8[] f8[] f8 f8[] >f8[]"),
     # Stein forces
-    "stein_rows": Entry(stein_forces._rows, "f8[,] f8[,] >f8[,] >f8[] i8 i8"),
-    "imq_rows": Entry(stein_forces._imq_rows, "f8[,] f8[,] f8[,] >f8[,] >f8[,] >f8[] i8 i8"),
+    "stein_rows": Entry(stein._rows, "f8[,] f8[,] >f8[,] >f8[] i8 i8"),
+    "imq_rows": Entry(stein._imq_rows, "f8[,] f8[,] f8[,] >f8[,] >f8[,] >f8[] i8 i8"),
     # targets
     "mixture": Entry(mixture._log_likelihood, PAIRS + " >f8[]", ((3, 3),)),
     "mixture_few": Entry(mixture._log_likelihood_few, PAIRS + " >f8[]", ((3, 3),)),

@@ -9,8 +9,7 @@ import pytest
 
 from pmdviz.data import files as data_files
 from pmdviz.data.tables import held, hold
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MOST_DATA
+from pmdviz.engine.recipe import MOST_DATA, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmdviz
-from pmdviz.engine.recipe import KEYS, Recipe
-from pmdviz.engine.recipe_parts import FORMAT, MAX_CHANGES
+from pmdviz.engine.recipe import FORMAT, KEYS, MAX_CHANGES, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits

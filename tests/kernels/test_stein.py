@@ -8,11 +8,10 @@ import pytest
 from scipy import optimize
 from scipy.spatial.distance import pdist
 
-from pmdviz.kernels import stein_weights
+from pmdviz.kernels import stein
 from pmdviz.kernels.clusters import median_distance
-from pmdviz.kernels.stein_forces import TILE as PARTICLES
-from pmdviz.kernels.stein_forces import imq_force, matched_force, sampled_median_distance, soft_means, stein_force
-from pmdviz.kernels.stein_weights import TILE as LEADERS
+from pmdviz.kernels.stein import LEADERS, imq_force, matched_force, sampled_median_distance, soft_means, stein_force
+from pmdviz.kernels.stein import TILE as PARTICLES
 from tests.kernels.naive import LONG
 from tests.support.tables import looped
 
@@ -121,18 +120,18 @@ def some(rng, n, num, dim):
 @looped("h", [1e-2, 0.7, 50.0])
 def test_the_leaders_force_and_jacobian_are_the_formulas(rng, num, dim, h):
     points, leaders, scores = some(rng, 70, num, dim)
-    force, jacobian = stein_weights.transport(points, leaders, scores, h)
+    force, jacobian = stein.transport(points, leaders, scores, h)
     expected = [part.astype(float) for part in naive_transport(points, leaders, scores, h)]
     np.testing.assert_allclose(force, expected[0], atol=3e-15 * np.abs(expected[0]).max() + 1e-15, rtol=1e-13)
     np.testing.assert_allclose(jacobian, expected[1], atol=3e-15 * np.abs(expected[1]).max() + 1e-15, rtol=1e-13)
-    again, diagonal = stein_weights.transport_diagonal(points, leaders, scores, h)
+    again, diagonal = stein.transport_diagonal(points, leaders, scores, h)
     np.testing.assert_array_equal(again, force)
     np.testing.assert_allclose(diagonal, np.diagonal(jacobian, axis1=1, axis2=2), rtol=1e-14)
 
 
 def test_more_leaders_than_a_tile(rng):
     points, leaders, scores = some(rng, 5, LEADERS + 3, 2)
-    found = stein_weights.transport(points, leaders, scores, 0.5)
+    found = stein.transport(points, leaders, scores, 0.5)
     for one, expected in zip(found, naive_transport(points, leaders, scores, 0.5), strict=True):
         np.testing.assert_allclose(one, expected.astype(float), atol=1e-13)
 
@@ -142,7 +141,7 @@ def test_determinants_are_numpys_and_zero_where_a_map_flattens(rng, dim):
     jacobian = rng.normal(size=(100, dim, dim))
     jacobian[:2] = 0.0
     jacobian[1, -1, -1] = -2.0
-    logs, signs = stein_weights.log_determinants(jacobian, 0.5)
+    logs, signs = stein.log_determinants(jacobian, 0.5)
     np.testing.assert_array_equal([logs[:2], signs[:2]], [[0.0, -np.inf], [1.0, 0.0]])
     expected = np.linalg.slogdet(np.eye(dim) + 0.5 * jacobian[2:])
     np.testing.assert_allclose(logs[2:], expected.logabsdet, atol=1e-10 * dim)
@@ -157,7 +156,7 @@ def test_a_map_is_monotone_by_the_eigenvalues_of_its_symmetric_part(rng, dim, st
         jacobian = scale * rng.normal(size=(6, dim, dim))
         lowest = np.linalg.eigvalsh(0.5 * step * (jacobian + jacobian.transpose(0, 2, 1)))[:, 0].min() + 1
         for least in (lowest - 1e-9, lowest + 1e-9):
-            assert stein_weights.is_monotone(jacobian, step, least) == (least < lowest)
+            assert stein.is_monotone(jacobian, step, least) == (least < lowest)
 
 
 def naive_means(points, centres, log_masses, h):
@@ -202,7 +201,7 @@ def naive_matrix(x, s, h):
 @looped("h", [1e-2, 0.7, 50.0])
 def test_the_matrix_is_the_formula(rng, dim, h):
     x, s = rng.normal(size=(40, dim)), 3 * rng.normal(size=(40, dim))
-    found, expected = stein_weights.stein_matrix(x, s, h), naive_matrix(x, s, h).astype(float)
+    found, expected = stein.stein_matrix(x, s, h), naive_matrix(x, s, h).astype(float)
     np.testing.assert_allclose(found, expected, atol=1e-14 * np.abs(expected).max(), rtol=1e-12)
     np.testing.assert_array_equal(found, found.T)
 
@@ -223,24 +222,24 @@ def by_search(z, metric):
 def test_the_nearest_point_is_that_of_a_search(rng, n, spread, size):
     for _ in range(5):
         z, metric = size * rng.normal(size=n), np.exp(spread * rng.normal(size=n))
-        u = stein_weights.nearest_on_simplex(z, metric)
+        u = stein.nearest_on_simplex(z, metric)
         np.testing.assert_allclose(u, by_search(z, metric), atol=1e-10)
         assert u.min() >= 0 and u.sum() == pytest.approx(1, abs=1e-14)
 
 
 def some_matrix(rng, n=12, dim=2):
     x, w = rng.normal(size=(n, dim)), np.exp(0.7 * rng.normal(size=n))
-    return w[:, None] * stein_weights.stein_matrix(x, -x / 2, 1.0) * w + 1e-6 * np.eye(n)
+    return w[:, None] * stein.stein_matrix(x, -x / 2, 1.0) * w + 1e-6 * np.eye(n)
 
 
 def at_start(n):
-    return stein_weights.Descent(np.full(n, 1 / n), np.full(n, 1 / n), 1.0, np.inf, np.inf)
+    return stein.Descent(np.full(n, 1 / n), np.full(n, 1 / n), 1.0, np.inf, np.inf)
 
 
 def arrived(K, metric, most=300):
     found = at_start(len(K))
     for _ in range(most):
-        found = stein_weights.descended(K, metric, found, 10)
+        found = stein.descended(K, metric, found, 10)
         if found.gap <= 1e-10 * found.value:
             return found
     raise AssertionError(f"no end: {found.gap / found.value}")
@@ -269,7 +268,7 @@ def test_the_gap_bounds_how_far_the_least_value_is(rng):
     least = arrived(K, np.diag(K)).value
     found, values = at_start(40), []
     for _ in range(20):
-        found = stein_weights.descended(K, np.diag(K), found, 3)
+        found = stein.descended(K, np.diag(K), found, 3)
         slope = 2 * K @ found.u
         assert found.gap == pytest.approx(slope @ found.u - slope.min(), rel=1e-9, abs=1e-12)
         assert found.value - found.gap <= least * (1 + 1e-9) and found.value >= least * (1 - 1e-9)

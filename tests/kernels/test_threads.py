@@ -9,8 +9,7 @@ from pmdviz.kernels.gaussian_processes import gp_log_marginal
 from pmdviz.kernels.grid import kde_on_grid
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.mixture import component_shares, mixture_grad_log_likelihood, mixture_log_likelihood
-from pmdviz.kernels.stein_forces import imq_force, soft_means, stein_force
-from pmdviz.kernels.stein_weights import log_determinants, transport
+from pmdviz.kernels.stein import imq_force, log_determinants, soft_means, stein_force, transport
 from pmdviz.kernels.topics import filtered, shares_of, tilted
 from tests.kernels.naive import weighted
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from pmdviz.kernels import volatility as v
+from pmdviz.kernels import likelihoods as v
 from tests.kernels.naive import differences
 from tests.support.tables import looped
 

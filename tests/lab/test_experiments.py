@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 from joblib import parallel_config
 
-from pmdviz.engine.recipe_parts import fold, unfold
+from pmdviz.engine.recipe import fold, unfold
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment

@@ -5,9 +5,8 @@ import math
 import pytest
 
 from pmdviz.data import files as data_files
-from pmdviz.engine import recipe_parts as parts
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_CHANGES
+from pmdviz.engine import recipe as parts
+from pmdviz.engine.recipe import MAX_CHANGES, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments import base as forecast
 from pmdviz.lab.controls.setup import BUDGETS

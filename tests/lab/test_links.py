@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import FORMAT, MAX_BUDGET, fold
+from pmdviz.engine.recipe import FORMAT, MAX_BUDGET, Recipe, fold
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab

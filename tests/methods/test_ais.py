@@ -5,7 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.methods import METHODS
-from pmdviz.methods.annealing import Rung, Walkers, settled, walked, walkers_of
+from pmdviz.methods.annealing import Rung, Walkers, settled, walked
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 
@@ -28,11 +28,9 @@ def test_pilots_alone_tune_the_step():
     method, target = METHODS["ais"], make_target("gaussian")
     knobs = method.Knobs.checked({"num_particles": 20})
     state = method.init(np.random.default_rng(0), target, knobs)
-    assert len(state.points) == 52 and len(state.particles) == 20
+    assert len(state.walkers.points) == 52 and len(state.particles) == 20
     longer, shorter = (
-        settled(
-            state._replace(rung=1), walkers_of(state), np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs
-        )
+        settled(state._replace(rung=1), state.walkers, np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs)
         for share in (1.0, 0.0)
     )
     assert shorter.time_step < knobs.time_step < longer.time_step
@@ -91,7 +89,7 @@ def test_without_gradients_walks_are_those_of_ais():
             assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
         states.append(state)
     for state in states[1:]:
-        np.testing.assert_array_equal(state.points, states[0].points)
+        np.testing.assert_array_equal(state.walkers.points, states[0].walkers.points)
         np.testing.assert_array_equal(state.log_weights, states[0].log_weights)
 
 

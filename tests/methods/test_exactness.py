@@ -18,11 +18,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.methods import METHODS, smc
+from pmdviz.methods import METHODS, smc, weighting
 from pmdviz.methods.annealing import Rung, Walkers, asked
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import position
-from pmdviz.methods.particles import equal_log_weights
 from pmdviz.targets import TARGETS, make_target
 from tests.support.tables import looped
 
@@ -83,7 +82,7 @@ def tempering(shape: str) -> Move:
         m = len(points)
         known = checked_log_prior(target, points), checked_log_likelihood(target, points, data)
         moves = (1.0, 1, 0, 0, points, 0, 0.0)
-        state = smc.TemperingState(points, equal_log_weights(m), *known, np.arange(m), *moves)
+        state = smc.TemperingState(points, weighting.equal(m), *known, np.arange(m), *moves)
         for _ in range(TRANSITIONS):
             state, *_ = smc.moved(rng, state, target, data, knobs)
         return state.particles

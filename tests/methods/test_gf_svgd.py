@@ -9,7 +9,7 @@ from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
 from pmdviz.methods.stein import squared_width
-from pmdviz.methods.stein.gf_svgd import (
+from pmdviz.methods.stein.svgd import (
     TITLES,
     GaussianSurrogate,
     KernelSurrogate,

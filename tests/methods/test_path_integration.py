@@ -5,7 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import TargetError
-from pmdviz.kernels.stein_weights import transport_diagonal
+from pmdviz.kernels.stein import transport_diagonal
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.steinis import squared_discrepancy, start_gap
 from pmdviz.scenes.stage.ladder import start_divergence

@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.stein_forces import stein_force
+from pmdviz.kernels.stein import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein import forces, squared_width

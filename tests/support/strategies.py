@@ -10,8 +10,7 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 
 from pmdviz.data.tables import hold
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import fold
+from pmdviz.engine.recipe import Recipe, fold
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import NAMES
 from pmdviz.presets import PRESETS

@@ -10,8 +10,8 @@ import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES
+from pmdviz.targets import exact as searched
 from pmdviz.targets import make_target
-from pmdviz.targets import mass as searched
 from pmdviz.targets.enumeration import hamiltonian_chains, peak
 from pmdviz.targets.exact import DrawsReference, has_density
 from tests.support.tables import looped

@@ -5,18 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.methods.base import BatchMethod, checked_log_likelihood, read_only
-from pmdviz.methods.particles import (
-    NUM_PARTICLES,
-    SmoothedMethod,
-    SmoothingKnobs,
-    equal_log_weights,
-    normalised,
-    prior_draws,
-    weight_terms,
-    weight_update,
-)
-from pmdviz.methods.step import BATCH_SIZE, WEIGHTED, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods import weighting
+from pmdviz.methods.base import BatchMethod, checked_log_likelihood
+from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
+from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 
@@ -54,15 +46,15 @@ class ToyAverage(SmoothedMethod, BatchMethod):
 
     name = "toy_average"
     Knobs = ToyKnobs
-    scalars = (*WEIGHTED, Scalar("toy_share", "toy share of the batch"))
-    update = weight_update(
+    scalars = (*weighting.SCALARS, Scalar("toy_share", "toy share of the batch"))
+    update = weighting.update(
         Term("previous", "weight before", "(1 − 1/t) log w", "The average so far, of which a share is kept."),
         Term("likelihood", "toy likelihood", "+ N/(tB) Σ log p(x | θ)", "This batch, as one of t in the average."),
     )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> ToyState:
         particles, _ = prior_draws(rng, target, knobs.num_particles)
-        return ToyState(*read_only(particles, equal_log_weights(knobs.num_particles)), 0)
+        return ToyState(particles, weighting.equal(knobs.num_particles), 0)
 
     def step(
         self, rng: np.random.Generator, state: ToyState, target: Target, batch: np.ndarray, knobs: Any
@@ -70,8 +62,8 @@ class ToyAverage(SmoothedMethod, BatchMethod):
         t, before = state.iteration + 1, effective_sample_size(state.log_weights)
         likelihood = checked_log_likelihood(target, state.particles, batch) * target.num_data / len(batch) / t
         previous = (1 - 1 / t) * state.log_weights
-        (log_weights,) = read_only(normalised(previous + likelihood, state.particles, batch))
+        log_weights = weighting.normalised(previous + likelihood, state.particles, batch)
         scalars = {"ess_before": before, "zero_weight": int((log_weights == -np.inf).sum()), "toy_share": 1 / t}
-        terms = weight_terms(log_weights, previous=previous, likelihood=likelihood)
+        terms = weighting.terms(log_weights, previous=previous, likelihood=likelihood)
         cost = Cost(len(batch), len(batch) * len(state.particles))
         return ToyState(state.particles, log_weights, t), StepInfo(cost, f"toy share 1/{t}", (), scalars, terms)

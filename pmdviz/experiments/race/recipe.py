@@ -13,31 +13,29 @@ import numpy as np
 
 from pmdviz.data.tables import holding, packed
 from pmdviz.engine.recipe import (
+    FORMAT,
+    MAX_BUDGET,
     MAX_LINES,
+    MAX_SEED,
     PIECE,
     UNITS,
+    Change,
+    Portable,
     Recipe,
+    checked_parts,
     checked_unit,
+    checked_versions,
+    checked_whole,
     from_file,
     given_knobs,
     given_options,
     joined,
-    target_note,
-    target_parts,
-    versions,
-)
-from pmdviz.engine.recipe_parts import (
-    FORMAT,
-    MAX_BUDGET,
-    MAX_SEED,
-    Change,
-    Portable,
-    checked_parts,
-    checked_versions,
-    checked_whole,
     mapping,
     named_target,
     pack,
+    target_note,
+    target_parts,
+    versions,
 )
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs, KnobSpec, whole_number

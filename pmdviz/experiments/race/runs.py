@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.run import written
 from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, TargetError, check_function

@@ -13,8 +13,7 @@ import segno
 from bokeh.models import CustomJS
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET, fold, unfold
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, fold, unfold
 from pmdviz.errors import InputError
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv

@@ -10,8 +10,7 @@ from typing import Any
 
 from pmdviz.data.files import forbid_reading
 from pmdviz.densities.grid import keep_sides
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import keep_changes
+from pmdviz.engine.recipe import Recipe, keep_changes
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.recipe import MAX_BUDGET
 from pmdviz.engine.session import MEMORY_CAP
 from pmdviz.errors import InputError, failed_step_words
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult

@@ -32,7 +32,7 @@ from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import DensitiesOnGrid
 from pmdviz.metrics.perfect_draws import Floor, remember
 from pmdviz.targets import Target
-from pmdviz.targets.mass import Box
+from pmdviz.targets.exact import Box
 
 FILE = Path(__file__).with_name("recorded.npz")
 PER_NAT = 64  # a log-weight is stored as a whole number of 1/64 nat: within 0.8 % of the weight

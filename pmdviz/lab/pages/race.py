@@ -13,7 +13,7 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe_parts import fresh_seed
+from pmdviz.engine.recipe import fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race

@@ -9,8 +9,7 @@ from typing import Any
 import param
 from panel.custom import Child
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.recipe_parts import MAX_BUDGET
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css

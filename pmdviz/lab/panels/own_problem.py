@@ -30,7 +30,7 @@ from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
 from pmdviz.targets import Target
-from pmdviz.targets.mass import Handle
+from pmdviz.targets.exact import Handle
 from pmdviz.targets.options import SCALED_TO
 from pmdviz.views import DataView, StageView
 

@@ -15,10 +15,11 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
-from pmdviz.methods.step import ComputedTerms, Cost, Event, MethodKnobs, StepInfo
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped, rows_in_words
+from pmdviz.methods.step import ComputedTerms, Event, MethodKnobs, Scalar, StepInfo, total
 from pmdviz.targets import Target
 
+ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
 BLOCK = 256  # new draws kept apart: a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
@@ -73,7 +74,7 @@ def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
 
 def started(rng: Rng, target: Target) -> tuple[Array, Array]:
     """`older` and `newer` of a chain that starts at a draw from the prior."""
-    older, newer = read_only(np.empty((0, target.dim)), target.sample_prior(rng, 1))
+    older, newer = np.empty((0, target.dim)), target.sample_prior(rng, 1)
     return older, newer
 
 
@@ -95,7 +96,6 @@ def appended(state: OneChain, thetas: Array) -> OneChain:
     full = len(newer) // BLOCK * BLOCK
     if full:
         older, newer = np.concatenate([older, newer[:full]]), newer[full:].copy()
-    older, newer = read_only(older, newer)
     return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
 
 
@@ -165,9 +165,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         """The state of one chain at iteration 0."""
         raise NotImplementedError
 
-    def move(
-        self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> tuple[OneChain, StepInfo]:
+    def move(self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped[OneChain]:
         """One iteration of one chain."""
         raise NotImplementedError
 
@@ -178,7 +176,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
 
     def step(
         self, rng: Rng, state: OneChain | Pool, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> tuple[OneChain | Pool, StepInfo]:
+    ) -> Stepped[OneChain | Pool]:
         """One iteration of each chain, on rows of its own or on all."""
         if not isinstance(state, Pool):
             return self.move(rng, state, target, batch, knobs)
@@ -231,7 +229,7 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
     first, count = infos[0], len(infos)
     events = {event.kind: event for info in infos for event in info.events}
     return StepInfo(
-        Cost(*(sum(parts) for parts in zip(*(info.cost for info in infos), strict=True))),
+        total(*(info.cost for info in infos)),
         f"{count} chains, the first: {first.words}",
         tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},

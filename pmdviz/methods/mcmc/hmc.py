@@ -10,21 +10,10 @@ import numpy as np
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, Real, Whole
-from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, position, started
-from pmdviz.methods.step import (
-    ACCEPTANCE,
-    STEP_SIZE,
-    ComputedTerms,
-    Cost,
-    Path,
-    StepBlock,
-    StepInfo,
-    Term,
-    Update,
-    Work,
-    events,
-)
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
+from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position, started
+from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Update, Work, events, total
 from pmdviz.targets import Target
 from pmdviz.targets.base import IN_SILENCE
 
@@ -284,13 +273,16 @@ class LeapfrogState(NamedTuple):
     tuning: Tuning
 
 
+Moved = Stepped[LeapfrogState]
+
+
 class LeapfrogChain(Chain):
     """θ, p -> leapfrog of log_joint(θ) - |p|²/2 -> accepted with probability min(1, exp(-ΔH)).
 
     Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
     """
 
-    scalars = (STEP_SIZE, ACCEPTANCE)
+    scalars = (optimisers.STEP_SIZE, ACCEPTANCE)
     marks = ("diverged",)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
     requires = frozenset({"reals", "gradient"})
@@ -308,54 +300,33 @@ class LeapfrogChain(Chain):
         """A draw from the prior."""
         return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
 
-    def move(
-        self, rng: Rng, state: LeapfrogState, target: Target, batch: Array, knobs: LeapfrogKnobs
-    ) -> tuple[LeapfrogState, StepInfo]:
-        """One trajectory from a fresh momentum, accepted or rejected."""
-        state, values, gradients = _known(state, target, batch)
-        step_many = self._leapt(rng, state, target, batch, 1, knobs, 1, (values, gradients))
-        return step_many.state, step_many.info
+    def move(self, rng: Rng, state: LeapfrogState, target: Target, batch: Array, knobs: LeapfrogKnobs) -> Moved:
+        """One trajectory from a fresh momentum, accepted or rejected; the first step also visits the start."""
+        asked = Cost()
+        if state.gradient is None:
+            log_joint, values = log_joint_at(target, position(state), batch)
+            gradient = checked_gradient(target, position(state)[None], batch)[0]
+            state = state._replace(log_joint=log_joint, gradient=gradient)
+            asked = _cost(0 if knobs.one_pass else values * len(batch), len(batch))
+        block = self.step_many(rng, state, target, batch, 1, knobs, 1)
+        return block.state, block.info._replace(cost=total(asked, block.info.cost))
 
     def max_block(self, state: LeapfrogState, knobs: LeapfrogKnobs, target: Target, rows: int) -> int:
         """One of a pool, while the time step is tuned, at the start, and where the gradient is a Python function."""
-        if (
-            isinstance(state, Pool)
-            or state.gradient is None
-            or is_tuned(state, knobs)
-            or not self._is_compiled(target, knobs)
-        ):
+        if isinstance(state, Pool) or state.gradient is None or is_tuned(state, knobs):
+            return 1
+        if not self._is_compiled(target, knobs):
             return 1
         return max(1, LEAP_PAIRS // ((knobs.longest + 1) * target.num_data))
-
-    def step_many(
-        self,
-        rng: Rng,
-        state: LeapfrogState,
-        target: Target,
-        batches: Array,
-        count: int,
-        knobs: LeapfrogKnobs,
-        rows: int,
-    ) -> StepBlock:
-        """Trajectories in one compiled call, until `rows` of data were visited."""
-        return self._leapt(rng, state, target, batches, count, knobs, rows, (0, 0))
 
     def _is_compiled(self, target: Target, knobs: LeapfrogKnobs) -> bool:
         """Whether trajectories are; a long one through many data is not: it could not be stopped."""
         return target.model is not None and knobs.longest * target.num_data <= LEAP_PAIRS
 
-    def _leapt(
-        self,
-        rng: Rng,
-        state: LeapfrogState,
-        target: Target,
-        data: Array,
-        count: int,
-        knobs: LeapfrogKnobs,
-        rows: int,
-        asked: tuple[int, int],
+    def step_many(
+        self, rng: Rng, state: LeapfrogState, target: Target, data: Array, count: int, knobs: LeapfrogKnobs, rows: int
     ) -> StepBlock:
-        """Up to `count` trajectories; `asked`: values and gradients that were needed before the first."""
+        """Up to `count` trajectories in one compiled call, until `rows` of data were visited."""
         before, (lengths, momenta, uniforms) = rng.bit_generator.state, self._drawn(rng, count, target.dim, knobs)
         tuning, time_step = is_tuned(state, knobs), current_step(state, knobs)
         start = position(state), state.log_joint, state.gradient
@@ -377,12 +348,18 @@ class LeapfrogChain(Chain):
         state = self._moved(state, found, knobs.plan if tuning else None)
         words = _words(found, state, time_step, length, tuning)
         if knobs.one_pass:
-            found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
-        block = _counted(state, found, len(data), asked, time_step, words)
-        block = block._replace(info=block.info._replace(terms=terms))
-        if count > 1:  # a step within a block is never drawn
-            return block
-        return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
+            found = found._replace(num_values=0 * found.num_values)
+        values, gradients = found.num_values[: last + 1] * len(data), found.num_gradients[: last + 1] * len(data)
+        info = StepInfo(
+            _cost(int(values[-1]), int(gradients[-1])),
+            words,
+            events(diverged="the proposal was rejected" if found.diverged[last] else ""),
+            {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
+            terms,
+        )
+        if count == 1:  # a step within a block is never drawn
+            info = info._replace(paths=partial(_paths, bool(found.accepted[0]), *way))
+        return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
 
     def _drawn(self, rng: Rng, count: int, dim: int, knobs: LeapfrogKnobs) -> tuple[Array, Array, Array]:
         """Lengths (T,), momenta (T, d) and the uniforms (T,) that decide, of the next T trajectories.
@@ -395,38 +372,12 @@ class LeapfrogChain(Chain):
     def _moved(self, state: LeapfrogState, found: Trajectories, plan: Plan | None) -> LeapfrogState:
         """The state after the trajectories."""
         made = found.made
-        (gradient,) = read_only(found.gradient)
+        gradient = found.gradient
         accepted = state.accepted + int(found.accepted[:made].sum())
         state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
         if plan is not None:
             state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0]), plan))
         return appended(state, found.draws[:made])
-
-
-def _known(state: LeapfrogState, target: Target, data: Array) -> tuple[LeapfrogState, int, int]:
-    """The state with density and gradient at its position, and how often each had to be asked for: at the start."""
-    if state.gradient is not None:
-        return state, 0, 0
-    theta = position(state)
-    log_joint, asked = log_joint_at(target, theta, data)
-    (gradient,) = read_only(checked_gradient(target, theta[None], data)[0])
-    return state._replace(log_joint=log_joint, gradient=gradient), asked, 1
-
-
-def _counted(
-    state: LeapfrogState, found: Trajectories, num_data: int, asked: tuple[int, int], time_step: float, words: str
-) -> StepBlock:
-    """The block of trajectories with their cost, and the info of the last one."""
-    values, gradients = found.num_values[: found.made] * num_data, found.num_gradients[: found.made] * num_data
-    values[0] += asked[0] * num_data
-    gradients[0] += asked[1] * num_data
-    info = StepInfo(
-        _cost(int(values[-1]), int(gradients[-1])),
-        words,
-        events(diverged="the proposal was rejected" if found.diverged[found.made - 1] else ""),
-        {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
-    )
-    return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
 
 
 def _paths(accepted: bool, target: Target, theta: Array, *way: Array | float) -> dict[str, Array]:

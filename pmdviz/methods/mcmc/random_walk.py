@@ -10,21 +10,10 @@ import numpy as np
 from pmdviz.kernels.chains import Walk, metropolis, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real
-from pmdviz.methods.mcmc import USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, position, started
-from pmdviz.methods.mcmc.hmc import (
-    NOT_TUNED,
-    Plan,
-    TunedKnobs,
-    Tuning,
-    current_step,
-    density_terms,
-    is_tuned,
-    log_joint_at,
-    ratio_update,
-    tune_knob,
-    tuned,
-)
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Work
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import Stepped
+from pmdviz.methods.mcmc import ACCEPTANCE, USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, hmc, position, started
+from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, total
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -32,19 +21,19 @@ OPTIMAL = 2.38  # over √d, of the sds of a Gaussian: Gelman, Roberts, Gilks 19
 WANTED, WANTED_ALONE = 0.234, 0.44  # acceptance for large d, and for d = 1: the same
 PATIENT = 200  # draws that the scale is tuned over where the burn-in is a share of them
 LONGER = 5  # than other chains' is a default budget at most: the draws that are measured cost more than those made
-SCALE_UNIT = "× 2.38/√d prior sd"
+UNIT = "× 2.38/√d prior sd"
 PAIRS = 2**22  # likelihoods of one observation that one compiled call computes at most: a few ms
 
 
-class RandomWalkKnobs(TunedKnobs):
+class RandomWalkKnobs(hmc.TunedKnobs):
     """The knobs of `random_walk`.
 
     scale: Length of the proposed steps; longer ones are rejected more often. On discrete targets each step changes
         one coordinate, and its length is not used.
     """
 
-    tune = tune_knob("proposal scale")
-    scale = Real(0.3, (1e-9, 1000), (0.01, 2), "Proposal scale", SCALE_UNIT, log=True, basic=True, only_if=NOT_TUNED)
+    tune = hmc.tune_knob("proposal scale")
+    scale = Real(0.3, (1e-9, 1000), (0.01, 2), "Proposal scale", UNIT, log=True, basic=True, only_if=hmc.NOT_TUNED)
 
     @property
     def fixed_step(self) -> float:
@@ -52,17 +41,13 @@ class RandomWalkKnobs(TunedKnobs):
         return self.scale
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> hmc.Plan:
         """Over more draws than other chains take: the first ones, far out, are accepted at too large a scale."""
         plan = super().plan
         return plan._replace(draws=PATIENT) if 0 < self.burn_in < 1 else plan
 
-    def work(self, num_data: int) -> Work:
-        """The likelihood of each chain's proposal."""
-        return Work(likelihoods=self.num_chains * num_data)
 
-
-class RandomWalkState(NamedTuple):
+class WalkState(NamedTuple):
     """The draws so far, and the values at the last of them."""
 
     older: Array  # (n, d)
@@ -70,7 +55,10 @@ class RandomWalkState(NamedTuple):
     iteration: int
     log_joint: float | None  # nats; None until the first step has visited the data
     accepted: int  # proposals so far
-    tuning: Tuning
+    tuning: hmc.Tuning
+
+
+Moved = Stepped[WalkState]
 
 
 class RandomWalk(Chain):
@@ -95,9 +83,9 @@ class RandomWalk(Chain):
     name = "random_walk"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
     chain_kernels = "random walk"
-    scalars = (STEP_SIZE, ACCEPTANCE)
+    scalars = (optimisers.STEP_SIZE, ACCEPTANCE)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
-    update = ratio_update(
+    update = hmc.ratio_update(
         Term("prior", "prior", "log p(θ′) − log p(θ)"),
         Term("likelihood", "likelihood of all data", "+ log p(X | θ′) − log p(X | θ)"),
     )
@@ -110,52 +98,31 @@ class RandomWalk(Chain):
         """d times as much as for other chains, at most 5: in d dimensions it forgets where it was d times as slowly."""
         return super().default_budget(target, knobs) * min(target.dim, LONGER)
 
-    def start(self, rng: Rng, target: Target, knobs: RandomWalkKnobs) -> RandomWalkState:
+    def start(self, rng: Rng, target: Target, knobs: RandomWalkKnobs) -> WalkState:
         """A draw from the prior."""
-        return RandomWalkState(*started(rng, target), 0, None, 0, Tuning())
+        return WalkState(*started(rng, target), 0, None, 0, hmc.Tuning())
 
-    def move(
-        self, rng: Rng, state: RandomWalkState, target: Target, batch: Array, knobs: RandomWalkKnobs
-    ) -> tuple[RandomWalkState, StepInfo]:
+    def move(self, rng: Rng, state: WalkState, target: Target, batch: Array, knobs: RandomWalkKnobs) -> Moved:
         """One proposal, accepted or rejected; the first step also visits the start."""
         asked = 0
         if state.log_joint is None:
-            log_joint, asked = log_joint_at(target, position(state), batch)
+            log_joint, asked = hmc.log_joint_at(target, position(state), batch)
             state = state._replace(log_joint=log_joint)
-        block = self._walked(rng, state, target, batch, 1, knobs, asked)
-        return block.state, block.info
+        block = self.step_many(rng, state, target, batch, 1, knobs, 1)
+        rows = asked * len(batch)
+        return block.state, block.info._replace(cost=total(Cost(rows, rows), block.info.cost))
 
-    def max_block(self, state: RandomWalkState, knobs: RandomWalkKnobs, target: Target, rows: int) -> int:
+    def max_block(self, state: WalkState, knobs: RandomWalkKnobs, target: Target, rows: int) -> int:
         """One of a pool, while the scale is tuned, at the start, and where the target is not compiled."""
-        if isinstance(state, Pool) or state.log_joint is None or is_tuned(state, knobs) or not _is_compiled(target):
+        if isinstance(state, Pool) or state.log_joint is None or hmc.is_tuned(state, knobs) or not _is_compiled(target):
             return 1
         return max(1, min(PAIRS, rows) // target.num_data)
 
     def step_many(
-        self,
-        rng: Rng,
-        state: RandomWalkState,
-        target: Target,
-        batches: Array,
-        count: int,
-        knobs: RandomWalkKnobs,
-        rows: int,
+        self, rng: Rng, state: WalkState, target: Target, data: Array, count: int, knobs: RandomWalkKnobs, rows: int
     ) -> StepBlock:
-        """Proposals in one compiled call; each visits all data."""
-        return self._walked(rng, state, target, batches, count, knobs, 0)
-
-    def _walked(
-        self,
-        rng: Rng,
-        state: RandomWalkState,
-        target: Target,
-        data: Array,
-        count: int,
-        knobs: RandomWalkKnobs,
-        asked: int,
-    ) -> StepBlock:
-        """`count` proposals; `asked`: values that were needed before the first."""
-        here, scale, tuning = position(state), current_step(state, knobs), is_tuned(state, knobs)
+        """`count` proposals in one compiled call; each visits all data."""
+        here, scale, tuning = position(state), hmc.current_step(state, knobs), hmc.is_tuned(state, knobs)
         discrete = isinstance(target.space, Discrete)
         jumps, uniforms = _flip(rng, here, target.space) if discrete else _jumps(rng, count, target, scale)
         walk = state.log_joint, jumps, uniforms
@@ -165,19 +132,17 @@ class RandomWalk(Chain):
             found, values = _tried(target, data, here, *walk)
         if tuning and not discrete:
             missing = wanted_acceptance(target.dim) - float(found.chances[0])
-            state = state._replace(tuning=tuned(state.tuning, missing, knobs.plan))
+            state = state._replace(tuning=hmc.tuned(state.tuning, missing, knobs.plan))
         accepted = state.accepted + int(found.accepted.sum())
         state = appended(state._replace(log_joint=found.log_joint, accepted=accepted), found.draws)
         words = _words(bool(found.accepted[-1]), state, discrete, scale, tuning)
-        last, rest = (values + asked, 0) if count == 1 else (1, values - 1)
         scalars = ({} if discrete else {"step_size": scale}) | {"acceptance": state.accepted / max(1, state.iteration)}
-        info = StepInfo(Cost(len(data) * last, len(data) * last), words, scalars=scalars)
-        before = found.draws[-2] if count > 1 else here
-        info = info._replace(terms=ComputedTerms(partial(density_terms, target, before, before + jumps[-1], data)))
+        before, last = (found.draws[-2], len(data)) if count > 1 else (here, values * len(data))
+        terms = ComputedTerms(partial(hmc.density_terms, target, before, before + jumps[-1], data))
+        info = StepInfo(Cost(last, last), words, scalars=scalars, terms=terms)
         if count == 1:  # a step within a block is never drawn
             info = info._replace(paths=partial(_paths, bool(found.accepted[0]), here, here + jumps[0]))
-        rows = len(data) * (last + rest)
-        return StepBlock(state, info, count, Cost(rows, rows))
+        return StepBlock(state, info, count, Cost(len(data) * values, len(data) * values))
 
 
 def wanted_acceptance(dim: int) -> float:
@@ -208,7 +173,7 @@ def _flip(rng: Rng, here: Array, space: Discrete) -> tuple[Array, Array]:
 def _tried(target: Target, data: Array, here: Array, before: float, jumps: Array, uniforms: Array) -> tuple[Walk, int]:
     """What `metropolis` does, for one proposal on a target whose functions are Python's; and the values asked for."""
     there = here + jumps[0]
-    after, asked = log_joint_at(target, there, data)
+    after, asked = hmc.log_joint_at(target, there, data)
     chance = float(np.exp(min(0.0, after - before))) if after > -np.inf else 0.0
     accepted = bool(uniforms[0] < chance)
     end, value = (there, after) if accepted else (here, before)
@@ -220,7 +185,7 @@ def _paths(accepted: bool, here: Array, there: Array) -> dict[str, Array]:
     return {"accepted" if accepted else "rejected": np.stack([here, there])[None]}
 
 
-def _words(accepted: bool, state: RandomWalkState, discrete: bool, scale: float, tuning: bool) -> str:
+def _words(accepted: bool, state: WalkState, discrete: bool, scale: float, tuning: bool) -> str:
     verdict = "accepted" if accepted else "rejected"
     parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
     step = f"scale {scale:.3g} × 2.38/√d prior sd" + (", being tuned" if tuning else "")
@@ -232,10 +197,6 @@ def _words(accepted: bool, state: RandomWalkState, discrete: bool, scale: float,
 
 class GibbsKnobs(ChainKnobs):
     """The knobs of `gibbs`."""
-
-    def work(self, num_data: int) -> Work:
-        """A label of every observation, which costs what a likelihood does."""
-        return Work(likelihoods=self.num_chains * num_data)
 
 
 class GibbsState(NamedTuple):
@@ -267,9 +228,7 @@ class Gibbs(Chain):
         """A draw from the prior."""
         return GibbsState(*started(rng, target), 0)
 
-    def move(
-        self, rng: Rng, state: GibbsState, target: Target, batch: Array, knobs: GibbsKnobs
-    ) -> tuple[GibbsState, StepInfo]:
+    def move(self, rng: Rng, state: GibbsState, target: Target, batch: Array, knobs: GibbsKnobs) -> Stepped[GibbsState]:
         """One sweep; it goes through all data once."""
         before = position(state)
         after = target.gibbs_sweep(rng, before, batch)

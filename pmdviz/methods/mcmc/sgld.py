@@ -11,25 +11,15 @@ from pmdviz.kernels.chains import langevin
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.topics import mean_counts
 from pmdviz.knobs import Real, Whole
-from pmdviz.methods.base import BatchMethod, checked_gradient, read_only
+from pmdviz.methods import optimisers
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
 from pmdviz.methods.optimisers import move_update
-from pmdviz.methods.step import (
-    BATCH_SIZE,
-    STEP_SIZE,
-    BatchKnobs,
-    ComputedTerms,
-    Cost,
-    StepBlock,
-    StepInfo,
-    Term,
-    Update,
-    Work,
-)
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
-(NO_MEMORY,) = read_only(np.zeros(0))
+NO_MEMORY = np.zeros(0)
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
@@ -89,7 +79,7 @@ class SGLD(BatchMethod, Chain):
     name = "sgld"
     requires = frozenset({"reals", "gradient"})
     chain_kernels = "Langevin steps"
-    scalars = (STEP_SIZE,)
+    scalars = (optimisers.STEP_SIZE,)
     update = LANGEVIN
 
     def batch_size(self, state: SGLDState | Pool, knobs: SGLDKnobs, num_data: int) -> int:
@@ -100,9 +90,7 @@ class SGLD(BatchMethod, Chain):
         """A draw from the prior."""
         return SGLDState(*started(rng, target), 0)
 
-    def move(
-        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs
-    ) -> tuple[SGLDState, StepInfo]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped[SGLDState]:
         """One Langevin step along the gradient of a batch."""
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
         if target.model is None:
@@ -124,19 +112,19 @@ class SGLD(BatchMethod, Chain):
         return max(1, min(-(-rows // size), LEAP_ROWS // size))
 
     def step_many(
-        self, rng: Rng, state: SGLDState, target: Target, batches: Array, count: int, knobs: SGLDKnobs, rows: int
+        self, rng: Rng, state: SGLDState, target: Target, data: Array, count: int, knobs: SGLDKnobs, rows: int
     ) -> StepBlock | None:
         """Langevin steps along the gradients of the batches, in one compiled call."""
-        before, size = rng.bit_generator.state, batches.shape[1]
+        before, size = rng.bit_generator.state, data.shape[1]
         noise = rng.standard_normal((count, target.dim))
-        draws, gradient, made = _compiled(state, target, batches, noise, knobs)
+        draws, gradient, made = _compiled(state, target, data, noise, knobs)
         if made < count:
             rng.bit_generator.state = before
             rng.standard_normal((made, target.dim))
         if made == 0:
             return None
         if made < count:  # the last gradient is of the step that failed
-            _, gradient, _ = _compiled(state, target, batches[:made], noise[:made], knobs)
+            _, gradient, _ = _compiled(state, target, data[:made], noise[:made], knobs)
         step_size = langevin_step(state.iteration + made, knobs)
         info = info_of(step_size, size, 0.5 * step_size * gradient, np.sqrt(step_size) * noise[made - 1])
         return StepBlock(appended(state, draws[:made]), info, made, Cost(made * size, 0, made * size))
@@ -214,15 +202,13 @@ class PSGLD(SGLD):
 
     def start(self, rng: Rng, target: Target, knobs: PSGLDKnobs) -> SGLDState:
         """A draw from the prior, and V = 0."""
-        return SGLDState(*started(rng, target), 0, NO_MEMORY, *read_only(np.zeros(target.dim)))
+        return SGLDState(*started(rng, target), 0, NO_MEMORY, np.zeros(target.dim))
 
-    def move(
-        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs
-    ) -> tuple[SGLDState, StepInfo]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped[SGLDState]:
         """One Langevin step in the units that the gradients so far suggest."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
-        (square,) = read_only(knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / target.num_data) ** 2)
+        square = knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / target.num_data) ** 2
         steps = step_size / (knobs.damping + np.sqrt(square))  # ε G, (d,)
         moved = theta + 0.5 * steps * gradient + np.sqrt(steps) * noise
         check_reach(moved, target, step_size, batch)
@@ -283,11 +269,11 @@ class AdamSGLD(SGLD):
 
     def start(self, rng: Rng, target: Target, knobs: AdamSGLDKnobs) -> SGLDState:
         """A draw from the prior, m = 0 and v = 0."""
-        return SGLDState(*started(rng, target), 0, *read_only(np.zeros(target.dim), np.zeros(target.dim)))
+        return SGLDState(*started(rng, target), 0, np.zeros(target.dim), np.zeros(target.dim))
 
     def move(
         self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs
-    ) -> tuple[SGLDState, StepInfo]:
+    ) -> Stepped[SGLDState]:
         """One Langevin step with the push of the gradients before it."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -297,7 +283,6 @@ class AdamSGLD(SGLD):
         check_reach(moved, target, step_size, batch)
         mean = knobs.gradient_memory * state.mean + (1 - knobs.gradient_memory) * gradient
         square = knobs.square_memory * state.mean_square + (1 - knobs.square_memory) * gradient**2
-        mean, square = read_only(mean, square)
         state = appended(state._replace(mean=mean, mean_square=square), moved[None])
         info = info_of(step_size, len(batch), change, noise)
         terms = {"drift": 0.5 * step_size * gradient[None], "push": 0.5 * step_size * push[None], "noise": noise[None]}
@@ -319,10 +304,6 @@ class SGRLDKnobs(BatchKnobs, ChainKnobs):
     b = DELAY_B.at(1000.0, softbounds=(0, 5000))
     g = DECAY_G.at(0.6)
     sweeps = Whole(10, (1, 1000), (1, 100), "Gibbs sweeps", log=True)
-
-    def work(self, num_data: int) -> Work:
-        """The documents of the batch of each chain."""
-        return Work(likelihoods=self.num_chains * self.rows(num_data))
 
 
 class SGRLDState(NamedTuple):
@@ -357,7 +338,7 @@ class SGRLD(BatchMethod, Chain):
 
     name = "sgrld"
     requires = frozenset({"documents"})
-    scalars = (STEP_SIZE,)
+    scalars = (optimisers.STEP_SIZE,)
     update = move_update(
         Term("prior", "prior", "ε/2 (β − θ)"),
         Term("likelihood", "words of the batch", "+ ε/2 N/B Σ E(n_{kw} − φ_{kw} n_k)"),
@@ -373,11 +354,9 @@ class SGRLD(BatchMethod, Chain):
     def start(self, rng: Rng, target: Target, knobs: SGRLDKnobs) -> SGRLDState:
         """Gamma(1, 1): topics that differ, but by no more than words of equal rank would."""
         expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
-        return SGRLDState(*read_only(np.empty((0, target.dim)), _point(expanded), expanded), 0)
+        return SGRLDState(np.empty((0, target.dim)), _point(expanded), expanded, 0)
 
-    def move(
-        self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs
-    ) -> tuple[SGRLDState, StepInfo]:
+    def move(self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs) -> Stepped[SGRLDState]:
         """One Langevin step along the gradient of a batch."""
         documents, theta = target.documents(batch), state.expanded
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(theta.shape)
@@ -386,7 +365,7 @@ class SGRLD(BatchMethod, Chain):
         share = target.num_data / len(batch)
         drift = documents.beta - theta + share * (counts - _shares(theta) * counts.sum(axis=0))
         moved = np.abs(theta + 0.5 * step_size * drift + np.sqrt(step_size * theta) * noise)
-        (moved,) = read_only(np.maximum(moved, SMALLEST))
+        moved = np.maximum(moved, SMALLEST)
         state = appended(state, _point(moved))._replace(expanded=moved)
         words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
         return state, StepInfo(

@@ -9,11 +9,10 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.kernels import stein as compiled
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
-from pmdviz.kernels.stein_forces import imq_force, sampled_median_distance, stein_force
-from pmdviz.kernels.stein_weights import is_monotone, log_determinants, transport, transport_diagonal
 from pmdviz.knobs import Choice, Real
 from pmdviz.targets import Target
 
@@ -39,8 +38,8 @@ class SteinKernel(NamedTuple):
 
 
 KERNELS = {
-    RBF: SteinKernel(stein_force, lambda r: np.exp(-r), lambda r: np.exp(-r)),
-    "imq": SteinKernel(imq_force, lambda r: (1 + r) ** -0.5, lambda r: 0.5 * (1 + r) ** -1.5),
+    RBF: SteinKernel(compiled.stein_force, lambda r: np.exp(-r), lambda r: np.exp(-r)),
+    "imq": SteinKernel(compiled.imq_force, lambda r: (1 + r) ** -0.5, lambda r: 0.5 * (1 + r) ** -1.5),
 }
 
 
@@ -103,7 +102,7 @@ def _some(particles: Array, h: float) -> tuple[Array, Array]:
 # How wide the kernel of a Stein method is: rules that take h from the particles' distances, and their knobs.
 
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
-MEDIANS = {"sampled": sampled_median_distance, "exact": median_distance}
+MEDIANS = {"sampled": compiled.sampled_median_distance, "exact": median_distance}
 RULES = {
     "liu_wang": "median / log m",
     "thesis": "median / 2 log m",
@@ -204,9 +203,9 @@ def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
 
 
 DETERMINANTS = {
-    "exact": Determinant(transport, log_determinants, is_monotone),
+    "exact": Determinant(compiled.transport, compiled.log_determinants, compiled.is_monotone),
     "first_order": Determinant(
-        transport_diagonal, first_order, lambda diagonal, step, least: bool(1 + step * diagonal.min() >= least)
+        compiled.transport_diagonal, first_order, lambda diagonal, step, least: bool(1 + step * diagonal.min() >= least)
     ),
 }
 
@@ -218,7 +217,7 @@ def leaders_width(leaders: Array, factor: float) -> float:
     has no distance and takes 1.
     """
     n = len(leaders)
-    distance = sampled_median_distance(leaders) if n > 1 else 1.0
+    distance = compiled.sampled_median_distance(leaders) if n > 1 else 1.0
     return factor * max(distance, CLOSEST) ** 2 / DIVISORS["thesis"](n)
 
 

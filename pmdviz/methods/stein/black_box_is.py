@@ -9,20 +9,13 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.stein_weights import Descent, descended, stein_matrix
+from pmdviz.kernels.stein import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only, usual_rows
-from pmdviz.methods.particles import (
-    SmoothedMethod,
-    SmoothingKnobs,
-    equal_log_weights,
-    ess_words,
-    normalised,
-    prior_draws,
-    weight_scalars,
-)
+from pmdviz.methods import weighting
+from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
+from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
-from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Update, Work
+from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
 
 LARGEST = 500  # points: a step costs the square of their number
@@ -164,7 +157,7 @@ class BlackBoxIS(SmoothedMethod):
     varies_less = "weights that make errors cancel vary less"
     kernel_groups = ("black_box", "svgd")
     scalars = (
-        *WEIGHTED,
+        *weighting.SCALARS,
         Scalar("weighted_discrepancy", "KSD of the weighted points", "√nats per unit of θ", True),
         Scalar("duality_gap", "duality gap", "share of KSD²", True),
     )
@@ -199,9 +192,8 @@ class BlackBoxIS(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
         """m draws of the proposal, equally weighted."""
         points = proposed(rng, target, knobs)
-        m, equal = len(points), equal_log_weights(len(points))
-        zeros = np.zeros(points.shape), np.zeros(m)
-        arrays = read_only(points, equal, equal.copy(), *zeros, np.full(m, 1 / m))
+        m, equal = len(points), weighting.equal(len(points))
+        arrays = points, equal, equal.copy(), np.zeros(points.shape), np.zeros(m), np.full(m, 1 / m)
         return BlackBoxISState(*arrays, 1.0, np.inf, np.inf, 0, 0)
 
     def batch_size(self, state: BlackBoxISState, knobs: BlackBoxISKnobs, num_data: int) -> int:
@@ -220,18 +212,17 @@ class BlackBoxIS(SmoothedMethod):
 
     def step(
         self, rng: Rng, state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs
-    ) -> tuple[BlackBoxISState, StepInfo]:
+    ) -> Stepped[BlackBoxISState]:
         """Some iterations of descent; before the first one the target is asked what it is at the points."""
         ess, cost = effective_sample_size(state.log_weights), Cost()
         if state.iteration == 0:
             state, cost = informed(state, target, batch, knobs)
         state = lowered(state, target, knobs)
-        read_only(*(part for part in state if isinstance(part, Array)))
         gap = state.gap / state.value if state.value > 0 else 0.0
-        scalars = weight_scalars(ess, state.log_weights) | {"duality_gap": gap}
+        scalars = weighting.scalars(ess, state.log_weights) | {"duality_gap": gap}
         scalars["weighted_discrepancy"] = float(np.sqrt(state.value))
         words = f"{state.iterations:,} iterations of descent · KSD {np.sqrt(state.value):.3g} · "
-        words += f"duality gap {gap:.2g} of KSD² · {ess_words(state.log_weights)}"
+        words += f"duality gap {gap:.2g} of KSD² · {weighting.words(state.log_weights)}"
         return state, StepInfo(cost, words, scalars=scalars, terms=terms_of(state))
 
     def before(self, state: BlackBoxISState) -> Array:
@@ -261,7 +252,7 @@ def informed(
     log_prior = target.log_prior(points)
     inside = log_prior > -np.inf
     log_p = log_prior + target.num_data / B * checked_log_likelihood(target, points, batch, inside)
-    importance = normalised(log_p - log_proposal(points, target, knobs), points, batch)
+    importance = weighting.normalised(log_p - log_proposal(points, target, knobs), points, batch)
     cost = Cost(B, B * int(inside.sum()))
     if knobs.score == GRADIENT:
         scores, ratios, alive = np.zeros(points.shape), np.full(len(points), -np.inf), log_p > -np.inf

@@ -12,26 +12,14 @@ from pmdviz.densities.density import Points, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.stein_forces import matched_force, stein_force
-from pmdviz.kernels.stein_weights import smooth_step
+from pmdviz.kernels.stein import matched_force, smooth_step, stein_force
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, checked_log_density, read_only, rows_in_words
+from pmdviz.methods import optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
-from pmdviz.methods.particles import NUM_PARTICLES, equal_log_weights
+from pmdviz.methods.particles import NUM_PARTICLES
 from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
-from pmdviz.methods.step import (
-    BATCH_SIZE,
-    STEP_SIZE,
-    BatchKnobs,
-    ComputedTerms,
-    Cost,
-    Scalar,
-    StepBlock,
-    StepInfo,
-    Term,
-    Work,
-)
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 NUM_CENTRES = 5  # of a base that is a mixture
@@ -251,7 +239,7 @@ def ranked(log_ratio: Array) -> Array:
 WEIGHTINGS: dict[str, Callable[[Array], Array]] = {
     "ratios": normalise,
     "ranks": ranked,
-    "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
+    "none": lambda log_ratio: weighting.equal(len(log_ratio)),
 }
 
 
@@ -306,7 +294,7 @@ class DiscreteGFSVGD(BatchMethod):
     varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
-        STEP_SIZE,
+        optimisers.STEP_SIZE,
         Scalar("length_scale", "kernel width", "units of x", True),
         Scalar("typical_move", "typical move", "units of x", True),
         Scalar("ess_of_ratios", "ESS of the weights in the force", "particles", True),
@@ -351,12 +339,12 @@ class DiscreteGFSVGD(BatchMethod):
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)
-        arrays = read_only(bins(target, knobs)(latent), equal_log_weights(m), latent, zeros, zeros.copy())
+        arrays = bins(target, knobs)(latent), weighting.equal(m), latent, zeros, zeros.copy()
         return DiscreteGFSVGDState(*arrays, float(m), 0)
 
     def step(
         self, rng: Rng, state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs
-    ) -> tuple[DiscreteGFSVGDState, StepInfo]:
+    ) -> Stepped[DiscreteGFSVGDState]:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
         return moved.state, step_info(state, moved, target, len(batch), knobs)
@@ -442,7 +430,7 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: Disc
     eps = optimisers.step_size(t, knobs.eta, knobs.kappa)
     free = x + eps * direction
     latent = kept_inside(free, knobs)
-    arrays = read_only(bins(target, knobs)(latent), state.log_weights, latent, first, second)
+    arrays = bins(target, knobs)(latent), state.log_weights, latent, first, second
     forces = partial(parts_of_force, x, scores, h, weights=weights)
     parts = paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
     return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))

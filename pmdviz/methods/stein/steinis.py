@@ -16,35 +16,13 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.densities.product import Smoothed
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.stein_weights import transport_diagonal
+from pmdviz.kernels.stein import transport_diagonal
 from pmdviz.knobs import Choice, Whole
-from pmdviz.methods import optimisers
-from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods import optimisers, stein, weighting
+from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.optimisers import flow_update, paced
-from pmdviz.methods.particles import (
-    NUM_PARTICLES,
-    SmoothedMethod,
-    SmoothingKnobs,
-    check_reach,
-    children,
-    equal_log_weights,
-    normalised,
-    prior_draws,
-    weight_scalars,
-    weight_terms,
-    weight_update,
-)
-from pmdviz.methods.stein import (
-    APART,
-    DETERMINANTS,
-    WIDTH_FACTOR,
-    ess_share,
-    leaders_width,
-    log_mean,
-    parts_of_force,
-    unfolded,
-)
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
+from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
@@ -72,7 +50,7 @@ class SteinISKnobs(SmoothingKnobs):
     num_leaders = Whole(100, (1, 10_000), (10, 1_000), "Leaders", log=True, basic=True, acts="restart")
     eta = optimisers.ETA.at(0.25)
     kappa = optimisers.STEP_DECAY.at(0.5)
-    length_scale_factor = WIDTH_FACTOR.at(4.0)
+    length_scale_factor = stein.WIDTH_FACTOR.at(4.0)
     determinant = Choice("exact", WAYS, "Determinant", acts="restart")
     stop = Choice("pilot", STOPS, "Followers kept", basic=True, acts="restart")
     num_pilots = Whole(
@@ -165,8 +143,8 @@ class SteinIS(SmoothedMethod):
     kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
     scalars = (
-        STEP_SIZE,
-        *WEIGHTED,
+        optimisers.STEP_SIZE,
+        *weighting.SCALARS,
         Scalar("length_scale", "kernel width", "prior sds", True),
         Scalar("moving_ess", "ESS of those that decide", "share"),
         Scalar("smallest_stretch", "smallest determinant of the step"),
@@ -174,7 +152,7 @@ class SteinIS(SmoothedMethod):
     marks = ("limited",)
     paths = (Path("flow", "force of the leaders", True),)
     budget_words = f"{STEPS} steps"
-    update = weight_update(
+    update = weighting.update(
         Term("target", "density of the target", "log p(y, X)"),
         Term("density", "density of the followers", "− log q(y)"),
     )
@@ -194,12 +172,12 @@ class SteinIS(SmoothedMethod):
         leaders, _ = prior_draws(rng, target, knobs.num_leaders)
         starts = points[:m].copy()
         still = np.zeros(leaders.shape)
-        arrays = read_only(starts, equal_log_weights(m), leaders, leaders, still, points, log_q, starts, np.zeros(m))
+        arrays = starts, weighting.equal(m), leaders, leaders, still, points, log_q, starts, np.zeros(m)
         return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
 
     def step(
         self, rng: Rng, state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs
-    ) -> tuple[SteinISState, StepInfo]:
+    ) -> Stepped[SteinISState]:
         """All points by the force of the leaders where they stand; now and then the weights."""
         ess, old = effective_sample_size(state.log_weights), len(state.particles)
         renewed = knobs.num_particles != old
@@ -209,9 +187,8 @@ class SteinIS(SmoothedMethod):
         asked, terms = 0, dict[str, Array]()
         if renewed or knobs.is_checked(moved.iteration):
             moved, asked, terms = weighted(moved, target, batch, knobs)
-        read_only(*(part for part in moved if isinstance(part, Array)))
         rows = len(batch)
-        scalars = {**did.scalars, **weight_scalars(ess, moved.log_weights), "moving_ess": moved.share}
+        scalars = {**did.scalars, **weighting.scalars(ess, moved.log_weights), "moving_ess": moved.share}
         return moved, StepInfo(
             Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders)),
             (f"particles {old:,} → {knobs.num_particles:,}, drawn from q · " if renewed else "")
@@ -228,8 +205,8 @@ class SteinIS(SmoothedMethod):
 
     def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: Array) -> Array:
         """log |det(I + step J)| of the last step at points (n, d), nats: (n,)."""
-        way, led = DETERMINANTS[knobs.determinant], state.led_from / target.scale
-        h = leaders_width(led, knobs.length_scale_factor)
+        way, led = stein.DETERMINANTS[knobs.determinant], state.led_from / target.scale
+        h = stein.leaders_width(led, knobs.length_scale_factor)
         _, jacobian = way.transport(points / target.scale, led, state.scores * target.scale, h)
         return way.logs(jacobian, state.step)[0]
 
@@ -259,7 +236,7 @@ def redrawn(rng: np.random.Generator, state: SteinISState, density: Smoothed, m:
     old, (drawn, _) = len(state.particles), children(rng, density, m, "independent", "systematic")
     return state._replace(
         particles=drawn,
-        log_weights=equal_log_weights(m),
+        log_weights=weighting.equal(m),
         points=np.concatenate([drawn, state.points[old:]]),
         log_q=np.concatenate([density.log_density(drawn), state.log_q[old:]]),
         starts=np.full(drawn.shape, np.nan),  # their places do not show that they are stuck
@@ -283,12 +260,12 @@ def displaced(
 
     A step is halved until it is one-to-one at the leaders and the pilots, and never because of a follower.
     """
-    t, m, unit, way = state.iteration + 1, len(state.particles), target.scale, DETERMINANTS[knobs.determinant]
+    t, m, unit, way = state.iteration + 1, len(state.particles), target.scale, stein.DETERMINANTS[knobs.determinant]
     leaders, num = state.leaders / unit, len(state.log_q)
-    h = leaders_width(leaders, knobs.length_scale_factor)
+    h = stein.leaders_width(leaders, knobs.length_scale_factor)
     force, jacobian = way.transport(np.concatenate([state.points / unit, leaders]), leaders, scores * unit, h)
     planned = optimisers.step_size(t, knobs.eta, knobs.kappa)
-    eps = unfolded(way, jacobian[m:], planned)
+    eps = stein.unfolded(way, jacobian[m:], planned)
     logs, signs = way.logs(jacobian[:num], eps)
     places = np.concatenate([state.points, state.leaders]) + eps * unit * force
     state = state._replace(
@@ -320,13 +297,16 @@ def weighted(
     log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
     deciding = log_w[m:] if state.num_pilots else log_w[:m]
-    share, terms = ess_share(deciding), dict[str, Array]()
+    share, terms = stein.ess_share(deciding), dict[str, Array]()
     better = share > state.best
     if better or knobs.stop == "last" or state.log_z is None:
-        log_weights = normalised(log_w[:m], state.points, batch)
-        terms = weight_terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
+        log_weights = weighting.normalised(log_w[:m], state.points, batch)
+        terms = weighting.terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
         state = state._replace(
-            particles=state.points[:m].copy(), log_weights=log_weights, log_z=log_mean(log_w[:m]), kept=state.iteration
+            particles=state.points[:m].copy(),
+            log_weights=log_weights,
+            log_z=stein.log_mean(log_w[:m]),
+            kept=state.iteration,
         )
     if better:
         state = state._replace(best=share, best_at=state.iteration)
@@ -366,7 +346,7 @@ class PathIntegrationKnobs(SmoothingKnobs):
     num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000))
     eta = optimisers.ETA.at(0.125)
     kappa = optimisers.STEP_DECAY.at(0.0)
-    length_scale_factor = WIDTH_FACTOR.at(1.0)
+    length_scale_factor = stein.WIDTH_FACTOR.at(1.0)
     statistic = Choice("v", {"v": "all pairs (V)", "u": "pairs of different particles (U)"}, "Discrepancy", basic=True)
     start_draws = Whole(20_000, (100, 1_000_000), (1_000, 100_000), "Draws of q₀", log=True, acts="restart")
 
@@ -410,11 +390,11 @@ class PathIntegration(SmoothedMethod):
 
     name = "path_integration"
     requires = frozenset({"reals", "gradient"})
-    varies_less = APART
+    varies_less = stein.APART
     kernel_groups = ("steinis", "svgd")
     estimates_log_z = True
     scalars = (
-        STEP_SIZE,
+        optimisers.STEP_SIZE,
         Scalar("length_scale", "kernel width", "prior sds", True),
         Scalar("squared_discrepancy", "KSD²", "nats per unit of step"),
         Scalar("area", "area under KSD²", "nats"),
@@ -431,27 +411,29 @@ class PathIntegration(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: PathIntegrationKnobs) -> PathIntegrationState:
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
-        arrays = read_only(particles, equal_log_weights(len(particles)), np.zeros(1))
-        return PathIntegrationState(*arrays, None, 0)
+        return PathIntegrationState(particles, weighting.equal(len(particles)), np.zeros(1), None, 0)
 
     def step(
         self, rng: Rng, state: PathIntegrationState, target: Target, batch: Array, knobs: PathIntegrationKnobs
-    ) -> tuple[PathIntegrationState, StepInfo]:
+    ) -> Stepped[PathIntegrationState]:
         """The discrepancy where the particles stand, times the step; then the step."""
         t, unit, asked = state.iteration + 1, target.scale, 0
         if state.start_gap is None:
             asked, gap = knobs.start_draws, start_gap(rng, target, batch, knobs.start_draws)
             state = state._replace(start_gap=gap)
         scores, places = checked_gradient(target, state.particles, batch) * unit, state.particles / unit
-        h, planned = leaders_width(places, knobs.length_scale_factor), optimisers.step_size(t, knobs.eta, knobs.kappa)
+        h, planned = (
+            stein.leaders_width(places, knobs.length_scale_factor),
+            optimisers.step_size(t, knobs.eta, knobs.kappa),
+        )
         force, diagonal = transport_diagonal(places, places, scores, h)
-        eps = unfolded(DETERMINANTS["first_order"], diagonal, planned)
+        eps = stein.unfolded(stein.DETERMINANTS["first_order"], diagonal, planned)
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
         areas = np.append(state.areas, state.areas[-1] + eps * squared)
         particles = state.particles + eps * unit * force
         check_reach(particles, target, planned, batch)
-        parts = partial(parts_of_force, places, scores, h)
-        state = PathIntegrationState(*read_only(particles, state.log_weights, areas), state.start_gap, t)
+        parts = partial(stein.parts_of_force, places, scores, h)
+        state = PathIntegrationState(particles, state.log_weights, areas, state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer step would fold space)" if eps < planned else ""
         scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
         return state, StepInfo(

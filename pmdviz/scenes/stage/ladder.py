@@ -9,10 +9,9 @@ import numpy as np
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, effective_sample_size
 from pmdviz.densities.grid import Grid
-from pmdviz.methods import Method
-from pmdviz.methods.stein.gf_svgd import GFSVGD, PriorSurrogate
+from pmdviz.methods import Method, optimisers
 from pmdviz.methods.stein.steinis import PathIntegration
-from pmdviz.methods.step import TEMPERATURE
+from pmdviz.methods.stein.svgd import GFSVGD, PriorSurrogate
 from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import (
     EMPTY_LINE,
@@ -89,7 +88,7 @@ class LadderScene(Scene):
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods whose steps tell a temperature, in real coordinates."""
-        return "reals" in target.offers and TEMPERATURE.name in {scalar.name for scalar in method.scalars}
+        return "reals" in target.offers and optimisers.TEMPERATURE.name in {scalar.name for scalar in method.scalars}
 
     def choices(self, target: Target) -> dict[str, Any]:
         """Which coordinate."""
@@ -122,7 +121,7 @@ class LadderScene(Scene):
 
 def temperature_of(frame: Any) -> float:
     """β that the last step told, 1 where its annealing is off; 0 before the first."""
-    return float(frame.info.scalars.get(TEMPERATURE.name, 1.0)) if frame.info else 0.0
+    return float(frame.info.scalars.get(optimisers.TEMPERATURE.name, 1.0)) if frame.info else 0.0
 
 
 def _coordinate(target: Target, pair: Pair) -> int:
@@ -133,7 +132,7 @@ def _walkers(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Points and log-weights at the present temperature: of a way back those that take it, else the particles."""
     back = getattr(frame.state, "back_log_weights", ())
     if len(back):
-        return frame.state.points, back
+        return frame.state.walkers.points, back
     return frame.particles, np.log(np.maximum(frame.weights, 1e-300))
 
 

@@ -46,7 +46,7 @@ from pmdviz.scenes.columns import (
 from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
-from pmdviz.targets.mass import Box
+from pmdviz.targets.exact import Box
 
 # Pictures of one or two coordinates of many: of the approximation, and of the reference, which is kept.
 
