@@ -8,7 +8,7 @@ import json
 import secrets
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -92,17 +92,12 @@ def most_changes() -> int:
     return _most_changes
 
 
-def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
-    """Names of the knobs that had to be changed to fit the target."""
-    after = fitted.as_dict()
-    return {name for name, value in knobs.as_dict().items() if value != after[name]}
-
-
-def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
+def suited(start: Knobs, given: Collection[str], fitted: Knobs) -> Knobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
     if fitted is start:
         return start
-    kept = {name: getattr(start, name) for name in unfit(start, fitted) & {*given}}
+    after = fitted.as_dict()
+    kept = {name: value for name, value in start.as_dict().items() if name in given and value != after[name]}
     return fitted.changed(kept) if kept else fitted
 
 

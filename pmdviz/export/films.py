@@ -60,11 +60,6 @@ def particle_columns(run: Run) -> dict[str, np.ndarray]:
     return {**thetas, "weight": run.weights, **({} if points else {"log_density": run.log_density(run.particles)})}
 
 
-def race_columns_of(result: RaceResult, table: str) -> Mapping[str, np.ndarray]:
-    """The columns of a race's `table`: "rows", how each run ended, or "histories", the values measured during it."""
-    return _rows(result) if table == "rows" else _histories(result)
-
-
 def _rows(result: RaceResult) -> dict[str, np.ndarray]:
     columns: dict[str, np.ndarray] = {}
     for name in dict.fromkeys(name for row in result.rows for name in row):
@@ -392,7 +387,7 @@ class RaceFilm(Shown):
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """How each run ended, or the measured histories."""
-        return race_columns_of(self.what, self.look.table)
+        return _rows(self.what) if self.look.table == "rows" else _histories(self.what)
 
 
 def check_entrants(number: int) -> None:
@@ -434,7 +429,7 @@ def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScen
         clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
     )
     limits = race_scenes.spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
-    made = race_scenes.traces_picture(
+    made = race_scenes.race_traces_picture(
         [tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name]
     )
     unknown = all(np.isnan(history[metric.name]).all() for history in histories)

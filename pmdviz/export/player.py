@@ -23,8 +23,7 @@ from pmdviz.render.canvas import canvas_script, changes, picture_json
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.inside import Inside, inside
-from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.tiles import tile_picture, tile_words
+from pmdviz.scenes.race import RaceScene, tile_picture, tile_words
 from pmdviz.views.figures import inside_script, inside_stylesheet
 
 if TYPE_CHECKING:

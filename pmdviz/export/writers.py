@@ -77,8 +77,7 @@ class Job:
 
 def picture_of(film: Film | RaceFilm, first: Scene | RaceScene) -> Drawing:
     """The figure that draws the scenes of a film as pixels; `first` is one of them."""
-    from pmdviz.export.figure import RunPicture
-    from pmdviz.export.race_picture import RacePicture  # matplotlib, which may be missing
+    from pmdviz.export.figure import RacePicture, RunPicture  # matplotlib, which may be missing
 
     if isinstance(film, RaceFilm):
         return RacePicture(film.look, first, film.histories, film.longest)

@@ -129,7 +129,7 @@ def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
 
 def race_png(scene: RaceScene, dark: bool = False) -> bytes:
     """Tiles and traces of a race, 960x540, as PNG."""
-    from pmdviz.export.race_picture import RacePicture
+    from pmdviz.export.figure import RacePicture
 
     traces = [tile.trace for tile in scene.tiles]
     return _png(RacePicture(RaceLook.checked(_theme(dark)), scene, traces, len(scene.words)), scene)

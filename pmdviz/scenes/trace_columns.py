@@ -16,7 +16,7 @@ from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
 from pmdviz.pictures import NOTHING, Axis, Picture, nice
 from pmdviz.pictures import Mark as Layer
-from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, count, number
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, capital, count, number
 from pmdviz.targets import Target
 
 MAX_POINTS = 2_000
@@ -84,9 +84,10 @@ def _of_metrics(those: list[Metric]) -> Group:
 
 
 def _of_scalar(scalar: Scalar) -> Group:
-    title = scalar.title[0].upper() + scalar.title[1:]
     label = f"{scalar.title} ({scalar.unit})" if scalar.unit else scalar.title
-    return Group(title, label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")}, {}, np.inf)
+    return Group(
+        capital(scalar.title), label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")}, {}, np.inf
+    )
 
 
 GROUPS = _groups()

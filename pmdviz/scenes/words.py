@@ -148,6 +148,16 @@ def title(method: Method, target: Target) -> str:
     return f"{method.title} · {target.title or target.name}"
 
 
+def capital(words: str) -> str:
+    """Words that begin with a capital."""
+    return words[:1].upper() + words[1:]
+
+
+def whole_sentence(words: str) -> str:
+    """Words with a capital and a full stop; "" for none."""
+    return f"{capital(words).rstrip('.')}." if words else ""
+
+
 def sentence(method: Method, knobs: MethodKnobs, target: Target) -> str:
     """Start and goal of a run in a sentence, such as "1,500 particles start at the prior ..."."""
     number, noun = method.who(knobs)
@@ -167,8 +177,7 @@ def explanation(method: Method, target: Target) -> Explanation:
 
 
 def _cited(source: str) -> str:
-    first = source.split(";")[0]  # the paper; other sources, and parts of ours, are in the docs
-    return f"{first[0].upper()}{first[1:]}." if first else ""
+    return whole_sentence(source.split(";")[0])  # the paper; other sources, and parts of ours, are in the docs
 
 
 # The words that a page explains when a person clicks or touches them, from glossary.yaml.

@@ -65,6 +65,7 @@ def describe_by_tag(figure: Figure) -> None:
 
 
 MOVING_JS = MARKS + static_text(Path(__file__).with_name("static") / "figures.js", "moving")
+DRAG_JS = static_text(Path(__file__).with_name("static") / "figures.js", "drag_start")
 
 
 def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None:

@@ -1,4 +1,4 @@
-"""The traces: how far the approximation is from the exact posterior; other runs, other seeds and the cursor on them."""
+"""The traces of runs and races: how far each approximation is from the exact posterior, with bands over seeds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,21 @@ import numpy as np
 from bokeh.models import ColumnDataSource
 
 from pmdviz.experiments.sweep import SHARE, SeedRuns
+from pmdviz.metrics import METRICS, Metric
 from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import set_data
+from pmdviz.scenes.race import CLOCKS as RACE_CLOCKS
+from pmdviz.scenes.race import (
+    Columns,
+    Difference,
+    band,
+    difference_picture,
+    line_columns,
+    race_traces_picture,
+    spans,
+)
 from pmdviz.scenes.trace_columns import (
     AT_THE_END,
     CLOCKS,
@@ -19,11 +32,12 @@ from pmdviz.scenes.trace_columns import (
     Group,
     Mark,
     Standing,
+    clock_end,
     column,
     traces_axes,
     traces_picture,
 )
-from pmdviz.views.drawing import PictureFigure
+from pmdviz.views.drawing import PictureFigure, Store
 
 WAITING = "Press Play:\n{} will be drawn here"
 NO_ROWS: Mapping[str, np.ndarray] = {name: np.empty(0, np.float32) for name in CLOCKS}
@@ -35,17 +49,19 @@ class TracesView(PictureFigure):
     Other runs and where a person is in the run so far are drawn as well (`Standing`).
     """
 
-    def __init__(self, group: str = "tv", others: bool = True) -> None:
+    def __init__(self, group: str = "tv") -> None:
         self.group, self.clock = group, "visited"
-        self.groups = dict(GROUPS) if others else {group: GROUPS[group]}
         self._seeds: SeedRuns | None = None
         self._bands: Bands = {}
         self._seeds_said = ""
         self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), AT_THE_END)
         self._playing = False
-        longest = {log: _longest(self.groups, log) for log in (True, False)}
-        more = [self._picture(each) for each in longest.values() if each is not None]
-        super().__init__("traces", self._picture(self.groups[group]), zoom="width", more=more)
+        longest = (
+            max((each for each in GROUPS.values() if each.log == log), key=lambda each: len(each.metrics))
+            for log in (True, False)
+        )
+        more = [self._picture(each) for each in longest]
+        super().__init__("traces", self._picture(GROUPS[group]), zoom="width", more=more)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
     @property
@@ -67,14 +83,14 @@ class TracesView(PictureFigure):
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
         self.group, self.clock = group or self.group, clock or self.clock
-        self._bands = bands_of(self._seeds, self.clock, tuple(self.groups[self.group].metrics))
+        self._bands = bands_of(self._seeds, self.clock, tuple(GROUPS[self.group].metrics))
         self.follow()
 
     def show_seeds(self, runs: SeedRuns | None) -> None:
         """Have a band over the same run with other seeds behind each trace; None for no bands."""
         if runs is not self._seeds:
             self._seeds = runs
-            self._bands = bands_of(runs, self.clock, tuple(self.groups[self.group].metrics))
+            self._bands = bands_of(runs, self.clock, tuple(GROUPS[self.group].metrics))
             self.show(*self._last)
 
     def say_seeds(self, words: str) -> None:
@@ -89,7 +105,7 @@ class TracesView(PictureFigure):
 
     def iteration_at(self, x: float) -> int | None:
         """The iteration of the run so far that is nearest to a place on the axis; None where nothing has been run."""
-        history = self._history(self.groups[self.group])
+        history = self._history(GROUPS[self.group])
         if len(history["iteration"]) < 2:
             return None
         return round(float(np.interp(x, history[self.clock], history["iteration"])))
@@ -110,7 +126,7 @@ class TracesView(PictureFigure):
         Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
         """
         self._last = history, floors, marks, budget, unit, expected, standing
-        self.draw_picture(self._picture(self.groups[self.group]))
+        self.draw_picture(self._picture(GROUPS[self.group]))
 
     def _history(self, group: Group) -> Mapping[str, np.ndarray]:
         history = self._last[0]
@@ -133,11 +149,6 @@ class TracesView(PictureFigure):
             middle = "" if self._playing else WAITING.format(group.title)
         corner = "\n".join(filter(None, (made.corner, self._seeds_said)))
         return labelled(made._replace(middle=middle, corner="" if middle else corner), group, self.clock)
-
-
-def _longest(groups: Mapping[str, Group], log: bool) -> Group | None:
-    """The group with the most traces on a kind of axis."""
-    return max((each for each in groups.values() if each.log == log), key=lambda each: len(each.metrics), default=None)
 
 
 LABELS, LEAST_GAP, BESIDE, END = 2, 0.15, 0.1, 0.06  # traces; shares of the picture's height
@@ -185,3 +196,116 @@ def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[st
 def seeds_words(runs: SeedRuns) -> str:
     """For the legend: "middle 80 % of 16 seeds"."""
     return f"middle {SHARE:.0%} of {len(runs.whole)} seeds".replace("%", "\u00a0%")
+
+
+# The traces of a race: two metrics of every method against a clock, and the difference between two entrants.
+
+SLOTS = ("first", "second")  # of the figures, whichever metrics they show
+HEIGHT = 250  # px
+NO_ENTRANT = dict.fromkeys((*RACE_CLOCKS, *SLOTS), np.empty(0, np.float32))
+ROOM = [NO_ENTRANT] * len(style.ENTRANTS_LIGHT)  # for as many entrants as can be told apart
+
+
+class RaceTraces:
+    """A figure for each of at most two metrics, with one clock and the entrants' sources; each zooms by itself."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        named, entrants = {*RACE_CLOCKS, *SLOTS}, range(len(style.ENTRANTS_LIGHT))
+        self.stores = {f"traces-{k}": Store(ColumnDataSource(dict(NO_ENTRANT)), None, {*named}) for k in entrants}
+        self.sources = [store.source for store in self.stores.values()]
+        self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
+        self.clock, self.unit, self._look = "visited", "data", (False, False)
+        self._rows: Sequence[Columns] = ()
+        self._histories: Sequence[Sequence[Columns]] = ()
+        self._floors: Mapping[str, float | None] = {}
+        self._budget: int | None = None
+        self.metrics: tuple[Metric, ...] = ()
+        self.panels: dict[str, RacePanel] = {}
+        self.measure(metrics)
+
+    def measure(self, metrics: Sequence[Metric]) -> bool:
+        """Have figures of these metrics: new ones where they are others. Returns whether the figures are new."""
+        if self.metrics == tuple(metrics):
+            return False
+        self.metrics, self._rows, self._histories = tuple(metrics), (), ()
+        pairs = zip(SLOTS, self.metrics, strict=False)
+        self.panels = {slot: RacePanel(slot, metric, self.stores, self.clock) for slot, metric in pairs}
+        self.set_theme(*self._look)
+        return True
+
+    def show(self, rows: Sequence[Columns], floors: Mapping[str, float | None], budget: int | None) -> None:
+        """Draw the entrants' measured frames (columns of clocks and metrics) and the floors of the metrics."""
+        self._rows, self._budget, self._floors = rows, budget, floors
+        limits = spans(self.metrics, rows, floors)
+        end = clock_end(self.clock, max((float(one[self.clock][-1]) for one in rows), default=0.0), budget, self.unit)
+        lines = [self._slotted(line_columns(one, limits)) for one in rows]
+        for k, store in enumerate(self.stores.values()):
+            if k >= len(rows) and store.sent is not None and store.sent is not NO_ENTRANT:
+                store.sent = NO_ENTRANT
+                self.put(store.source, NO_ENTRANT)
+        for slot, panel in self.panels.items():
+            panel.put = self.put
+            bands = panel.bands_of(self._histories, self.clock)
+            metric = panel.metric
+            shown = race_traces_picture(rows, metric, self.clock, end, limits, floors[metric.name], bands, lines, slot)
+            if rows and all(len(one["visited"]) < 2 for one in rows):
+                shown = shown._replace(middle=WAITING.format(metric.title))
+            panel.draw_picture(shown)
+
+    def _slotted(self, columns: Columns) -> dict[str, np.ndarray]:
+        """The columns of the metrics under the names that the figures know; an empty slot has nothing but gaps."""
+        names = dict(zip(SLOTS, (metric.name for metric in self.metrics), strict=False))
+        gaps = np.full(len(columns["visited"]), np.nan, np.float32)
+        found = {slot: columns[names[slot]] if slot in names else gaps for slot in SLOTS}
+        return {clock: columns[clock] for clock in RACE_CLOCKS} | found
+
+    def choose(self, clock: str) -> None:
+        """Put all traces against another clock, a key of CLOCKS; the zoom along the old one means nothing any more."""
+        self.clock = clock
+        for panel in self.panels.values():
+            panel.follow()
+        self.show(self._rows, self._floors or dict.fromkeys(metric.name for metric in self.metrics), self._budget)
+
+    def show_bands(self, histories: Sequence[Sequence[Columns]]) -> None:
+        """Bands over the seeds of each entrant; none for an empty list."""
+        self._histories = histories
+        if self._rows:
+            self.show(self._rows, self._floors, self._budget)
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        self._look = dark, presenter
+        for panel in self.panels.values():
+            panel.set_theme(dark, presenter)
+
+
+class RacePanel(PictureFigure):
+    """The figure of one metric."""
+
+    def __init__(self, slot: str, metric: Metric, stores: Mapping[str, Store], clock: str) -> None:
+        self.metric = metric
+        self._bands: tuple[Any, ...] = ((), "", {})
+        first = race_traces_picture(
+            (), metric, clock, 1.0, spans([metric], (), {metric.name: None}), None, {}, ROOM, slot
+        )
+        super().__init__(f"race-{slot}", first, "width", stores=stores, height=HEIGHT)
+        self.figure.on_event("doubletap", lambda event: self.follow())
+
+    def bands_of(self, histories: Sequence[Sequence[Columns]], clock: str) -> Mapping[str, Columns]:
+        """Bands of the entrants that have histories, by number; made once."""
+        if self._bands[:2] != (id(histories), clock):
+            found = {str(k): band(each, clock, self.metric.name) for k, each in enumerate(histories)}
+            self._bands = id(histories), clock, {name: each for name, each in found.items() if len(each["x"])}
+        return self._bands[2]
+
+
+class RaceDifference(PictureFigure):
+    """One figure; above 0 the first entrant is closer, below 0 the second."""
+
+    def __init__(self) -> None:
+        nothing = Difference(np.empty(0), np.empty(0), METRICS["tv"], ("", ""), "data")
+        super().__init__("race-difference", difference_picture(nothing, "visited", 1.0), "width", height=HEIGHT)
+
+    def show(self, found: Difference, clock: str, end: float) -> None:
+        """Draw a difference against a clock whose axis goes to `end`."""
+        self.draw_picture(difference_picture(found, clock, end))

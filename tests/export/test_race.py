@@ -11,9 +11,8 @@ from pmdviz.export import WRITERS
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import RaceLook
 from pmdviz.export.player import RacePage
-from pmdviz.scenes.race import tile_columns
+from pmdviz.scenes.race import tile_columns, tile_picture
 from pmdviz.scenes.stage import SCENES
-from pmdviz.scenes.tiles import tile_picture
 from tests.export.conftest import KINDS
 from tests.export.unpacking import merged, opened
 from tests.support.tables import looped

@@ -1,5 +1,6 @@
 """Compare with ...: what may differ, the race that is begun, and the pages that pass it on."""
 
+import numpy as np
 import pytest
 
 from pmdviz.engine.recipe import Recipe
@@ -36,11 +37,11 @@ def test_another_value_is_proposed_and_the_race_has_the_run_s_settings_beside_it
 
 def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
     runner = Runner(panel._last.recipe)
-    runner.advance(3)
+    runner.past.line.grow(3, np.inf)
     runner.past.visit(2)
     panel.show(runner.set({"bandwidth": 0.5}))
     panel.what.value = (BRANCH, "")
-    assert "Branch at iteration 2" in panel.said.object and not any(way.visible for way, _ in panel._ways.values())
+    assert "Branch at iteration 2" in panel.said.object and not any(way.visible for way in panel._ways.values())
     panel._compare()
     assert [one.text for one in begun[0].entrants] == ["pmd:num_particles=200@2:bandwidth=0.5", "pmd:num_particles=200"]
     assert begun[0].recipes[0] == runner.session.recipe

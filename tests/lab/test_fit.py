@@ -80,5 +80,5 @@ async def test_it_can_be_cancelled_and_the_end_of_the_page_cancels_it(held, gate
     assert CANCELLED in panel.said.object and panel.work.outcome is None
     gate.set()
     panel._begin()
-    panel.stop()
+    panel.work.forget()
     assert not panel.work.running

@@ -68,5 +68,5 @@ async def test_it_is_cancelled_and_let_go_of(held):
     await until(lambda: not panel.work.running)
     assert panel.work.runs is None and "Cancelled" in panel.said.object and panel.button.label == ASK
     panel._press()
-    panel.stop()
+    panel.work.forget()
     assert not panel.work.running and panel.work.recipe is None

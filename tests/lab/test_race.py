@@ -106,6 +106,22 @@ def test_a_menu_that_only_shows_the_race_begins_no_other():
     assert len(begun) == 2 and setup.begun is None
 
 
+async def test_settings_changed_before_the_first_is_drawn_are_all_in_the_next_race():
+    async with raced() as page:
+        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
+        page.setup._turn(page.setup.cards[1], "jitter", 0.5)
+        page.setup._remove(page.setup.cards[0])
+        page.setup._on_budget(1_000)
+        await until(lambda: page._last.budget == 1_000)
+        assert [tile.label for tile in page._last.tiles] == ["smc:num_particles=80,jitter=0.5"]
+        page.setup._turn(page.setup.cards[0], "jitter", 0.25)
+        page._act("restart")
+        page.setup.method.value = "pmd"
+        page.setup._add()
+        await until(lambda: len(page._last.tiles) == 2)
+        assert page._last.tiles[0].label.endswith("jitter=0.25") and page.setup.begun is None
+
+
 def test_another_target_keeps_those_who_can_run_on_it():
     asked = []
     setup = RaceSetup(RACE.with_entrants(DEFAULT_ENTRANTS), asked.append)

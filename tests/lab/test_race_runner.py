@@ -126,8 +126,10 @@ def test_the_way_to_a_round_comes_in_turns_and_ends_where_the_round_is():
 
 def test_inside_the_last_step_of_each_entrant():
     runner = RaceRunner(RACE)
-    runner.advance(3)
-    for k, tile in enumerate(runner.snapshot().tiles):
+    scene = runner.advance(3)
+    while under_way(scene):
+        scene = runner.snapshot()
+    for k, tile in enumerate(scene.tiles):
         told = json.loads(runner.look_inside(k))
         assert told["iteration"] == tile.iteration and len(told) > 2, tile.label
 
@@ -234,7 +236,7 @@ def test_cancelled_steps_leave_everybody_where_they_stood():
     finally:
         gate.open.set()
     end = time.monotonic() + 60
-    while under_way(runner.settle()):
+    while under_way(runner.snapshot()):
         assert time.monotonic() < end
         time.sleep(0.01)
     assert runner.snapshot().tiles[0].visited == runner.race.sessions[0].frame.visited == 0

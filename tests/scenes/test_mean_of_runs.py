@@ -4,7 +4,7 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES
-from pmdviz.scenes.stage.mean_of_runs import RUNS, frames_of
+from pmdviz.scenes.stage.components import RUNS, frames_of
 
 RECIPE = Recipe(num_particles=80, budget=3_000)
 SCENE = SCENES["mean_of_runs"]

@@ -5,9 +5,8 @@ from bokeh.models import VArea
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
-from pmdviz.scenes.race import Standing, race_scene
-from pmdviz.scenes.tiles import cut
-from pmdviz.views.race_tiles import RaceTiles
+from pmdviz.scenes.race import Standing, cut, race_scene
+from pmdviz.views.stage import RaceTiles
 from tests.support.tables import looped
 
 

@@ -12,7 +12,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import Live, Pace
+from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
@@ -203,10 +203,6 @@ class Commands:
         with pn.io.hold():
             self._dim(True)
         self._paused("the lesson's run", laid, newest_only=True)
-
-    def set_pace(self, pace: Pace) -> None:
-        """How fast the run is shown while it plays."""
-        self.live.pace = pace
 
     def begin(self, what: str, **parts: Any) -> None:
         """A new run (or only a new budget) instead of this one; the old one is kept for Undo."""

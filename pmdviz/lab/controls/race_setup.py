@@ -104,7 +104,7 @@ class RaceSetup(ProblemControls):
     called.
     """
 
-    begun: RaceRecipe | None = None  # the race that was begun last, until it is shown or refused
+    begun: RaceRecipe | None = None  # the race that is being made: shown here until it is drawn or refused
 
     def __init__(
         self,
@@ -133,9 +133,20 @@ class RaceSetup(ProblemControls):
     def _ask(self, **parts: Any) -> None:
         """Begin another race. A menu that was set while the page was made comes here later, with nothing new."""
         made = replace(self.recipe, **parts)
-        if not self._busy and made != (self.begun or self.recipe):
-            self._asked, self.begun = None, made
+        if not self._busy and made != self.recipe:
+            self._asked = None
+            self.expect(made)
             self._begin(made)
+
+    def expect(self, recipe: RaceRecipe) -> None:
+        """Show a race that is being made, so that another setting changes that one."""
+        self.begun = recipe
+        self._show(recipe)
+
+    def forget(self) -> None:
+        """The race that was being made is not to come: show the drawn one again."""
+        self.begun = None
+        self._show(self._drawn)
 
     def _ask_by(self, unit: str) -> None:
         """Another clock, with the budget that is usual by it."""
@@ -179,13 +190,13 @@ class RaceSetup(ProblemControls):
 
     def _remove(self, card: EntrantCard) -> None:
         k, self._asked = self.cards.index(card), None
-        if not self._leave(k):
+        if self.begun is not None or not self._leave(k):
             self._ask(entrants=self.recipe.without(k).entrants)
 
     def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
         k, methods = self.cards.index(card), [*self.recipe.entrants]
         self._asked = card, name
-        if self._branch(k, {name: value}):
+        if self.begun is None and self._branch(k, {name: value}):
             card.fill()  # the entrant itself stays as it is
             return
         one = methods[k]
@@ -195,17 +206,20 @@ class RaceSetup(ProblemControls):
 
     def refuse(self, error: InputError) -> bool:
         """Put a refusal next to the changed knob, or the control of its field; False without a control."""
-        self.begun = None
-        self.show(self.recipe)
+        self.forget()
         if self._asked is not None and self._asked[0] in self.cards:
             return self._asked[0].refuse(error, self._asked[1])
         return super().refuse(error)
 
     def show(self, recipe: RaceRecipe) -> None:
-        """Show the race."""
-        self.recipe, self._busy = recipe, True
-        if recipe == self.begun:
+        """Show the race that is drawn, unless another one is being made."""
+        self._drawn = recipe
+        if self.begun is None or recipe == self.begun:
             self.begun = None
+            self._show(recipe)
+
+    def _show(self, recipe: RaceRecipe) -> None:
+        self.recipe, self._busy = recipe, True
         try:
             target = recipe.target
             self.show_problem(target, choice_of(target), recipe.seeds[0], recipe.budget, recipe.budget_unit)

@@ -28,7 +28,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Replay, Runner, Snapshot, replay_to
 from pmdviz.lab.loop.task import Again
 from pmdviz.presets import find_experiment_preset
-from pmdviz.scenes.words import duration
+from pmdviz.scenes.words import capital, duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
 TOO_LONG = (
@@ -99,7 +99,7 @@ class Sharing:
         try:
             put(self.query(snapshot, start, page))
         except InputError as error:
-            self._tell(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
+            self._tell(f"{capital(str(error))} (Export, recipe as JSON).")
 
     def follow(self, snapshot: Snapshot, playing: bool) -> None:
         """Bring the address bar up to date, once something has happened."""
@@ -237,7 +237,7 @@ class PageSharing:
         try:
             text = self._query(self.shown)
         except InputError as error:
-            self.clipboard.say(f"{str(error)[0].upper()}{str(error)[1:]}{self._hint}.")
+            self.clipboard.say(f"{capital(str(error))}{self._hint}.")
             return
         self._ack.link = self._ack.link or text
         self.clipboard.put_on_clipboard(text)
@@ -285,7 +285,7 @@ class Actions(Clipboard):
         self._last = last
         self.copy = small_button("Copy Python", lambda: self.put_on_clipboard(self._python()))
         self.share = small_button("Copy link")
-        self.save = small_button("Save PNG", self._save)
+        self.save = small_button("Save PNG", lambda: ack.update(saves=ack.saves + 1))
         # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, forever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
         self.download = pn.widgets.FileDownload(
@@ -297,9 +297,6 @@ class Actions(Clipboard):
         rows = {"Python": [self.copy], "Picture and table of this moment": [self.save, self.download]}
         look = {"gap": "6px", "margin": (4, 0, 10, 0), "sizing_mode": "stretch_width"}
         return [part for title, row in rows.items() for part in (text(title), pn.FlexBox(*row, **look))]
-
-    def _save(self) -> None:
-        self._ack.saves += 1
 
     def _python(self) -> str:
         last = self._last()

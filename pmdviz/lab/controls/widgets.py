@@ -390,15 +390,17 @@ class KnobForm(Component):
     ) -> None:
         """Show another set of knobs, from now on turned by `turn` if it is given; the same set stays as it is."""
         if self._made is not knobs:
-            self._made, self._turn = knobs, turn or self._turn
-            self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults)
+            self._made = knobs
+            self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults, turn)
 
-    def use(self, turn: Callable[[str, Any], None]) -> None:
-        """Have the knobs that are built next turned by another function."""
-        self._turn = turn
-
-    def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Any]) -> None:
-        """Make a control for each declaration."""
+    def build(
+        self,
+        specs: Mapping[str, KnobSpec],
+        defaults: Mapping[str, Any],
+        turn: Callable[[str, Any], None] | None = None,
+    ) -> None:
+        """Make a control for each declaration, from now on turned by `turn` if it is given."""
+        self._turn = turn or self._turn
         self.controls = {
             name: KnobControl(spec, defaults[name], self._turn, self._publish) for name, spec in specs.items()
         }
@@ -418,7 +420,7 @@ class KnobForm(Component):
         for name, control in self.controls.items():
             spec = specs[name]
             default = spec.default_beside(plain, defaults)
-            unit, seen = unit_given(spec.unit, plain), name not in idle and self._seen(name, values, plain)
+            unit, seen = unit_given(spec.unit, plain), name not in idle | self.hidden and values.matters(name, plain)
             asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
             control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
         self._quiet = False
@@ -429,9 +431,6 @@ class KnobForm(Component):
         known = {name: meanings[name] for name in self.controls if name in meanings}
         if known != self.meanings:
             set_directly(self, meanings=known)
-
-    def _seen(self, name: str, values: Any, plain: Mapping[str, Any]) -> bool:
-        return name not in self.hidden and values.matters(name, plain)
 
     def _publish(self) -> None:
         states = {name: control.state() for name, control in self.controls.items()}

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
@@ -114,13 +114,7 @@ def in_a_while(seconds: float, doc: Document | None, act: Callable[..., Any]) ->
 def _do(doc: Document | None, act: Callable[..., Any], args: tuple[Any, ...]) -> None:
     _here.holds = True
     try:
-        with set_curdoc(doc), _one_message(doc):
+        with set_curdoc(doc), as_connected(doc) if _is_waiting(doc) else nullcontext(), pn.io.hold(doc):
             act(*args)
     finally:
         _here.holds = False
-
-
-@contextmanager
-def _one_message(doc: Document | None) -> Iterator[None]:
-    with as_connected(doc) if _is_waiting(doc) else nullcontext(), pn.io.hold(doc):
-        yield

@@ -112,15 +112,12 @@ class PageTrace:
         if before.until(0, None) != recipe.until(0, None):
             self._cut(0)
         every = *before.changes, *recipe.changes
-        self._cut(min((at for at, knobs in every if not _in_both((at, knobs), before, recipe)), default=np.inf))
+        common = [one for one in before.changes if one in recipe.changes]
+        self._cut(min((one[0] for one in every if one not in common), default=np.inf))
 
     def points(self, history: Mapping[str, np.ndarray]) -> Points:
         """All of them, and the history; both are read only from here on."""
         return Points(self._names, history, *self._room[:, : self._length])
-
-
-def _in_both(change: tuple[int, Any], one: Recipe, two: Recipe) -> bool:
-    return change in one.changes and change in two.changes
 
 
 # The time line.
@@ -166,7 +163,8 @@ class Timeline:
         """One iteration, inside the run so far or beyond it."""
         if self.behind:
             self.session.advance(1)
-            self._arrive()
+            if self.session.frame.iteration >= self.last:
+                self.session = self.head
         else:
             self._note(self.session.advance(1))
         return self.session.frame
@@ -202,10 +200,6 @@ class Timeline:
         made = _sought(self.session if near else self.head, before)
         made.advance(iteration - before)
         return made
-
-    def _arrive(self) -> None:
-        if self.session.frame.iteration >= self.last:
-            self.session = self.head
 
     def begin(self, session: Session) -> None:
         """A new start: the run so far belongs to `session`, which has one frame."""

@@ -83,7 +83,8 @@ class RaceRunner:
         return ROWS * self.race.recipe.each_costs
 
     def snapshot(self) -> RaceScene:
-        """The present moment."""
+        """The present moment, with the steps that have ended meanwhile."""
+        self._gather()
         tiles = self._tiles
         for k, task in self._turns.items():
             tiles[k] = tiles[k]._replace(waited=task.seconds, share=task.token.share)
@@ -197,11 +198,11 @@ class RaceRunner:
         run.inside.on = True
         return run.inside.told(run.session, *scene_of(self.race, self.choice), playing)
 
-    def watch(self, k: int | None) -> RaceScene:
-        """The present moment, and from now on each, with the inside of the last step of entrant k; None: of no step."""
+    def watch(self, name: str | None) -> RaceScene:
+        """The present moment, and from now on each, with the inside of an entrant's last step; None: of no step."""
         for run in self._runs:
             run.inside.on = False
-        self._watched = k
+        self._watched = self.names.index(name) if name in self.names else None
         return self.snapshot()
 
     def _stop(self) -> None:
@@ -223,11 +224,6 @@ class RaceRunner:
             standing.choice = choice
         self._gather()
         self._shown = [shown if k in self._turns else self._tile(k) for k, shown in enumerate(self._shown)]
-        return self.snapshot()
-
-    def settle(self) -> RaceScene:
-        """Take in the steps that have ended meanwhile."""
-        self._gather()
         return self.snapshot()
 
     def cancel(self) -> None:

@@ -34,7 +34,7 @@ from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.recorded import as_live
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Slices, Task, TaskSlot, Tell
 from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
-from pmdviz.scenes.words import count, duration
+from pmdviz.scenes.words import count, duration, whole_sentence
 
 log = logging.getLogger(__name__)
 
@@ -242,12 +242,7 @@ class Measurement(Task):
         """The result, or a sentence that says why there is none."""
         found = super().outcome(stopped)
         words = "Cancelled; finished measurements stay." if found.cancelled else found.words
-        return found._replace(words=sentence(words) if words else "")
-
-
-def sentence(words: str) -> str:
-    """The words of an error as a sentence."""
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+        return found._replace(words=whole_sentence(words))
 
 
 def status(words: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import panel as pn
+from bokeh.models import ColumnDataSource, CustomJS
 
 from pmdviz.knobs import real_number
 from pmdviz.lab import css
@@ -16,9 +17,66 @@ from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
 from pmdviz.lab.pages.page import Page
-from pmdviz.scenes.geometry import MOST_STEPS, MOVED, Geometry, GeometryKnobs, sentences, start_at
+from pmdviz.pictures import Picture
+from pmdviz.scenes import style
+from pmdviz.scenes.geometry import (
+    MOST_STEPS,
+    MOVED,
+    Geometry,
+    GeometryKnobs,
+    density_picture,
+    kl_picture,
+    sentences,
+    start_at,
+    triangle_picture,
+)
 from pmdviz.scenes.words import typeset
-from pmdviz.views.geometry import DensityView, KLView, TriangleView
+from pmdviz.views.drawing import PictureFigure
+from pmdviz.views.figures import DRAG_JS
+
+AROUND = {"left": 16, "right": 16, "bottom": 8, "top": 32}  # px; the triangle has no axes
+CHART = {**style.BORDERS, "right": 20, "top": 32}
+ASPECT = 1.115  # of the triangle's figure, borders and legend included: so its sides are equal
+CHART_PX = 240  # px of the two charts
+TIGHT = {"glyph_width": 18, "spacing": 8, "label_standoff": 3}  # px: a phone is narrow
+
+
+class GeometryView(PictureFigure):
+    """The figure of one of the three pictures."""
+
+    def __init__(self, name: str, picture: Callable[[Geometry], Picture], borders: Any = CHART, **look: Any) -> None:
+        self._of, self._borders = picture, borders
+        first = picture(Geometry(GeometryKnobs()))
+        super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)
+        self.legend.update(**TIGHT)
+
+    def show(self, geometry: Geometry) -> None:
+        """Draw a setting."""
+        self.draw_picture(self._of(geometry))
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of a theme; the borders stay."""
+        super().set_theme(dark, presenter)
+        self.figure.update(**{f"min_border_{side}": px for side, px in self._borders.items()})
+
+
+class TriangleView(GeometryView):
+    """Distributions over three states as points of a triangle, with both paths."""
+
+    def __init__(self) -> None:
+        super().__init__("triangle", triangle_picture, AROUND, aspect_ratio=ASPECT)
+        self.figure.frame_align = False  # the charts' frames are in one column, this one has no axes
+        self.figure.axis.visible = self.figure.grid.visible = False
+        self.dragged = ColumnDataSource({"x": [], "y": []}, name="dragged")
+        args = {"figure": self.figure, "start": self.sources["start"], "dragged": self.dragged}
+        for event in ("panstart", "pan", "panend"):
+            self.figure.js_on_event(event, CustomJS(args=args, code=DRAG_JS))
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of a theme, without an outline."""
+        super().set_theme(dark, presenter)
+        self.figure.outline_line_color = None
+
 
 # The question above the pictures and the captions below them.
 
@@ -81,7 +139,10 @@ class GeometryPage(Page):
     keys: ClassVar[Mapping[str, str]] = {"space": "toggle", "right": "step", "left": "back", "R": "restart"}
 
     def __init__(self) -> None:
-        self.views = {"triangle": TriangleView(), "density": DensityView(), "kl": KLView()}
+        charts = {"density": density_picture, "kl": kl_picture}
+        self.views = {"triangle": TriangleView()} | {
+            name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()
+        }
         self.knobs = GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None
@@ -92,7 +153,7 @@ class GeometryPage(Page):
         self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
         self.views["triangle"].figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out()))
-        self.views["triangle"].on_drag(handed(lambda attr, old, new: self._drag(new)))
+        self.views["triangle"].dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
         self._make_view()
         self._show()
 
@@ -181,9 +242,6 @@ class GeometryPage(Page):
             view.show(geometry)
         self.found.object = found(geometry)
         self.form.show(self.knobs, self._usual, {})
-        self._enable()
-
-    def _enable(self) -> None:
         self.playback.enable(ready=True, done=self.knobs.steps == MOST_STEPS, at_start=self.knobs.steps == 0)
 
     # Step by step

@@ -19,7 +19,7 @@ from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
-from pmdviz.lab.controls.setup import Setup
+from pmdviz.lab.controls.setup import Gallery, Setup
 from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.controls.widgets import LOW, MORE, WIDE, PlaybackBar, small_button, text
 from pmdviz.lab.links import HERE, Link, Page
@@ -35,14 +35,11 @@ from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.cards import Notice, Sheet, Trouble
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
-from pmdviz.lab.panels.gallery import Gallery
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.status import BRANCH_BUTTONS, status_fields
-from pmdviz.lab.panels.verdict import Verdict
+from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, status_fields
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
-from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 from pmdviz.scenes.words import row as glossary_row
 
@@ -109,9 +106,7 @@ class Lab(LivePage):
         self.on_lesson: Callable[[Lesson], None] = lambda lesson: None  # another page hands it over
         self.leave_lesson: Callable[[], None] = lambda: None  # the next run on show is not the lesson's
         self._recipe, self._link = limits.check(asked), link
-        self.playback = PlaybackBar(
-            self._act, lambda pace: self.commands.set_pace(pace), more=MORE | ({} if link.embed else LOW), low=LOW
-        )
+        self.playback = PlaybackBar(self._act, self._set_pace, more=MORE | ({} if link.embed else LOW), low=LOW)
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
@@ -133,7 +128,9 @@ class Lab(LivePage):
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.fit = FitPanel()
         self.luck = LuckPanel(self.screen.traces)
-        self.compare = ComparePanel(self._begin_race, PRESETS, lambda: self._go_words, self._sheet_moved)
+        self.compare = ComparePanel(
+            self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
+        )
         self._make_sheets()
         self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
         self.setup.hide(link.hide)
@@ -175,18 +172,6 @@ class Lab(LivePage):
         self.settings.hide()
         self.opens_settings.visible = not on
         self.screen.for_lesson(on)
-
-    def _sheet_moved(self, sheet: Sheet) -> None:
-        """One sheet at a time, and the pictures make room for it."""
-        if sheet.shown:
-            for other in self.sheets:
-                if other is not sheet:
-                    other.hide()
-        self.screen.make_room(any(each.shown for each in self.sheets))
-
-    @property
-    def _go_words(self) -> str:
-        return "Compare" if self.on_open else "Copy Python"
 
     def _turn(self, kind: type[Knobs], name: str, value: Any) -> None:
         """A person has turned a setting."""
@@ -238,7 +223,7 @@ class Lab(LivePage):
                 self.live.set(kind, name, value)
         else:
             self._runner().set(values, kind)
-            self.live.do("look", Runner.snapshot, newest_only=True)
+            self._glance()
             if self._widget is not None:
                 self._widget.tell(**values)
 
@@ -297,10 +282,9 @@ class Lab(LivePage):
     def stop(self) -> None:
         """End the live loop and its background work."""
         super().stop()
-        self.exports.stop()
         self.own.stop()
-        self.fit.stop()
-        self.luck.stop()
+        self.fit.work.forget()
+        self.luck.work.forget()
 
     def cancel(self) -> None:
         """Stop long work: a step, a new run, or the floor; the last picture stays."""
@@ -310,10 +294,7 @@ class Lab(LivePage):
             self.busy_card.cancelling()
         else:
             self.floor.cancel()
-            self.luck.cancel()
-
-    def _glance(self, runner: Runner) -> Snapshot:
-        return runner.snapshot()
+            self.luck.work.cancel()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         runner = runner or Runner(begun(self._recipe), preset=self._preset_of())
@@ -349,7 +330,7 @@ class Lab(LivePage):
         self.sharing.follow(snapshot, self.live.playing)
         self.tell_notebook()
         if snapshot.ghost and snapshot.ghost.late and not self.live.playing:
-            self.live.do("branch", self._glance, newest_only=True)
+            self.live.do("branch", Runner.snapshot, newest_only=True)
         if self.sharing.sentence:
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
@@ -411,7 +392,7 @@ class Lab(LivePage):
         return {**self._last.in_force, "iteration": self._last.frame.iteration}
 
     def _present(self) -> Snapshot:
-        return self._glance(self._runner())
+        return self._runner().snapshot()
 
     def _words(self, snapshot: Snapshot) -> str:
         return state(snapshot.frame)
@@ -444,21 +425,9 @@ class Lab(LivePage):
                 self.verdict.forget()
             self.commands.act(name)
 
-    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
-        """Theme and size of the labels."""
-        super().set_theme(dark, presenter)
-        self.inside.set_theme(self._dark)
-
     def _newest(self, what: str, act: str) -> Callable[[Any], None]:
         """Have the runner do `act(value)`, of several that wait only the newest."""
         return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
-
-    def _freeze(self) -> None:
-        if self.live.playing:
-            self.live.play(False)
-
-    def _look_at(self, choice: SceneChoice) -> None:
-        self.live.do("look", lambda runner: runner.look_at(choice))
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
@@ -478,7 +447,7 @@ class Lab(LivePage):
         """How far the floor is, where nothing else is shown; at its end the picture comes again with it."""
         if not self.floor.running:
             self.busy_card.hide()
-            self.live.do("look", Runner.snapshot)
+            self._glance()
         elif self._last is not None and not self.live.playing and not self.live.at_work:
             self.screen.say(self._last, self.screen.extra, False)
             if self.floor.seconds > FLOOR_S:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
 from typing import Any, ClassVar
 
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.live import Live, Pace
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.notebook import InNotebook
-from pmdviz.lab.panels.cards import Busy, live_words, words_of_job
+from pmdviz.lab.panels.cards import Busy, Sheet, live_words, words_of_job
+from pmdviz.scenes.stage import SceneChoice
 
 
 class Page:
@@ -27,8 +29,8 @@ class Page:
 class LivePage(InNotebook, Page):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
-    They have `show` and what else the live loop draws on, `_first` (the first picture), `_glance` (a look at the
-    present), `_act` (the command of a button or a key) and `cancel`.
+    They have `show` and what else the live loop draws on, `_first` (the first picture), `_act` (the command of a button
+    or a key) and `cancel`; and `inside`, `exports` and `sheets`, of which one at a time is open.
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
@@ -36,6 +38,9 @@ class LivePage(InNotebook, Page):
     screen: Any
     setup: Any
     floor: Any
+    inside: Any
+    exports: Any
+    sheets: Sequence[Sheet] = ()
     _last: Any = None
     _dark = _presenter = False
     _doc: Any = None
@@ -84,7 +89,7 @@ class LivePage(InNotebook, Page):
         self.screen.ack.keyboard = on
         self.live.look(on)
         if on:
-            self.live.do("look", self._glance)
+            self._glance()
         else:
             self.floor.forget()
 
@@ -92,6 +97,7 @@ class LivePage(InNotebook, Page):
         """End the live loop and its background work."""
         self.live.stop()
         self.floor.cancel()
+        self.exports.stop()
 
     def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
         """Theme and size of the labels."""
@@ -100,6 +106,7 @@ class LivePage(InNotebook, Page):
         with pn.io.hold():
             self.screen.set_theme(self._dark, self._presenter)
             self.playback.set_large(self._presenter)
+        self.inside.set_theme(self._dark)
 
     def present(self, on: bool) -> None:
         """Presenter mode: the picture, the question and Play, large; or no longer."""
@@ -125,7 +132,29 @@ class LivePage(InNotebook, Page):
         self.playback.playing(playing)
         self.tell_notebook()
         if not (playing or self.live.at_work) and self._last is not None:
-            self.live.do("look", self._glance)
+            self._glance()
+
+    def _glance(self) -> None:
+        """Draw the present moment again."""
+        self.live.do("look", methodcaller("snapshot"))
+
+    def _look_at(self, choice: SceneChoice) -> None:
+        self.live.do("look", methodcaller("look_at", choice))
+
+    def _set_pace(self, pace: Pace) -> None:
+        self.live.pace = pace
+
+    def _freeze(self) -> None:
+        if self.live.playing:
+            self.live.play(False)
+
+    def _sheet_moved(self, sheet: Sheet) -> None:
+        """One sheet at a time, and the pictures make room for it."""
+        if sheet.shown:
+            for other in self.sheets:
+                if other is not sheet:
+                    other.hide()
+        self.screen.make_room(any(each.shown for each in self.sheets))
 
     def _stands(self) -> None:
         """The wait is over: the picture stays."""

@@ -22,7 +22,7 @@ from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.sharing import PageSharing
 from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import SLOW, Pace
+from pmdviz.lab.loop.live import SLOW
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
@@ -131,7 +131,8 @@ class RacePage(LivePage):
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.inside = RaceInside(self._watch, self._freeze)
+        self.inside = RaceInside(lambda name: self.live.do("look", methodcaller("watch", name)), self._freeze)
+        self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
         ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
@@ -166,28 +167,18 @@ class RacePage(LivePage):
         if self.live.runner is not None:
             self.live.runner.cancel()
         super().stop()
-        self.exports.stop()
         self.bands.cancel()
         self.bands.pause(False)
-
-    def _sheet_moved(self, sheet: Sheet) -> None:
-        """One sheet at a time, and the pictures make room for it."""
-        if sheet.shown:
-            (self.share if sheet is self.settings else self.settings).hide()
-        self.screen.make_room(self.settings.shown or self.share.shown)
 
     def _laid_out(self, width: float) -> None:
         """The browser has built the figures, or their size has changed."""
         self.screen.tiles.width = float(width)
         self.ready()
         if self._last is not None:
-            self.live.do("look", RaceRunner.settle)
-
-    def _glance(self, runner: RaceRunner) -> RaceScene:
-        return runner.settle()
+            self._glance()
 
     def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceScene]:
-        return _made(self.recipe) if runner is None else (runner, runner.settle())
+        return _made(self.recipe) if runner is None else (runner, runner.snapshot())
 
     # What the live loop draws on
 
@@ -218,21 +209,17 @@ class RacePage(LivePage):
         else:
             self.busy_card.hide()
         if slow is not None and not self.live.playing:
-            asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
-
-    def _settle(self) -> None:
-        self.live.do("look", RaceRunner.settle)
+            asyncio.get_running_loop().call_later(SETTLE_S, self._glance)
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self.setup.begun = None
-        self.setup.show(self.recipe)
+        self.setup.forget()
         self._say("Cancelled. The page still shows the last picture.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
         self.playback.playing(False)
-        self.setup.begun = None
+        self.setup.forget()
         self._say(failed_step_words(error))
 
     def refused(self, what: str, error: InputError) -> None:
@@ -252,14 +239,14 @@ class RacePage(LivePage):
         self._freeze()
         self.live.cancel()
         self.busy_card.cancelling()
-        self._settle()
+        self._glance()
 
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
             "toggle": self._toggle,
             "step": self._step,
-            "restart": lambda: self._begin(self.recipe),
-            "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
+            "restart": lambda: self._begin(self.setup.recipe),
+            "reseed": self._reseed,
             "proceed": self._proceed,
             "back": lambda: self._visit(self._last.at - 1),
             "what_if": self._ask_what_if,
@@ -271,12 +258,12 @@ class RacePage(LivePage):
     def _toggle(self) -> None:
         """Play, Pause, or what both mean at the end of the race: race again."""
         if self._last.done and not self.live.playing:
-            self._begin(self.recipe)
+            self._begin(self.setup.recipe)
         self.live.play(not self.live.playing)
 
-    def _freeze(self) -> None:
-        if self.live.playing:
-            self.live.play(False)
+    def _reseed(self) -> None:
+        recipe = self.setup.recipe
+        self._begin(replace(recipe, seeds=(fresh_seed(recipe.seeds[0]),)))
 
     def _step(self) -> None:
         self._freeze()
@@ -317,36 +304,25 @@ class RacePage(LivePage):
         self.live.do("look", lambda runner: _without(runner, name))
         return True
 
-    def _watch(self, name: str | None) -> None:
-        """Have the inside of one entrant's steps computed, as long as it races; None: of none."""
-        self.live.do("look", lambda runner: runner.watch(runner.place(name) if name in runner.names else None))
-
     def _query(self, recipe: RaceRecipe) -> str:
         """The link to the round that is shown."""
         return links.race_query(recipe, self._last.at if self._last else 0)
 
     def _open_in_lab(self, k: int) -> None:
         """One entrant as a run of the Lab, at the moment that is shown; without a Lab, copy its Python."""
-        runner, tile = self.live.runner, self._last.tiles[k]
+        runner, begun = self.live.runner, self.setup.begun
         try:
-            recipe = runner.race.sessions[runner.place(self._last.names[k])].recipe
+            if begun is None:
+                session = runner.race.sessions[runner.place(self._last.names[k])]
+                recipe, at = session.recipe, self._last.tiles[k].iteration
+            else:
+                recipe, at = begun.recipes[k], 0
         except InputError as error:
             return self._say(error.on_page)
         if self.on_open is not None:
-            self.on_open("lab", links.Link(recipe, tile.iteration))
+            self.on_open("lab", links.Link(recipe, at))
         else:
             self.sharing.clipboard.put_on_clipboard(recipe.to_python())
-
-    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
-        """Theme and size of the labels."""
-        super().set_theme(dark, presenter)
-        self.inside.set_theme(self._dark)
-
-    def _look_at(self, choice: SceneChoice) -> None:
-        self.live.do("look", lambda runner: runner.look_at(choice))
-
-    def _set_pace(self, pace: Pace) -> None:
-        self.live.pace = pace
 
     def _begin(self, recipe: RaceRecipe) -> None:
         """Another race instead of this one; drop all results of the old one."""
@@ -355,14 +331,14 @@ class RacePage(LivePage):
         with pn.io.hold(self._doc):
             self.screen.dim(True)
             self._forget_bands()
-        self.setup.begun = recipe
+        self.setup.expect(recipe)
         self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
     # The work in the background
 
     def _tell_floor(self) -> None:
         if not self.floor.running and not self.live.playing:
-            self._settle()
+            self._glance()
 
     def _press_bands(self, seeds: int) -> None:
         if self.bands.running:
@@ -377,7 +353,7 @@ class RacePage(LivePage):
         with pn.io.hold(self._doc):
             self._show_bands()
         if not self.bands.running and not self.live.playing:
-            self._settle()
+            self._glance()
 
     def _forget_bands(self) -> None:
         self.bands.forget()

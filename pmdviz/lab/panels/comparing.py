@@ -76,13 +76,8 @@ class ComparePanel:
         self.form, self.method, self.preset = KnobForm(self._turn), select("Method", {}), select("Preset", {})
         self.said = text()
         go = small_button(self._go(), self._compare, margin=(6, 0, 16, 0))
-        self._ways: dict[str, tuple[Any, Callable[[], tuple[str, Knobs]]]] = {
-            KNOB: (self.form, self._with_knob),
-            METHOD: (self.method, self._with_method),
-            PRESET: (self.preset, self._with_preset),
-        }
-        ways = (way for way, _ in self._ways.values())
-        self.card.view.extend([text(ABOUT), self.what, *ways, self.said, go, *self.more])
+        self._ways = {KNOB: self.form, METHOD: self.method, PRESET: self.preset}
+        self.card.view.extend([text(ABOUT), self.what, *self._ways.values(), self.said, go, *self.more])
 
     def _offer(self, snapshot: Snapshot) -> None:
         """What may differ from the settings of this run."""
@@ -107,7 +102,7 @@ class ComparePanel:
             return
         kind, name = self.what.value
         self._say("")
-        for each, (way, _) in self._ways.items():
+        for each, way in self._ways.items():
             way.visible = each == kind
         if kind == KNOB:
             self._show_knob(name)
@@ -134,30 +129,26 @@ class ComparePanel:
     def _turn(self, name: str, value: Any) -> None:
         self._value = value
 
-    def _with_knob(self) -> tuple[str, Knobs]:
-        return self._last.recipe.method, self._last.frame.knobs.replaced(**{self.what.value[1]: self._value})
-
-    def _with_method(self) -> tuple[str, Knobs]:
-        way = METHODS[self.method.value]
-        return way.name, way.fitted(way.Knobs.defaults(), self._last.frame.target)
-
-    def _with_preset(self) -> tuple[str, Knobs]:
-        recipe = self._presets[self.preset.value].recipe
-        return recipe.method, recipe.start_knobs()
-
     def _race(self, method: str, knobs: Knobs) -> RaceRecipe:
         return limits.check_race(compared(self._last.recipe, self._last.frame.knobs, method, knobs))
 
-    def _both(self) -> RaceRecipe:
-        """The run and its branch, each with its changed settings."""
-        run, other = self._last.recipe, self._last.ghost.recipe
-        return limits.check_race(RaceRecipe.of_runs([run, other]))
+    def _chosen(self) -> RaceRecipe:
+        """The race that is chosen: of the run and its branch, each has its changed settings. Raises InputError."""
+        recipe, frame, (kind, name) = self._last.recipe, self._last.frame, self.what.value
+        if kind == BRANCH:
+            return limits.check_race(RaceRecipe.of_runs([recipe, self._last.ghost.recipe]))
+        if kind == KNOB:
+            return self._race(recipe.method, frame.knobs.replaced(**{name: self._value}))
+        if kind == PRESET:
+            other = self._presets[self.preset.value].recipe
+            return self._race(other.method, other.start_knobs())
+        way = METHODS[self.method.value]
+        return self._race(way.name, way.fitted(way.Knobs.defaults(), frame.target))
 
     def _compare(self) -> None:
         """Have the two race, or say why they cannot."""
-        kind = self.what.value[0]
         try:
-            race = self._both() if kind == BRANCH else self._race(*self._ways[kind][1]())
+            race = self._chosen()
         except InputError as error:
             self._say(error.on_page)
             return
@@ -277,14 +268,6 @@ class LuckPanel:
             self._draw()
         if not playing:
             self.say()
-
-    def stop(self) -> None:
-        """Stop the running work: the result is no longer wanted."""
-        self.work.forget()
-
-    def cancel(self) -> None:
-        """Stop the runs under way."""
-        self.work.cancel()
 
     def _press(self) -> None:
         if self.work.running:

@@ -22,7 +22,7 @@ from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork
 from pmdviz.lab.panels.cards import WorkLine
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
-from pmdviz.views.pictures import PicturesView
+from pmdviz.views.stage import PicturesView
 
 # What an experiment has found: its pictures, live; what comes out; one case from near; the rows as a file.
 

@@ -41,6 +41,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import Task, TaskSlot
 from pmdviz.lab.loop.work import ALPHA, ExportTask, FitOutcome, FitWork
 from pmdviz.lab.panel_internals import LabelledSelect
+from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import Target
 from pmdviz.views import figures
 
@@ -166,10 +167,6 @@ class FitPanel:
         elif self.work.outcome is not None:
             set_words(self.said, words_of(self.work.outcome, self._moved_on))
 
-    def stop(self) -> None:
-        """Stop the running work: the result is no longer wanted."""
-        self.work.forget()
-
     @property
     def _moved_on(self) -> bool:
         """Whether the frame on show differs from the tested one."""
@@ -211,8 +208,8 @@ def words_of(outcome: FitOutcome, moved_on: bool) -> str:
     first = f"{at}: statistic {result.statistic:.3g}, p = {result.p_value:.2g}: {verdict}."
     then = f"{at[0].lower() + at[1:]} is no longer on show" if moved_on else ""
     note = "; ".join(filter(None, [result.note, then]))
-    beside = f"{note[0].upper()}{note[1:]}." if note else ""
-    return _line(first, moved_on) + (f'<div class="pmdviz-fit-note">{html.escape(beside)}</div>' if note else "")
+    beside = html.escape(whole_sentence(note))
+    return _line(first, moved_on) + (f'<div class="pmdviz-fit-note">{beside}</div>' if note else "")
 
 
 def _line(words: str, old: bool = False) -> str:

@@ -20,6 +20,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.options import (
     INPUT,
@@ -216,7 +217,7 @@ class OwnDataDialog:
         """The sentence next to the preview; of a table that cannot be read nothing is shown."""
         self._chosen = None
         shown = self.view.told if self._brought is not None else NOTHING
-        self.view.param.update(told={**shown, "said": [], "misfit": _sentence(sentence)}, busy=False)
+        self.view.param.update(told={**shown, "said": [], "misfit": whole_sentence(sentence)}, busy=False)
 
     def _use(self) -> None:
         found, form, brought = self._chosen, self._form, self._brought
@@ -297,7 +298,7 @@ def _tried(brought: Brought, form: TableForm) -> Chosen | str:
     try:
         return chosen(brought.cells, brought.roles, form, brought.scale)
     except InputError as error:
-        return _sentence(error.on_page)
+        return whole_sentence(error.on_page)
 
 
 def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Any]:
@@ -337,10 +338,6 @@ def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], 
 def _count(found: Chosen) -> str:
     n, k = found.rows.shape
     return f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
 
 
 def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Any]:

@@ -25,13 +25,12 @@ from pmdviz.lab.panels.screen import LiveScreen, pane_of
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of
+from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tile_words
 from pmdviz.scenes.stage import Scene, SceneChoice
-from pmdviz.scenes.tiles import tile_words
 from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
-from pmdviz.scenes.words import count, number
-from pmdviz.views.race_tiles import RaceTiles
-from pmdviz.views.race_traces import SLOTS, RaceDifference, RaceTraces
+from pmdviz.scenes.words import count, number, whole_sentence
+from pmdviz.views.stage import RaceTiles
+from pmdviz.views.traces import SLOTS, RaceDifference, RaceTraces
 
 # A race in words: the status panel, and the rows of the table.
 
@@ -211,8 +210,7 @@ def columns(shown: Sequence[Metric]) -> list[list[str]]:
 
 def _measured(metric: Metric) -> tuple[str, str]:
     """Title and words of a metric's column."""
-    about = metric.about[:1].upper() + metric.about[1:]
-    return metric.label, f"{about}." if about else ""
+    return metric.label, whole_sentence(metric.about)
 
 
 class RaceTable(JSComponent):
