@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pmdviz.cli.tools import beside
+from pmdviz.cli.tools import folders
 from pmdviz.errors import InputError, shown
 from pmdviz.files import atomic_write
 
@@ -32,7 +32,7 @@ def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
 
 def course() -> list[Path]:
     """The notebooks of the course, in their order. Raises InputError where the installation has none."""
-    found = next((files for place in beside("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
+    found = next((files for place in folders("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
     if not found:
         raise InputError("this installation of pmdviz holds no notebooks; install it from its wheel or its repository")
     return found
@@ -81,7 +81,7 @@ def _form(source: Path, options: argparse.Namespace) -> str:
 # The student's form: `pmdviz notebooks DIR --student`.
 
 SEALED = '{}\npmdviz.sealed("{}", "{}")'
-POINTS = 'pmdviz.points("{}")'
+POINTS = '# Run this cell: your points\npmdviz.points("{}")'
 REPORT = """# Hand in: put your name or number between the quotes, then run this cell
 student = ""
 pmdviz.report(student, "{}")"""
@@ -114,7 +114,7 @@ def student_form(notebook: Any, name: str) -> Any:
 
 def _cell(notebook: Any, source: str, tag: str, **metadata: Any) -> Any:
     """A code cell whose id is the same in each copy."""
-    from nbformat.v4 import new_code_cell
+    from nbformat.v4 import new_code_cell  # here: one of its libraries takes seconds to import
 
     return new_code_cell(source, id=f"{tag}-{len(notebook.cells)}", metadata={"tags": [tag], **metadata})
 
@@ -181,32 +181,24 @@ def read(path: Path) -> Any:
 
 def answered(notebook: Any) -> Any:
     """A copy with an answer after each question, and a solution held against its check; both tell what they hold."""
-    from nbformat.v4 import new_code_cell  # here: one of its libraries takes seconds to import
-
     made = copy.deepcopy(notebook)
-    made.cells, check = [new_code_cell(SAID)], None
+    made.cells, check = [_cell(made, SAID, "said")], None
     cells = copy.deepcopy(notebook.cells)
     for cell, following in zip(cells, [*cells[1:], None], strict=True):
         made.cells.append(cell)
         kind = next(iter(tags(cell) & {"question", "verdict", "check", "solution"}), "")
         if kind == "question":
             name = name_in(cell)
-            _put(made, f"{name}.answer(next(iter({name}.choices), 1.0))", "answer")
+            made.cells.append(_cell(made, f"{name}.answer(next(iter({name}.choices), 1.0))", "answer"))
         elif kind == "verdict":
-            _put(made, TOLD.format(name=name), "told")
+            made.cells.append(_cell(made, TOLD.format(name=name), "told"))
         elif kind == "check":
             check = cell
-            _put(made, CHECKED, "told-check")
+            made.cells.append(_cell(made, CHECKED, "told-check"))
         elif kind == "solution" and check is not None and not (following and "solution" in tags(following)):
-            _put(made, f"mine = solved\n{check.source}", "solved")
+            made.cells.append(_cell(made, f"mine = solved\n{check.source}", "solved"))
             check = None
     return made
-
-
-def _put(notebook: Any, source: str, tag: str) -> None:
-    from nbformat.v4 import new_code_cell
-
-    notebook.cells.append(new_code_cell(source, metadata={"tags": [tag]}))
 
 
 def execute(notebook: Any, folder: Path) -> Any:

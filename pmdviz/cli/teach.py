@@ -32,18 +32,13 @@ def demos(options: argparse.Namespace) -> None:
         return print(demos_markdown())
     if options.file is not None:
         return _write_page(options.file, options.server.rstrip("/"))
-    from pmdviz.lessons.reading import DEMOS
+    from pmdviz.lessons.reading import DEMOS, demo_link
 
     for name, demo in DEMOS.items():
-        print(f"{demo.position}. {demo.title}: {options.server.rstrip('/')}{link_of(name)}")
+        print(f"{demo.position}. {demo.title}: {options.server.rstrip('/')}/{demo_link(name)}")
         print(f"   Say: {demo.text}")
         print(f"   Ask: {_ask(demo).text}")
     return None
-
-
-def link_of(name: str) -> str:
-    """The address of a demo in presenter mode, on any server."""
-    return f"/?lesson={name}&presenter=1"
 
 
 def _write_page(file: str, server: str) -> None:
@@ -52,6 +47,7 @@ def _write_page(file: str, server: str) -> None:
     path = check_writable(file)
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"demos writes a file that ends in .html, such as demos.html, not {file!r}")
+    print("playing the demos for their answers", flush=True)
     body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server))
     template = Path(__file__).with_name("demos.html").read_text(encoding="utf-8")
     with atomic_write(path) as part:
@@ -69,7 +65,9 @@ def demos_markdown(server: str = "") -> str:
 
 
 def _section(demo: Any, server: str, player: Any) -> str:
-    address = server + link_of(demo.name)
+    from pmdviz.lessons.reading import demo_link
+
+    address = f"{server}/{demo_link(demo.name)}"
     parts = [f"## {demo.position}. {demo.title}", f"[{address}]({address})" if server else f"`{address}`"]
     parts += [f"![QR code of the link]({_qr(address)})"] if server else []
     parts += [f"**Say:** {demo.text}", f"**Ask:** {_ask(demo).text}"]

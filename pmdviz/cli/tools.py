@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1]
 CHECKOUT = PACKAGE.parent
 
 
-def beside(name: str) -> tuple[Path, Path]:
+def folders(name: str) -> tuple[Path, Path]:
     """The places of a folder: within an installed package, and next to it in a checkout (an editable install too)."""
     return PACKAGE / name, CHECKOUT / name
 
@@ -91,7 +91,7 @@ def docs(options: argparse.Namespace) -> int:
 
 def settings_folder() -> Path:
     """The folder docs/, with its pages and Sphinx's settings. Raises InputError where the installation has none."""
-    found = next((place for place in beside("docs") if (place / "conf.py").is_file()), None)
+    found = next((place for place in folders("docs") if (place / "conf.py").is_file()), None)
     if found is None:
         raise InputError("this installation of pmdviz holds no docs; install it from its wheel or its repository")
     return found

@@ -219,3 +219,8 @@ def _in_order(found: dict[str, Lesson]) -> dict[str, Lesson]:
 
 LESSONS = _loaded()
 DEMOS = _in_order(_ours("demos"))  # of five minutes, for a lecture: one step each
+
+
+def demo_link(name: str) -> str:
+    """What follows the address of any server to open a demo in presenter mode."""
+    return f"?lesson={name}&presenter=1"

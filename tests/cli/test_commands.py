@@ -197,7 +197,7 @@ def test_a_copy_of_the_course_that_fails_leaves_no_half_file(capsys, tmp_path, m
         patch.setattr("pathlib.Path.replace", full)
         status, _, err = called(capsys, "notebooks", folder)
     assert status == 2 and "the disk is full" in err and contents(folder) == {}
-    monkeypatch.setattr(forms, "beside", lambda name: (tmp_path / "nowhere", folder))
+    monkeypatch.setattr(forms, "folders", lambda name: (tmp_path / "nowhere", folder))
     status, _, err = called(capsys, "notebooks", tmp_path / "mine")
     assert status == 2 and "holds no notebooks" in err and not (tmp_path / "mine").exists()
 

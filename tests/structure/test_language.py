@@ -4,6 +4,7 @@
 """
 
 import ast
+import json
 import re
 import sys
 import tokenize
@@ -38,6 +39,7 @@ PATTERNS = {name: re.compile(pattern, re.M) for name, pattern in RULES.items()}
 MOST = {
     "docs": (0, 0, 7, 0, 0, 0, 0, 5, 0, 0),
     "lessons": (0, 0, 1, 0, 1, 0, 0, 0, 0, 0),
+    "notebooks": (0, 0, 0, 2, 2, 0, 0, 0, 0, 0),
     "code": (0, 1, 9, 4, 2, 1, 2, 31, 2, 2),
 }
 CEILINGS = {kind: dict(zip(RULES, most, strict=True)) for kind, most in MOST.items()}
@@ -49,12 +51,22 @@ def texts() -> dict[str, dict[str, str]]:
     """Kind of text -> path -> text: of Python its strings and comments, one a paragraph."""
     docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     package = [path for path in (ROOT / "pmdviz").rglob("*") if path.suffix in (".md", ".yaml")]
-    kinds = {"docs": (docs, _read), "lessons": (package, _read), "code": ((ROOT / "pmdviz").rglob("*.py"), _words)}
+    notebooks, code = (ROOT / "notebooks").glob("*.ipynb"), (ROOT / "pmdviz").rglob("*.py")
+    kinds = {
+        "docs": (docs, _read),
+        "lessons": (package, _read),
+        "notebooks": (notebooks, _cells),
+        "code": (code, _words),
+    }
     return {kind: {str(p.relative_to(ROOT)): read(p) for p in paths} for kind, (paths, read) in kinds.items()}
 
 
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
+
+
+def _cells(path: Path) -> str:
+    return "\n\n".join("".join(cell["source"]) for cell in json.loads(_read(path))["cells"])
 
 
 def _words(path: Path) -> str:

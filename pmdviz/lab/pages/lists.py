@@ -18,7 +18,7 @@ from pmdviz.lab.pages.page import Page
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.lessons.practice import practice_named
 from pmdviz.lessons.progress import FORMAT
-from pmdviz.lessons.reading import LESSONS
+from pmdviz.lessons.reading import DEMOS, LESSONS, demo_link
 from pmdviz.methods import METHODS, Method, by_family, usual_target
 from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
@@ -73,6 +73,7 @@ class LessonsList(Component):
     """The cards. The browser reads from its own storage how far a person is; the server does not learn it."""
 
     lessons = param.List(default=[], doc="Name, title, question, minutes, names of steps, topic and sketch of each.")
+    demos = param.List(default=[], doc="Title, question and link of each; a link opens it in presenter mode.")
     format = param.Integer(default=FORMAT, doc="Of what the browser keeps.")
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
@@ -86,7 +87,9 @@ class LessonsPage(PlainPage):
     def __init__(self, lessons: Mapping[str, Lesson] = LESSONS) -> None:
         self._lessons = lessons
         ordered = sorted(lessons.values(), key=lambda each: each.is_challenge)
-        self.list = LessonsList(self._hear, lessons=[_lesson_row(each) for each in [*ordered, PRACTICE]])
+        rows = [_lesson_row(each) for each in [*ordered, PRACTICE]]
+        demos = [[demo.title, demo.question, demo_link(name)] for name, demo in DEMOS.items()]
+        self.list = LessonsList(self._hear, lessons=rows, demos=demos)
         super().__init__(LESSONS_FIRST, HOW, self.list, "pmdviz-lessons")
 
     def _hear(self, message: Mapping[str, Any]) -> None:

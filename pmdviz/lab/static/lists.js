@@ -225,8 +225,11 @@ export function render({ model }) {
   const draw = () => {
     cards = model.lessons.map((row, k) => card(row, k === 0))
     const topics = [...new Set(model.lessons.map((row) => row[5]))]
-    root.replaceChildren(...topics.map((topic) => make("section", { "aria-label": topic }, make("h3", {}, topic),
-      make("ol", {}, ...cards.filter((_, k) => model.lessons[k][5] === topic).map((one) => one.root)))))
+    const section = (title, list) => make("section", { "aria-label": title }, make("h3", {}, title), list)
+    const demos = model.demos.map(([title, question, link]) => make("li", {}, make("a", { href: link }, title), " ", question))
+    root.replaceChildren(...topics.map((topic) => section(topic,
+      make("ol", {}, ...cards.filter((_, k) => model.lessons[k][5] === topic).map((one) => one.root)))),
+      section("For a lecture: demos of five minutes", make("ol", { class: "demos" }, ...demos)))
     read()
   }
   model.on("lessons", draw)
