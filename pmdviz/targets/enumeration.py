@@ -128,6 +128,8 @@ class TransferMatrix(Normalised):
     as long as it computes.
     """
 
+    _first: Array  # (2^n,) probabilities of the states of the first column
+
     def __init__(self, coupling: float, fields: Array, closed: bool, log_p: Callable[[Array], Array]) -> None:
         self._size, self._coupling, self._closed, self._log_p = len(fields), coupling, closed, log_p
         self._spins = column_states(self._size)

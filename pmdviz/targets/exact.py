@@ -382,6 +382,8 @@ class Normalised:
 
     _log_p: LogDensity
     log_z: float | None
+    mean: Array  # (d,)
+    cov: Array  # (d, d)
 
     def log_density(self, points: Array) -> Array:
         """log p(points), (n, d) -> (n,)."""
