@@ -53,7 +53,8 @@ def test_another_method_or_preset_races_too(panel, begun):
 
 def test_a_run_and_its_branch_race_each_with_its_changed_settings(panel, begun):
     runner = Runner(panel._last.recipe)
-    runner.advance(3)
+    for _ in range(3):  # three at once may be fewer on a busy machine
+        runner.advance()
     runner.past.visit(2)
     panel.show(runner.set({"bandwidth": 0.5}))
     panel.what.value = (BRANCH, "")
