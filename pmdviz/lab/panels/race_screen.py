@@ -229,7 +229,7 @@ class RaceTable(JSComponent):
     lower = param.Boolean(default=True, doc="Whether a lower value of the first metric is better.")
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
-    _esm = static("lists.js", "make", "race_table")
+    _esm = css.MAKE + static("lists.js", "svg", "race_table")
     _stylesheets = [static("pages.css", "race_table")]
 
 
