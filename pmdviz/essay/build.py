@@ -22,7 +22,7 @@ from pmdviz.essay.pictures import PICTURES, kept
 from pmdviz.essay.pictures import Picture as Computed
 from pmdviz.files import script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, css_variables, picture_json
+from pmdviz.render.canvas import canvas_script, changes, css_variables, page_css, picture_json
 from pmdviz.scenes import style
 
 # A panel as pictures, one for each value of the slider.
@@ -230,7 +230,7 @@ def moving(prose: Prose) -> dict[str, Any]:
 def stylesheet(widths: Iterable[int]) -> str:
     """The style sheet with the colours of both themes, and the places of numbers of these widths."""
     places = "\n".join(f"output.w{n} {{ min-width: {n / 10:g}ch; }}" for n in sorted(widths))
-    return f"{css_variables()}{static_text(STATIC / 'essay.css')}{places}\n"
+    return f"{css_variables()}{page_css('essay')}{places}\n"
 
 
 def policy(framing: bool, css: str, *scripts: str) -> str:

@@ -19,7 +19,7 @@ from pmdviz.files import Json, script_json
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS
 from pmdviz.pictures import Axis, Mark
-from pmdviz.render.canvas import canvas_script, css_variables, picture_json
+from pmdviz.render.canvas import canvas_script, css_variables, page_css, picture_json
 from pmdviz.scenes import columns, trace_columns
 from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
 from pmdviz.scenes.stage.posterior import LARGEST, prior_lines, reference_areas, reference_lines
@@ -73,7 +73,7 @@ def page(shown: Mapping[str, Shown], **more: Json) -> str:
     `more` is the rest of a site, for its script. Raises InputError where a run can only be a recording.
     """
     given = script_json({**lab(shown), **more})
-    css = css_variables() + (FOLDER / "live.css").read_text("utf-8")
+    css = css_variables() + page_css("live")
     script = canvas_script() + values.script("page", "lessons")
     driver = values.script(*values.SCRIPTS, "worker")
     template = Template((FOLDER / "live.html").read_text("utf-8"))

@@ -19,7 +19,7 @@ from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
 from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import Json, script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, picture_json
+from pmdviz.render.canvas import canvas_script, changes, page_css, picture_json
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.inside import Inside, inside
@@ -207,7 +207,7 @@ class Player(Generic[S]):
 
     def html(self) -> str:
         """The whole page."""
-        css, js = static_text(STATIC / "player.css"), canvas_script() + static_text(STATIC / "player.js")
+        css, js = page_css("player"), canvas_script() + static_text(STATIC / "player.js")
         if self.insides:
             css, js = css + inside_stylesheet(), inside_script() + js
         theme = style.theme(self.look.dark)

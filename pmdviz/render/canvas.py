@@ -18,6 +18,7 @@ from pmdviz.scenes.columns import OPACITY_DOTS, OPACITY_POWER, OPAQUE
 SCRIPT = Path(__file__).with_name("canvas.js")
 MARKS = static_text(SCRIPT, "marks")  # what paints marks at places that are pixels already
 MOTION = static_text(SCRIPT, "motion")
+SHEETS = Path(__file__).with_name("pages.css")
 
 
 def canvas_script() -> str:
@@ -43,6 +44,11 @@ def _palette(dark: bool) -> dict[str, Any]:
     theme = style.theme(dark)
     own = {"paper": theme.paper, "text": theme.text, "muted": theme.muted, "grid": theme.grid, "dots": theme.dots}
     return {**own, "roles": dict(style.colours(dark))}
+
+
+def page_css(page: str) -> str:
+    """The style sheet of a page that is a file: "player", "live" or "essay"; the page sets its colours as variables."""
+    return static_text(SHEETS, "page", page)
 
 
 def css_variables() -> str:

@@ -165,20 +165,22 @@ OF_A_RUN = {"run", "preset", "at", "frame", "start"}  # of a link's arguments
 OF_THE_TABS = {"page"}  # what the browser alone reads; any other argument is about the page
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
-:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 64px; }
-:root[data-pmdviz="dark"] { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+:root { --pmdviz-accent: #A34700; --pmdviz-foot: 64px; }
+:root[data-pmdviz="dark"] { --pmdviz-accent: #FFB570; }
 @media (max-height: 760px) { :root { --pmdviz-foot: 56px; } }
 @media (max-width: 600px) { :root { --pmdviz-foot: 104px; } }
 """
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
-FRAME_JS = Path(__file__).with_name("frame.js")
 OPENING = "Opening the lab …"
 LOOK = {  # unused parts of the design's page: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
     "& .MuiAppBar-root a": {"display": "none !important"},  # a link to where one is; the name is before the tabs
+    # An element that the Tab key reaches is scrolled to between the picture of a phone and the foot.
+    "& .main-content": {"scrollPadding": "var(--pmdviz-above, 0px) 0 calc(var(--pmdviz-foot) + 8px)"},
+    "& .MuiIconButton-root:focus-visible": {"outline": "3px solid", "outlineOffset": "-3px"},
     "& .MuiAppBar-root.MuiPaper-root": {  # of the page's own colour: only Play is saturated
         "backgroundColor": "background.paper",
         "color": "text.primary",
@@ -329,7 +331,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=page_script())
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
-        doc.js_on_event("document_ready", CustomJS(code=FRAME_JS.read_text(encoding="utf-8")))
+        doc.js_on_event("document_ready", CustomJS(code=css.static("page.js", "frame")))
         doc.js_on_event("connection_lost", CustomJS(code=css.MAKE + css.static("frames.js", "lost")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once

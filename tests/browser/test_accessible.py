@@ -1,15 +1,20 @@
 """axe-core finds nothing critical or serious on any page in any theme."""
 
+import re
+
 import pytest
 
 from tests.browser.conftest import axe
 from tests.browser.test_race import to_race
+from tests.support.browser import close_sheet, open_sheet
 
 pytestmark = pytest.mark.ci
 
 TABS = {"Lessons": ".pmdviz-lessons button", "Theory": ".pmdviz-headline", "Methods": ".pmdviz-methods button"}
-DIALOGS = ("explanation", "help", "own data")
+SHEETS = ("All settings", "Share", "Compare")
+DIALOGS = ("explanation", "own data", "gallery", "tour", "what", "help")
 RULES = {"light": None, "dark": ["color-contrast"]}  # all others are the same in every theme
+PLACES = ("a link that cannot be read", "after Play", *SHEETS, "export", "inside", *DIALOGS, "presenter", "lesson")
 
 
 def look(lab, place):
@@ -23,19 +28,57 @@ def look(lab, place):
     elif place in TABS:
         lab.go(place)
         page.locator(TABS[place]).first.wait_for(timeout=120_000)
-    elif place == "explanation":
+    elif place in SHEETS:
+        open_sheet(page, place)
+    elif place == "after Play":
+        lab.paused_at(30)
+    elif place == "export":
+        lab.share()
+        page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
+        page.get_by_role("button", name="Export", exact=True).wait_for()
+    elif place == "inside":
+        lab.press("See inside this step")
+        page.locator(".pmdviz-inside").get_by_text(re.compile("Iteration")).first.wait_for()
+    elif place == "presenter":
+        lab.press("Present")
+        lab.wait("pmdviz.find('.pmdviz-lab').classList.contains('pmdviz-large')")
+    elif place == "lesson":
+        lab.go("Lessons")
+        page.get_by_role("button", name=re.compile("^Begin: ")).first.click()
+        page.locator(".pmdviz-lesson .card").wait_for()
+    elif place in DIALOGS:
+        open_dialog(lab, place)
+
+
+def open_dialog(lab, place):
+    page = lab.page
+    if place == "explanation":
         lab.settings()
         page.get_by_role("button", name="More settings").first.click()
         page.get_by_role("button", name="Rejuvenation", exact=True).first.click()
-        page.get_by_role("dialog", name="Rejuvenation").wait_for()
-    elif place == "help":
-        lab.help("Help")
-        page.get_by_role("dialog", name="Help").wait_for()
     elif place == "own data":
         lab.settings()
-        page.get_by_role("button", name="Your own data …", exact=True).locator("visible=true").first.click()
+        lab.press("Your own data …")
         page.get_by_label("or paste rows").fill("a,b\n5,x\n7,y\n")
         page.get_by_label("Role of column b").wait_for()
+    elif place == "gallery":
+        page.get_by_role("button", name=re.compile("^Problem: ")).click()
+    else:
+        lab.help({"tour": "Tour", "what": "What is this?", "help": "Help"}[place])
+    page.get_by_role("dialog").locator("visible=true").first.wait_for()
+
+
+def leave(lab, place):
+    """Close what lies over the page."""
+    if place in DIALOGS:
+        lab.page.keyboard.press("Escape")
+        lab.page.get_by_role("dialog").locator("visible=true").first.wait_for(state="detached")
+    elif place == "inside":
+        lab.press("See inside this step")
+    elif place == "presenter":
+        lab.page.keyboard.press("p")
+        lab.page.get_by_role("banner").wait_for()
+    close_sheet(lab.page)
 
 
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
@@ -45,13 +88,10 @@ def test_axe_finds_nothing_critical_or_serious(open_lab, theme):
     if theme == "dark":
         lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
     found = {}
-    for place in ("a link that cannot be read", *DIALOGS, "Race", *TABS, "Geometry"):
+    for place in (*PLACES, "Race", *TABS, "Geometry"):
         look(lab, place)
         lab.page.wait_for_function("document.getAnimations().length === 0")
         part = "role=dialog" if place in DIALOGS else "html"
         found |= {f"{place}: {words}": None for words in axe(lab.page, part, RULES[theme])}
-        if place == "help":
-            lab.page.get_by_role("dialog", name="Help").get_by_role("button", name="Close").click()
-        elif place in ("explanation", "own data"):
-            lab.page.keyboard.press("Escape")
+        leave(lab, place)
     assert list(found) == []

@@ -111,6 +111,7 @@ def test_the_end_says_the_result_continue_goes_on_and_other_traces_can_be_chosen
     assert "4,000 of 4,000" in lab.words()
     lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
     lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
+    lab.wait("parseInt(pmdviz.find('.number .value').textContent.replaceAll(',', '')) > 100")  # of 1,500
     lab.choose("x-axis", "iteration")
     lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
     lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")

@@ -12,6 +12,7 @@ from bokeh.models import ColumnDataSource, CustomJS
 
 from pmdviz.knobs import real_number
 from pmdviz.lab import css
+from pmdviz.lab.controls import widgets
 from pmdviz.lab.controls.widgets import WIDE, KnobForm, PlaybackBar, text
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.locked import handed, locked
@@ -129,7 +130,7 @@ def found(geometry: Geometry) -> str:
     return FORMULA.format(formula) + "".join(f"<p>{words}</p>" for words in said)
 
 
-BUTTONS = {"Restart": "restart", "Back": "back", "Play": "toggle", "Step": "step"}
+BUTTONS = {**widgets.BUTTONS, "Back": "back"}
 EVERY_S = 0.7  # between two steps while it plays
 
 

@@ -18,6 +18,7 @@ from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.lab import links
+from pmdviz.lab.controls import widgets
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.sharing import PageSharing
 from pmdviz.lab.controls.widgets import PlaybackBar
@@ -40,7 +41,7 @@ from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target
 
-BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
+BUTTONS = {**widgets.BUTTONS, "Reseed": "reseed", "Continue": "proceed"}
 WHAT_IF = "Change a setting of a method: from this moment on it is one more method of the race."
 SETTLE_S = 0.3  # so often a paused race looks who has come back
 

@@ -87,9 +87,9 @@ class ComparePanel:
         seen = [n for n in in_order(specs) if specs[n].basic and n not in idle and frame.knobs.matters(n, plain)]
         methods = {words: n for words, n in fitting_methods(frame.target).items() if n != snapshot.recipe.method}
         presets = {self._presets[n].title: n for n in _of_target(self._presets, snapshot.recipe, frame.knobs)}
-        found: dict[str, What] = {specs[n].label: (KNOB, n) for n in seen}
-        others = {METHOD: methods, PRESET: presets, BRANCH: snapshot.ghost}
-        found |= {WORDS[kind]: (kind, "") for kind, there in others.items() if there}
+        knobs = {specs[n].label: (KNOB, n) for n in seen}
+        there = {METHOD: methods, **knobs, PRESET: presets, BRANCH: snapshot.ghost}
+        found: dict[str, What] = {WORDS.get(k, k): knobs.get(k, (k, "")) for k, some in there.items() if some}
         for menu, options in ((self.what, found), (self.method, methods), (self.preset, presets)):
             kept = menu.value if menu.value in options.values() else next(iter(options.values()), None)
             menu.param.update(options=options, value=kept)

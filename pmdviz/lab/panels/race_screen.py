@@ -227,7 +227,7 @@ class RaceTable(JSComponent):
     lower = param.Boolean(default=True, doc="Whether a lower value of the first metric is better.")
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
-    _esm = static("lists.js", "make", "race_table")
+    _esm = css.MAKE + static("lists.js", "svg", "race_table")
     _stylesheets = [static("pages.css", "race_table")]
 
 
@@ -315,14 +315,15 @@ class RaceScreen(LiveScreen):
         self._place_traces()
         panes = [pane_of(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
-        below = self.legend, options, self.status, table, *(card.view for card in cards)
+        below = self.legend, table, self.status, options, *(card.view for card in cards)
         return pn.Column(self.heading, *panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
 
     def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
         buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
-        self.view.extend([pn.FlexBox(*buttons, gap="8px", **look), inside.view, settings.view, share.view, said])
+        self.view.insert(1, pn.FlexBox(*buttons, gap="8px", **look))  # beside the heading
+        self.view.extend([inside.view, settings.view, share.view, said])
 
     def make_room(self, on: bool) -> None:
         """Whether a sheet is open on the right."""

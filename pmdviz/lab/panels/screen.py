@@ -264,6 +264,7 @@ class Screen(LiveScreen):
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[Any, ...] = ()
+        self._seen: tuple[Snapshot, bool] | None = None  # what is shown, and whether it plays
         self._preset, self._counted = "", ""  # of the run that is shown
         self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
@@ -332,6 +333,7 @@ class Screen(LiveScreen):
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
+        self._seen = snapshot, playing
         with self.sender.together():
             self.follow(snapshot)
             self._offer(snapshot)
@@ -408,7 +410,7 @@ class Screen(LiveScreen):
         """Other traces than the first ones, below them; the same as before where the target has them."""
         others = [key for key in (self.below.value, SECOND, first_group(found), *found) if key in found]
         chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
-        self.below.param.update(options=_titles(found), value=chosen)
+        self.below.param.update(options=_titles(found), value=chosen, visible=chosen is not None)
         self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
 
     def _choose(self, name: str) -> None:
@@ -427,6 +429,8 @@ class Screen(LiveScreen):
         if not wanted:
             self.traces.choose(group=name)
             self._ask()
+            if self._seen is not None:
+                self._tell(*self._seen)  # the number is of the chosen traces
         self.on_data(wanted)
 
     def _ask(self) -> None:
@@ -460,7 +464,8 @@ class Screen(LiveScreen):
             self._note, self._note_until = f"new particles: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
-        return self._note or self.veil.note(snapshot.frame.caveat.partition(":")[0])
+        caveat = snapshot.frame.caveat.partition(":")[0] if snapshot.frame.iteration else ""  # of no step yet
+        return self._note or self.veil.note(caveat)
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
         """Every frame drawn so far; while playing a few times per second."""

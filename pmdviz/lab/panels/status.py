@@ -52,19 +52,23 @@ def past_fields(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def time_line_html(f: Mapping[str, Any]) -> str:
-    """The time line over the bar, and what can be done with a branch."""
+    """The time line over the bar."""
+    return (
+        f'<div class="time"><div class="ran" style="background-size:{100.0 * f["last"] / f["end"]:.2f}% 100%"></div>'
+        f'<svg aria-hidden="true"><path d=""></path></svg><input type="range" class="pmdviz-time" min="0" step="1" '
+        f'max="{f["end"]}" value="{f["at"]}" aria-label="{f["counts"].capitalize()}" '
+        f'aria-valuetext="{f["place"]}"></div>'
+    )
+
+
+def branch_html(f: Mapping[str, Any]) -> str:
+    """What can be done with a branch."""
     hidden = {act: "" if f["branch"] == (act != "what_if") else " hidden" for act in BRANCH_BUTTONS}
     buttons = "".join(
         f'<button type="button" data-act="{act}" title="{about}"{hidden[act]}>{label}</button>'
         for act, (label, about) in BRANCH_BUTTONS.items()
     )
-    return (
-        f'<div class="past" role="group" aria-label="Branch">{buttons}</div><div class="time">'
-        f'<div class="ran" style="background-size:{100.0 * f["last"] / f["end"]:.2f}% 100%"></div>'
-        f'<svg aria-hidden="true"><path d=""></path></svg><input type="range" class="pmdviz-time" min="0" step="1" '
-        f'max="{f["end"]}" value="{f["at"]}" aria-label="{f["counts"].capitalize()}" '
-        f'aria-valuetext="{f["place"]}"></div>'
-    )
+    return f'<div class="past" role="group" aria-label="Branch">{buttons}</div>'
 
 
 START = "Press Play. {}"
@@ -155,10 +159,10 @@ def fields_html(fields: Mapping[str, Any]) -> str:
         f'<div class="grid{" timed" if timed else ""}">'
         f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'
-        f'<div class="fill" style="width:{filled:.2f}%"></div></div>'
+        f'<div class="fill" style="width:{filled:.2f}%"></div></div>{time_line_html(f) if timed else ""}'
         f'<div class="pmdviz-status" role="status" aria-live="{f["live"]}">{f["pmdviz-status"]}</div>'
         f'<div class="passes">{f["passes"]}</div><div class="step">{f["step"]}</div>'
-        f'<div class="more">{f["more"]}</div>{time_line_html(f) if timed else ""}</div>'
+        f'<div class="more">{f["more"]}</div>{branch_html(f) if timed else ""}</div>'
     )
 
 

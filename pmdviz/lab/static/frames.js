@@ -32,7 +32,7 @@ if (!document.querySelector("dialog.pmdviz-help-dialog")) {
     <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
     <tr><td><kbd>I</kbd></td><td>inside this step: what each term of the update does</td></tr>
     <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
-    <tr><td><kbd>P</kbd></td><td>presenter mode: large labels, no sidebar</td></tr>
+    <tr><td><kbd>P</kbd></td><td>presenter mode: large letters, and only question, pictures, sliders and Play</td></tr>
     <tr><td><kbd>T</kbd></td><td>say the coordinates of θ at the mouse, in large letters</td></tr>
     <tr><td><kbd>a</kbd> to <kbd>h</kbd></td><td>in a lesson: choose an answer; a digit begins a number</td></tr>
     <tr><td><kbd>L</kbd></td><td>leave the lesson; the earlier run is shown again</td></tr>

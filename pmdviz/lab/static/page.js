@@ -1,13 +1,7 @@
 // == heading: The words above the picture, and the buttons beside them: what it is, the tour, presenter mode, the exports.
-// "q_{t+1}^2" with what is below and above the line set so.
-function formula(text) {
-  const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
-  return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
-}
-
 const what_is_this = (told) => open_dialog("pmdviz-what", "What is this?", told.title,
   ...told.sentences.map((sentence) => make("p", {}, sentence)),
-  make("p", { class: "formula" }, ...formula(told.formula)), make("p", {}, `Paper: ${told.source}`))
+  make("p", { class: "formula" }, ...typeset(told.formula)), make("p", {}, `Paper: ${told.source}`))
 
 export function render({ model }) {
   const question = make("h2"), sentence = make("p", { class: "sentence" })
@@ -24,8 +18,13 @@ export function render({ model }) {
   })
   write()
   new ResizeObserver(() => { // the stage has what the words leave
-    heading.getRootNode().host?.getRootNode().host?.style.setProperty("--heading", `${heading.offsetHeight}px`)
-    requestAnimationFrame(fit_figures)
+    const lab = heading.getRootNode().host?.getRootNode(), stage = lab?.querySelector(".pmdviz-stage")
+    lab?.host?.style.setProperty("--heading", `${heading.offsetHeight}px`)
+    requestAnimationFrame(() => {
+      fit_figures()
+      const above = stage && getComputedStyle(stage).position === "sticky" ? stage.offsetHeight : 0  // of all that is scrolled
+      document.documentElement.style.setProperty("--pmdviz-above", `${above}px`)
+    })
   }).observe(heading)
   return heading
 }
@@ -236,10 +235,11 @@ export function render({ model }) {
   document.addEventListener("pmdviz-pick", pick)
   model.on("told", show)
   model.on("dark", view.draw)
-  model.on("seen", () => view.root.scrollIntoView({ block: "nearest" }))
+  const into_sight = () => view.root.scrollIntoView({ block: innerWidth > 900 ? "nearest" : "start" })
+  model.on("seen", into_sight)
   model.on("remove", () => document.removeEventListener("pmdviz-pick", pick))
   show()
-  if (model.seen) requestAnimationFrame(() => view.root.scrollIntoView({ block: "nearest" }))
+  if (model.seen) requestAnimationFrame(into_sight)
   return view.root
 }
 // == number: The large number follows the words of the status; nothing of it goes back to the server.
@@ -422,3 +422,31 @@ const explanations = (window.pmdvizExplanations ??= (() => {
   }, true)
   return { write, open }
 })())
+// == frame: Once the document is there.
+// What came from the server is no news to it. BokehJS 3.10 would send it back whole with the next message, and fails on
+// components that cannot be written out: their own message would be lost. The server's names are "p" and a number.
+{
+  const doc = Bokeh.documents[0], made = doc.create_json_patch
+  doc.create_json_patch = function (events) {
+    for (const model of this._new_models ?? []) if (/^p\d+$/.test(model.id)) this._new_models.delete(model)
+    return made.call(this, events)
+  }
+}
+// The page's frame, once it is there: the system's theme or the one that was chosen last.
+const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.dark_theme !== undefined)
+if (page) {
+  const KEY = "pmdviz-theme", system = matchMedia("(prefers-color-scheme: dark)")
+  const kept = () => { try { return localStorage.getItem(KEY) } catch { return null } }
+  const wanted = () => kept() === null ? system.matches : kept() === "dark"
+  // For the colours of what stands outside the frame's own root; the root's classes are the frame's, and stay as they were.
+  const tell = () => { document.documentElement.dataset.pmdviz = page.data.dark_theme ? "dark" : "light" }
+  const put = () => { if (page.data.dark_theme !== wanted()) page.data.dark_theme = wanted() }
+  page.data.properties.dark_theme.change.connect(tell)
+  page.data.properties.dark_theme.change.connect(() => { // by the button: what was put on by itself is what is wanted
+    if (page.data.dark_theme === wanted()) return
+    try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* a browser that keeps nothing */ }
+  })
+  system.addEventListener("change", put)
+  if (!new URLSearchParams(location.search).has("theme")) put()
+  tell()
+}
