@@ -10,11 +10,11 @@ from importlib import metadata
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.data.tables import Table, holding, packed
+from pmdviz.data.tables import Table
 from pmdviz.engine.recipe_parts import (
-    FORMAT,
     MAX_BUDGET,
     MAX_SEED,
+    USUAL_TARGET,
     Change,
     Portable,
     changed_knobs,
@@ -25,7 +25,6 @@ from pmdviz.engine.recipe_parts import (
     fits_link,
     mapping,
     most_changes,
-    named_target,
     pack,
     suited,
 )
@@ -41,7 +40,7 @@ from pmdviz.version import __version__
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
-USUAL_TARGET, USUAL_METHOD = "mixture", "pmd"  # where none is named
+USUAL_METHOD = "pmd"  # where none is named
 KEYS = (
     "pmdviz_recipe",
     "target",
@@ -79,6 +78,7 @@ class Recipe(Portable):
     custom: CustomTarget | None
     tables: tuple[Table, ...]  # a person's own, which the target's options name
     made_with: dict[str, str]
+    _made: Target | None  # by `make_target`
 
     def __init__(
         self,
@@ -111,6 +111,7 @@ class Recipe(Portable):
             "custom": made if isinstance(made, CustomTarget) else None,
             "tables": made.tables,
             "made_with": versions() if made_with is None else checked_versions(made_with),
+            "_made": None,
         }
         self.__dict__.update(values)
 
@@ -194,7 +195,13 @@ class Recipe(Portable):
 
     def make_target(self) -> Target:
         """The target; built-in ones are shared between recipes, because they never change."""
-        return self.custom or shared_target(self.target, self._options)
+        if self._made is None:
+            self.__dict__["_made"] = self.custom or shared_target(self.target, self._options)
+        return self._made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parts without the built-in target, which another process makes again."""
+        return {**self.__dict__, "_made": None}
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
@@ -249,19 +256,9 @@ class Recipe(Portable):
 
     def to_dict(self) -> dict[str, Json]:
         """The recipe as plain values, in the canonical order."""
-        return {
-            "pmdviz_recipe": FORMAT,
-            "target": self.target if self.custom is None else {"custom": self.custom.fingerprint},
-            "target_options": self.target_options,
-            "method": self.method,
-            "knobs": self.knobs,
-            "seed": self.seed,
-            "budget": self.budget,
-            **({} if self.budget_unit == UNITS[0] else {"budget_unit": self.budget_unit}),
-            "changes": [[at, change] for at, change in self.changes],
-            **({"data": packed(self.tables)} if self.tables else {}),
-            "made_with": self.made_with,
-        }
+        entrant = {"method": self.method, "knobs": self.knobs, "seed": self.seed}
+        changes = [[at, change] for at, change in self.changes]
+        return self._form("recipe", self.make_target(), entrant, {"changes": changes})
 
     @classmethod
     def from_dict(cls, plain: Json, targets: Mapping[str, Target] | None = None) -> Recipe:
@@ -276,11 +273,8 @@ class Recipe(Portable):
             k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain
         }
         rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
-        target = named_target(plain.get("target", USUAL_TARGET), targets or {})
-        options = mapping("target_options", plain.get("target_options", {}))
-        made_with = (checked_versions(plain["made_with"]) or None) if "made_with" in plain else None
-        with holding(plain.get("data", {})):
-            return cls(target, target_options=options, made_with=made_with, **rest)
+        with cls._problem(plain, targets) as problem:
+            return cls(**problem, **rest)
 
     def to_link(self) -> str:
         """The recipe as a short text for the query of a link, which leaves out settings at their defaults.

@@ -10,11 +10,12 @@ import binascii
 import json
 import secrets
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any, Self
 
-from pmdviz.data.tables import packed_text
+from pmdviz.data.tables import holding, packed, packed_text
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Raw, Value, whole_number
@@ -24,6 +25,7 @@ from pmdviz.targets.custom import CustomTarget, choice_of, offered
 
 FORMAT = 4  # of recipes, races and links; a change of runs that nobody asked for, such as a new default, needs another
 MAX_BUDGET = 10**12
+USUAL_TARGET = "mixture"  # where none is named
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: short enough to say aloud in class
 MAX_CHANGES = 10_000
@@ -35,7 +37,40 @@ Change = tuple[int, Mapping[str, Value]]
 
 
 class Portable:
-    """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions."""
+    """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions.
+
+    The recipe of a run and that of a race have one form: the problem, who runs on it, the budget, the versions.
+    """
+
+    budget: int | None
+    budget_unit: str
+    made_with: Mapping[str, str]
+
+    def _form(self, what: str, target: Target, entrants: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Json]:
+        """The plain values of a `what` on a target: `entrants` say who runs, `rest` is what else decides."""
+        own = isinstance(target, CustomTarget)
+        return {
+            f"pmdviz_{what}": FORMAT,
+            "target": {"custom": target.fingerprint} if own else target.name,
+            "target_options": {} if own else target.options.as_dict(),
+            **entrants,
+            "budget": self.budget,
+            **({} if self.budget_unit == "data" else {"budget_unit": self.budget_unit}),
+            **rest,
+            **({"data": packed(target.tables)} if target.tables else {}),
+            "made_with": dict(self.made_with),
+        }
+
+    @staticmethod
+    @contextmanager
+    def _problem(plain: Mapping[str, Any], targets: Mapping[str, Target] | None) -> Iterator[dict[str, Any]]:
+        """Target, its options and the versions in plain values; meanwhile a person's tables in them are held."""
+        with holding(plain.get("data", {})):
+            yield {
+                "target": named_target(plain.get("target", USUAL_TARGET), targets or {}),
+                "target_options": mapping("target_options", plain.get("target_options", {})),
+                "made_with": checked_versions(plain.get("made_with", {})) or None,
+            }
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, in the canonical order."""

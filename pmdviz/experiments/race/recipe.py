@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.data.tables import holding, packed
 from pmdviz.engine.recipe import (
     MAX_LINES,
     PIECE,
@@ -27,7 +26,6 @@ from pmdviz.engine.recipe import (
     versions,
 )
 from pmdviz.engine.recipe_parts import (
-    FORMAT,
     MAX_BUDGET,
     MAX_SEED,
     Change,
@@ -36,7 +34,6 @@ from pmdviz.engine.recipe_parts import (
     checked_versions,
     checked_whole,
     mapping,
-    named_target,
     pack,
 )
 from pmdviz.errors import InputError, shown
@@ -45,7 +42,6 @@ from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target, get_target
-from pmdviz.targets.custom import CustomTarget
 
 MAX_ENTRANTS = 100
 FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=true,bandwidth=0.5"
@@ -367,19 +363,8 @@ class RaceRecipe(Portable):
 
     def to_dict(self) -> dict[str, Any]:
         """The race as plain values, in the canonical order."""
-        custom = isinstance(self.target, CustomTarget)
-        return {
-            "pmdviz_race": FORMAT,
-            "target": {"custom": self.target.fingerprint} if custom else self.target.name,
-            "target_options": {} if custom else self.target.options.as_dict(),
-            "methods": [one.text for one in self.entrants],
-            "seeds": list(self.seeds),
-            "budget": self.budget,
-            **({} if self.budget_unit == DATA else {"budget_unit": self.budget_unit}),
-            "points": self.points,
-            **({"data": packed(self.target.tables)} if self.target.tables else {}),
-            "made_with": dict(self.made_with),
-        }
+        entrants = {"methods": [one.text for one in self.entrants], "seeds": list(self.seeds)}
+        return self._form("race", self.target, entrants, {"points": self.points})
 
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
@@ -387,17 +372,9 @@ class RaceRecipe(Portable):
         checked_parts(plain, "race", KEYS, "key of a race:")
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
-        with holding(plain.get("data", {})):
-            return cls.checked(
-                plain["methods"],
-                named_target(plain.get("target", "mixture"), targets or {}),
-                mapping("target_options", plain.get("target_options", {})),
-                plain["budget"],
-                plain.get("seeds", 1),
-                plain.get("points", 0),
-                checked_versions(plain.get("made_with", {})),
-                plain.get("budget_unit", ...),
-            ).ending()
+        rest = {name: plain[name] for name in ("methods", "budget", "seeds", "points") if name in plain}
+        with cls._problem(plain, targets) as problem:
+            return cls.checked(**problem, **rest, clock=plain.get("budget_unit", ...)).ending()
 
     def to_link(self) -> str:
         """A short text for links, without versions and default options. Raises InputError for a custom target."""
