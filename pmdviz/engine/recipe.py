@@ -10,7 +10,7 @@ from importlib import metadata
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.data.tables import Table
+from pmdviz.data.tables import Table, holding
 from pmdviz.engine.recipe_parts import (
     MAX_BUDGET,
     MAX_SEED,
@@ -26,6 +26,7 @@ from pmdviz.engine.recipe_parts import (
     mapping,
     most_changes,
     pack,
+    problem_of,
     suited,
 )
 from pmdviz.errors import InputError, shown, unknown
@@ -99,13 +100,15 @@ class Recipe(Portable):
         start = suited(start, knobs, way.fitted(start, made))
         way.check_pair(made, start)
         unit = checked_unit(budget_unit, made)
+        if budget is not ... and budget is not None:
+            budget = checked_whole("budget", budget, 1, MAX_BUDGET)
         values = {
             "target": made.name,
             "method": method,
             "_options": made.options,
             "_start": start,
             "seed": checked_whole("seed", seed, 0, MAX_SEED),
-            "budget": _usual_budget(way, made, start, unit) if budget is ... else _checked_budget(budget),
+            "budget": _usual_budget(way, made, start, unit) if budget is ... else budget,
             "budget_unit": unit,
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
@@ -195,9 +198,9 @@ class Recipe(Portable):
 
     def make_target(self) -> Target:
         """The target; built-in ones are shared between recipes, because they never change."""
-        if self._made is None:
-            self.__dict__["_made"] = self.custom or shared_target(self.target, self._options)
-        return self._made
+        made = self._made or self.custom or shared_target(self.target, self._options)
+        self.__dict__["_made"] = made
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """The parts without the built-in target, which another process makes again."""
@@ -273,8 +276,8 @@ class Recipe(Portable):
             k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain
         }
         rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
-        with cls._problem(plain, targets) as problem:
-            return cls(**problem, **rest)
+        with holding(plain.get("data", {})):
+            return cls(**problem_of(plain, targets), **rest)
 
     def to_link(self) -> str:
         """The recipe as a short text for the query of a link, which leaves out settings at their defaults.
@@ -308,10 +311,6 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
         words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
         raise InputError(words, "budget_unit")
     return unit
-
-
-def _checked_budget(budget: Raw) -> int | None:
-    return None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
 
 
 def _iteration(change: Change) -> int:
@@ -437,7 +436,7 @@ def joined(parts: list[str]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
-    return {"pmdviz": __version__} | {name: _version(name) for name in ("numpy", "numba")} | machine()
+    return {"pmdviz": __version__, "numpy": _version("numpy"), "numba": _version("numba")} | machine()
 
 
 @lru_cache

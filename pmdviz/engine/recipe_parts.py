@@ -10,12 +10,11 @@ import binascii
 import json
 import secrets
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Self
 
-from pmdviz.data.tables import holding, packed, packed_text
+from pmdviz.data.tables import packed, packed_text
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Raw, Value, whole_number
@@ -61,17 +60,6 @@ class Portable:
             "made_with": dict(self.made_with),
         }
 
-    @staticmethod
-    @contextmanager
-    def _problem(plain: Mapping[str, Any], targets: Mapping[str, Target] | None) -> Iterator[dict[str, Any]]:
-        """Target, its options and the versions in plain values; meanwhile a person's tables in them are held."""
-        with holding(plain.get("data", {})):
-            yield {
-                "target": named_target(plain.get("target", USUAL_TARGET), targets or {}),
-                "target_options": mapping("target_options", plain.get("target_options", {})),
-                "made_with": checked_versions(plain.get("made_with", {})) or None,
-            }
-
     def to_dict(self) -> dict[str, Json]:
         """Plain values, in the canonical order."""
         raise NotImplementedError
@@ -104,6 +92,16 @@ class Portable:
     def from_link(cls, text: str) -> Self:
         """The value of `to_link`'s text. Raises InputError."""
         return cls.from_dict(unfold(text))
+
+
+def problem_of(plain: Mapping[str, Any], targets: Mapping[str, Target] | None) -> dict[str, Any]:
+    """Target, its options and the versions in the plain values of a run or a race. Raises InputError."""
+    made_with = {"made_with": checked_versions(plain["made_with"]) or None} if "made_with" in plain else {}
+    return {
+        "target": named_target(plain.get("target", USUAL_TARGET), targets or {}),
+        "target_options": mapping("target_options", plain.get("target_options", {})),
+        **made_with,
+    }
 
 
 def fresh_seed(now: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.data.tables import holding
 from pmdviz.engine.recipe import (
     MAX_LINES,
     PIECE,
@@ -35,6 +36,7 @@ from pmdviz.engine.recipe_parts import (
     checked_whole,
     mapping,
     pack,
+    problem_of,
 )
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs, KnobSpec, whole_number
@@ -373,8 +375,8 @@ class RaceRecipe(Portable):
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
         rest = {name: plain[name] for name in ("methods", "budget", "seeds", "points") if name in plain}
-        with cls._problem(plain, targets) as problem:
-            return cls.checked(**problem, **rest, clock=plain.get("budget_unit", ...)).ending()
+        with holding(plain.get("data", {})):
+            return cls.checked(**problem_of(plain, targets), **rest, clock=plain.get("budget_unit", ...)).ending()
 
     def to_link(self) -> str:
         """A short text for links, without versions and default options. Raises InputError for a custom target."""
