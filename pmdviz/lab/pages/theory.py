@@ -391,11 +391,11 @@ class TheoryPage(Page):
         self.recurrence_words.object = recurrence_table(rows)
         loose = rows[-1].proved / max(rows[-1].measured, 1e-12)
         alone = unrolled(rows)[-1]
-        found = (
+        said = (
             f"After {len(rows)} steps KL(p‖q) = {number(rows[-1].measured)} nats. The one-step bound is "
             f"{number(loose, 2)} times larger; the bound accumulated from the start is {number(alone)} nats."
         )
-        return f"{found} {covered_words(strategy)}".strip()
+        return f"{said} {covered_words(strategy)}".strip()
 
     def _costs(self) -> None:
         work = Measurement(lambda tell: _run("costs", {}, tell), "measurements")
