@@ -366,7 +366,7 @@ class RacePage(LivePage):
         histories = result.histories if result is not None else {}
         seeds = result.seeds if result is not None else ()
         labels = [one.label for one in result.entrants] if result is not None else []
-        self.screen.show_bands([[histories[label, seed] for seed in seeds] for label in labels])
+        self.screen.traces.show_bands([[histories[label, seed] for seed in seeds] for label in labels])
 
     def _summary(self) -> dict[str, Mapping[str, Any]]:
         result = self.bands.result
