@@ -8,6 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, failed_step_words
 from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link
+from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.views import figures
 from tests.lab.threads import playing_lab, until
 
@@ -68,4 +69,4 @@ async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces
         await until(lambda: "data" not in group.options.values())
         await until(lambda: not lab.live.at_work and lab._last.data is None)
         assert css.HIDDEN in screen.data.figure.css_classes
-        assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in screen.traces.groups
+        assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in GROUPS
