@@ -83,7 +83,7 @@ def _form(source: Path, options: argparse.Namespace) -> str:
 # The student's form: `pmdviz notebooks DIR --student`.
 
 SEALED = '{}\npmdviz.sealed("{}", "{}")'
-POINTS = 'pmdviz.points("{}")'
+POINTS = '# Run this cell: your points\npmdviz.points("{}")'
 REPORT = """# Hand in: put your name or number between the quotes, then run this cell
 student = ""
 pmdviz.report(student, "{}")"""

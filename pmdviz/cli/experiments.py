@@ -80,7 +80,7 @@ def _given_race(options: argparse.Namespace) -> Any:
         usual |= {"target": base.make_target(), "methods": [base], "budget": base.budget, "clock": base.budget_unit}
     else:
         usual |= {"target": "mixture", "target_options": pairs("--target-option", options.target_option)}
-    return RaceRecipe.checked(**usual | given | {"seeds": _race_seeds(given.get("seeds", "1"))})
+    return RaceRecipe.checked(**usual | given | {"seeds": _seeds(given.get("seeds", "1"))})
 
 
 def race(options: argparse.Namespace) -> None:
@@ -98,8 +98,8 @@ def race(options: argparse.Namespace) -> None:
     if options.json is not None:
         plain = {
             "race": recipe.to_dict(),
-            "rows": [_plain(row) for row in result.rows],
-            "summary": [_plain(entry) for entry in result.summary],
+            "rows": finite(result.rows),
+            "summary": finite(result.summary),
             "modes": result.modes,
             "target": {"name": result.target.name, "options": result.target.options.as_dict()},
             "budget": result.budget,
@@ -125,19 +125,6 @@ def _check_files(paths: list[str], recipe: Any) -> None:
             writer, _, _ = check(path, {}, RaceLook)
             if "particles" in writer.options:
                 check_entrants(len(recipe.entrants))
-
-
-def _race_seeds(text: str) -> Any:
-    """A number of seeds, or the seeds between commas."""
-    if "," not in text:
-        if not text.isdecimal():
-            raise InputError(f"--seeds must be a number of seeds or a list such as 3,5,8; got {text!r}")
-        return int(text[:12])
-    return [part.strip() for part in text.split(",")]
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: finite(value) for name, value in row.items()}
 
 
 def _race_table(recipe: Any, summary: list[dict[str, Any]]) -> str:
@@ -180,7 +167,7 @@ def sweep(options: argparse.Namespace) -> int:
     from pmdviz.engine.recipe import versions
 
     check_text_path(options.json)
-    over, seeds = _over(options.over), _sweep_seeds(options.seeds)
+    over, seeds = _over(options.over), _seeds(options.seeds)
     recipe, start = given_recipe(options), time.perf_counter()
     found = _measured(
         options,
@@ -220,14 +207,13 @@ def _measured(options: argparse.Namespace, act: Callable[..., Any], what: str, w
 
 def described(found: Any) -> dict[str, Any]:
     """A sweep as plain values: rows, means over seeds, the slope over all points where one is available."""
-    names = list(found.kinds)
-    rows = zip(*(found.rows[name].tolist() for name in names), strict=True)
+    rows = zip(*(found.rows[name].tolist() for name in found.kinds), strict=True)
     try:
         fit = dict(zip(("x", "y"), (found.over[0], found.error), strict=True)) | found.fit()._asdict()
     except InputError:  # one point, words on the axis: then no slope is fitted
         fit = None
     return {
-        "rows": [{name: finite(value) for name, value in zip(names, row, strict=True)} for row in rows],
+        "rows": finite([dict(zip(found.kinds, row, strict=True)) for row in rows]),
         "summary": found.summary(),
         "fit": fit,
         "failed": list(found.failed),
@@ -258,10 +244,11 @@ def _over(given: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _sweep_seeds(text: str) -> int | list[int]:
+def _seeds(text: str) -> int | list[int]:
+    """A number of seeds, or the seeds between commas."""
     numbers = [whole_number(part) for part in text.split(",")]
     if None in numbers:
-        raise InputError(f"--seeds takes a number of seeds, or seeds such as 3,5,8; got {text!r}")
+        raise InputError(f"--seeds must be a number of seeds, or seeds such as 3,5,8; got {text!r}")
     return numbers if len(numbers) > 1 else numbers[0]
 
 

@@ -47,6 +47,7 @@ def _write_page(file: str, server: str) -> None:
     path = check_writable(file)
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"demos writes a file that ends in .html, such as demos.html, not {file!r}")
+    print("playing the demos for their answers", flush=True)
     body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server))
     template = Path(__file__).with_name("demos.html").read_text(encoding="utf-8")
     with atomic_write(path) as part:

@@ -230,7 +230,8 @@ def as_array(data: pd.DataFrame | ArrayLike) -> np.ndarray:
     columns of words and rows of different lengths.
     """
     if np.ma.is_masked(data):
-        row = 1 + int(np.ma.getmaskarray(data).reshape(len(data), -1).any(axis=1).argmax())
+        mask = np.ma.getmaskarray(np.ma.asarray(data))
+        row = 1 + int(mask.reshape(len(mask), -1).any(axis=1).argmax())
         raise InputError(f"data are masked in row {row:,}: leave masked rows out, or fill them in")
     try:
         # A copy, because the person's own array may change later; a memory map may be larger than memory.

@@ -29,6 +29,7 @@ from pmdviz.version import __version__
 
 FORMAT = 4  # of recipes, races and links; a change of runs that nobody asked for, such as a new default, needs another
 MAX_BUDGET = 10**12
+USUAL_TARGET = "mixture"  # where none is named
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: short enough to say aloud in class
 MAX_CHANGES = 10_000
@@ -40,7 +41,29 @@ Change = tuple[int, Mapping[str, Value]]
 
 
 class Portable:
-    """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions."""
+    """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions.
+
+    The recipe of a run and that of a race have one form: the problem, who runs on it, the budget, the versions.
+    """
+
+    budget: int | None
+    budget_unit: str
+    made_with: Mapping[str, str]
+
+    def _form(self, what: str, target: Target, entrants: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Json]:
+        """The plain values of a `what` on a target: `entrants` say who runs, `rest` is what else decides."""
+        own = isinstance(target, CustomTarget)
+        return {
+            f"pmdviz_{what}": FORMAT,
+            "target": {"custom": target.fingerprint} if own else target.name,
+            "target_options": {} if own else target.options.as_dict(),
+            **entrants,
+            "budget": self.budget,
+            **({} if self.budget_unit == "data" else {"budget_unit": self.budget_unit}),
+            **rest,
+            **({"data": packed(target.tables)} if target.tables else {}),
+            "made_with": dict(self.made_with),
+        }
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, in the canonical order."""
@@ -74,6 +97,16 @@ class Portable:
     def from_link(cls, text: str) -> Self:
         """The value of `to_link`'s text. Raises InputError."""
         return cls.from_dict(unfold(text))
+
+
+def problem_of(plain: Mapping[str, Any], targets: Mapping[str, Target] | None) -> dict[str, Any]:
+    """Target, its options and the versions in the plain values of a run or a race. Raises InputError."""
+    made_with = {"made_with": checked_versions(plain["made_with"]) or None} if "made_with" in plain else {}
+    return {
+        "target": named_target(plain.get("target", USUAL_TARGET), targets or {}),
+        "target_options": mapping("target_options", plain.get("target_options", {})),
+        **made_with,
+    }
 
 
 def fresh_seed(now: int) -> int:
@@ -309,7 +342,7 @@ def unfold(text: str) -> Json:
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
-USUAL_TARGET, USUAL_METHOD = "mixture", "pmd"  # where none is named
+USUAL_METHOD = "pmd"  # where none is named
 KEYS = (
     "pmdviz_recipe",
     "target",
@@ -347,6 +380,7 @@ class Recipe(Portable):
     custom: CustomTarget | None
     tables: tuple[Table, ...]  # a person's own, which the target's options name
     made_with: dict[str, str]
+    _made: Target | None  # by `make_target`
 
     def __init__(
         self,
@@ -367,18 +401,21 @@ class Recipe(Portable):
         start = suited(start, knobs, way.fitted(start, made))
         way.check_pair(made, start)
         unit = checked_unit(budget_unit, made)
+        if budget is not ... and budget is not None:
+            budget = checked_whole("budget", budget, 1, MAX_BUDGET)
         values = {
             "target": made.name,
             "method": method,
             "_options": made.options,
             "_start": start,
             "seed": checked_whole("seed", seed, 0, MAX_SEED),
-            "budget": _usual_budget(way, made, start, unit) if budget is ... else _checked_budget(budget),
+            "budget": _usual_budget(way, made, start, unit) if budget is ... else budget,
             "budget_unit": unit,
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
             "tables": made.tables,
             "made_with": versions() if made_with is None else checked_versions(made_with),
+            "_made": None,
         }
         self.__dict__.update(values)
 
@@ -462,7 +499,13 @@ class Recipe(Portable):
 
     def make_target(self) -> Target:
         """The target; built-in ones are shared between recipes, because they never change."""
-        return self.custom or shared_target(self.target, self._options)
+        made = self._made or self.custom or shared_target(self.target, self._options)
+        self.__dict__["_made"] = made
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parts without the built-in target, which another process makes again."""
+        return {**self.__dict__, "_made": None}
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
@@ -517,19 +560,9 @@ class Recipe(Portable):
 
     def to_dict(self) -> dict[str, Json]:
         """The recipe as plain values, in the canonical order."""
-        return {
-            "pmdviz_recipe": FORMAT,
-            "target": self.target if self.custom is None else {"custom": self.custom.fingerprint},
-            "target_options": self.target_options,
-            "method": self.method,
-            "knobs": self.knobs,
-            "seed": self.seed,
-            "budget": self.budget,
-            **({} if self.budget_unit == UNITS[0] else {"budget_unit": self.budget_unit}),
-            "changes": [[at, change] for at, change in self.changes],
-            **({"data": packed(self.tables)} if self.tables else {}),
-            "made_with": self.made_with,
-        }
+        entrant = {"method": self.method, "knobs": self.knobs, "seed": self.seed}
+        changes = [[at, change] for at, change in self.changes]
+        return self._form("recipe", self.make_target(), entrant, {"changes": changes})
 
     @classmethod
     def from_dict(cls, plain: Json, targets: Mapping[str, Target] | None = None) -> Recipe:
@@ -544,11 +577,8 @@ class Recipe(Portable):
             k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain
         }
         rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
-        target = named_target(plain.get("target", USUAL_TARGET), targets or {})
-        options = mapping("target_options", plain.get("target_options", {}))
-        made_with = (checked_versions(plain["made_with"]) or None) if "made_with" in plain else None
         with holding(plain.get("data", {})):
-            return cls(target, target_options=options, made_with=made_with, **rest)
+            return cls(**problem_of(plain, targets), **rest)
 
     def to_link(self) -> str:
         """The recipe as a short text for the query of a link, which leaves out settings at their defaults.
@@ -582,10 +612,6 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
         words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
         raise InputError(words, "budget_unit")
     return unit
-
-
-def _checked_budget(budget: Raw) -> int | None:
-    return None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
 
 
 def _iteration(change: Change) -> int:
@@ -711,7 +737,7 @@ def joined(parts: list[str]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions and the parts of this computer on which the bits of a run depend."""
-    return {"pmdviz": __version__} | {name: _version(name) for name in ("numpy", "numba")} | machine()
+    return {"pmdviz": __version__, "numpy": _version("numpy"), "numba": _version("numba")} | machine()
 
 
 @lru_cache

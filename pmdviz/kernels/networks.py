@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, matrix
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit
-from pmdviz.kernels.pool import one_blas_thread, run_blocks
+from pmdviz.kernels.pool import by_rows, one_blas_thread, run_blocks
 
 NETS_PER_BLOCK, ROWS_AT_ONCE = 8, 512
 
@@ -145,19 +145,14 @@ def regression_outputs(weights: Array, inputs: Array, shape: LayeredShape) -> Ar
     """eta(x, w) of nets (m, d) at inputs (n, F), as (m, n). ValueError for shapes or values that do not fit."""
     nets = finite(matrix(weights, "weights", shape.dim), "weights")
     x = finite(matrix(inputs, "inputs", shape.sizes[0]), "inputs")
-    across, out = _across(x), np.empty((len(nets), len(x)))
-    sizes, held = np.array(shape.sizes), sum(shape.sizes)
-    run_blocks(lambda a, b: _outputs(nets[a:b], across, sizes, held, shape.relu, out[a:b]), *_blocks(nets, x))
+    out = np.empty((len(nets), len(x)))
+    _by_nets_of_layers(_outputs, nets, x, (np.array(shape.sizes), sum(shape.sizes), shape.relu), (out,))
     return out
 
 
 def regression_fit(weights: Array, rows: Array, shape: LayeredShape) -> Array:
     """Sum over the rows (B, F + 1) of (y - eta)^2, or of log P(y | x, w) = y eta - log(1 + e^eta) in nats; (m,)."""
-    nets, rows, across = _checked(weights, rows, shape)
-    sizes, held, kind = np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
-    y, out = rows[:, -1].copy(), np.empty(len(nets))
-    run_blocks(lambda a, b: _fit(nets[a:b], across, y, sizes, held, kind, out[a:b]), *_blocks(nets, rows))
-    return out
+    return _fitted(weights, rows, shape, 0)[1]
 
 
 def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tuple[Array, Array]:
@@ -165,31 +160,27 @@ def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tup
 
     The former is the gradient of -1/2 of the sum of squares, and of the log likelihood of classes.
     """
-    nets, rows, across = _checked(weights, rows, shape)
-    sizes, held, kind = np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
-    y, gradient, fit = rows[:, -1].copy(), np.zeros(nets.shape), np.empty(len(nets))
-    run_blocks(
-        lambda a, b: _gradient(nets[a:b], across, y, sizes, held, kind, gradient[a:b], fit[a:b]), *_blocks(nets, rows)
-    )
-    return gradient, fit
+    return _fitted(weights, rows, shape, shape.dim)
 
 
-def _across(x: Array) -> Array:
-    """Inputs (F, n): the inputs of a tile of rows are one run of memory for each input."""
-    return np.ascontiguousarray(x.T)
-
-
-def _blocks(nets: Array, rows: Array) -> tuple[int, int, float]:
-    """One net a block."""
-    return len(nets), 1, float(nets.size) * len(rows)
-
-
-def _checked(weights: Array, rows: Array, shape: LayeredShape) -> tuple[Array, Array, Array]:
+def _fitted(weights: Array, rows: Array, shape: LayeredShape, columns: int) -> tuple[Array, Array]:
+    """Gradients (m, d), or without any columns none, and the fit (m,)."""
     nets = finite(matrix(weights, "weights", shape.dim), "weights")
     rows = finite(matrix(rows, "rows", shape.sizes[0] + 1), "rows")
     if shape.binary and not np.isin(rows[:, -1], (0.0, 1.0)).all():
         raise ValueError("the last column of rows must be a class, 0 or 1")
-    return nets, rows, _across(rows[:, :-1])
+    gradient, fit = np.zeros((len(nets), columns)), np.empty(len(nets))
+    given = rows[:, -1].copy(), np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
+    _by_nets_of_layers(_gradient, nets, rows[:, :-1], given, (gradient, fit))
+    return gradient, fit
+
+
+def _by_nets_of_layers(
+    kernel: Callable[..., None], nets: Array, x: Array, given: tuple, out: tuple[Array, ...]
+) -> None:
+    """One net a block; of inputs (F, n) those of a tile of rows are one run of memory."""
+    across = np.ascontiguousarray(x.T)
+    by_rows(kernel, (nets,), (across, *given), out, 1, float(nets.size) * len(x))
 
 
 @fast_jit
@@ -287,17 +278,6 @@ def _outputs(nets, x, sizes, held, relu, out):
 
 
 @fast_jit
-def _fit(nets, x, y, sizes, held, kind, out):
-    units, pulls = np.empty((held, TILE)), np.empty((held, TILE))
-    for i in range(nets.shape[0]):
-        out[i] = 0.0
-        for start in range(0, y.size, TILE):
-            count = min(TILE, y.size - start)
-            _forward(nets[i], x, start, count, sizes, kind[0], units)
-            out[i] += _judge(units, pulls, y, start, count, kind[1])
-
-
-@fast_jit
 def _gradient(nets, x, y, sizes, held, kind, out, fit):
     units, pulls = np.empty((held, TILE)), np.empty((held, TILE))
     for i in range(nets.shape[0]):
@@ -306,13 +286,13 @@ def _gradient(nets, x, y, sizes, held, kind, out, fit):
             count = min(TILE, y.size - start)
             _forward(nets[i], x, start, count, sizes, kind[0], units)
             fit[i] += _judge(units, pulls, y, start, count, kind[1])
-            _backward(nets[i], units, pulls, count, sizes, kind[0], out[i])
+            if out.shape[1] > 0:
+                _backward(nets[i], units, pulls, count, sizes, kind[0], out[i])
 
 
 def warm_up_calls() -> WarmUps:
     """Calls that compile every kernel of this file."""
     shape = LayeredShape((1, 2, 1), False, False)
     weights, rows = np.ones((2, shape.dim)), np.zeros((2, 2))
-    yield "regression_net", "regression net", regression_fit, weights, rows, shape
-    yield "regression_net", "regression net's gradient", regression_gradient, weights, rows, shape
+    yield "regression_net", "regression net", regression_gradient, weights, rows, shape
     yield "regression_net", "regression net's outputs", regression_outputs, weights, rows[:, :1], shape

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pmdviz.files import static_text
 from pmdviz.scenes.words import GLOSSARY
+from pmdviz.views import figures
 
 HIDDEN = "pmdviz-hidden"  # the class of hidden elements; a change of it lays out the page again
 
@@ -22,7 +23,7 @@ def static(name: str, *parts: str) -> str:
 _lab = partial(static, "lab.css")
 TERM, TEXT = _lab("term"), _lab("text", "term")
 BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("header"), _lab("select"), _lab("file")
-FOLDED, PLAIN_FOLD, LEGEND, LAYER = _lab("folded"), _lab("plain_fold"), _lab("legend"), _lab("sample", "layer")
+FOLDED, PLAIN_FOLD, LEGEND, LAYER = _lab("fold", "framed"), _lab("fold"), _lab("legend"), _lab("sample", "layer")
 BUSY, TROUBLE, LINK_BUILDER = _lab("busy"), _lab("trouble"), _lab("link_builder")
 LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")
 TRACES, NUMBER, TITLE, KEY = _lab("traces"), _lab("number"), _lab("title"), _lab("sample", "key")
@@ -32,7 +33,7 @@ IN_TRANSPORT = _lab("status", "in_transport") + TERM
 CELL = _lab("cell")
 STATUS = _lab("status") + TERM
 RACE = static("pages.css", "race")
-MAKE = static("lists.js", "make")  # before a script that makes elements
+MAKE = figures.elements_script()  # before a script that makes elements
 DIALOG = MAKE + static("lists.js", "dialog").replace("STYLE", json.dumps(_lab("dialog")), 1)
 
 

@@ -198,13 +198,11 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
         RaceRecipe.from_link(given["race"]) if "race" in given else None,
         at if of_race else 0,
         Asked(*map(given.get, Asked._fields, repeat(""))),
-        _lesson(given),
+        _lesson(given) if "lesson" in given else NO_LESSON,
     )
 
 
 def _lesson(given: Mapping[str, str]) -> LessonLink:
-    if "lesson" not in given:
-        return NO_LESSON
     lesson, step, has_run = find_lesson(given["lesson"]), given.get("step", ""), "run" in given
     if step:
         lesson.step(step)

@@ -33,7 +33,7 @@ from pmdviz.methods.particles import (
     smoothed,
     smoothed_along,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Update, Work
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
 
@@ -121,16 +121,10 @@ class PMFVB(Method):
     kernel_groups = ("langevin_blocks",)
     scalars = (optimisers.STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 
-    update = Update(
-        "move",
-        "θ′ − θ",
-        "move",
-        "units of θ",
-        (
-            Term("drift", "drift", "h/2 mean_k ∇_b log p(θ_b, θ_{−b}^{(k)}, X)"),
-            Term("noise", "noise", "+ √h ξ"),
-            Term("redrawn", "closed form", "+ (θ_b^{new} − θ_b)"),
-        ),
+    update = optimisers.move_update(
+        Term("drift", "drift", "h/2 mean_k ∇_b log p(θ_b, θ_{−b}^{(k)}, X)"),
+        Term("noise", "noise", "+ √h ξ"),
+        Term("redrawn", "closed form", "+ (θ_b^{new} − θ_b)"),
     )
 
     def default_budget(self, target: Target, knobs: PMFVBKnobs) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
@@ -59,7 +61,7 @@ def following(title: str, formula: str, about: str = "") -> Update:
 
 def terms(log_weights: Array, **parts: Array) -> dict[str, Array]:
     """The parts (m,) of an update with its normaliser besides: together they are the new `log_weights` (m,)."""
-    total = sum(parts.values())
+    total = reduce(np.add, parts.values())
     best = int(np.argmax(log_weights))
     return {**parts, "normaliser": np.full(len(log_weights), log_weights[best] - total[best])}
 

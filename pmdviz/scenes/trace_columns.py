@@ -291,10 +291,11 @@ def traces_picture(
     )
     drawn["ghost"] = Layer("line", "ghost", _ghost(group, clock, y, standing), {"dash": "ghost"}, moves=True)
     drawn |= _lines(group, clock, columns)
-    kinds = {kind.title: kind for kind in kinds_of(marks, expected)}
-    for title, kind in kinds.items():
-        drawn[title] = Layer("signs", "muted", NOTHING, {"marker": kind.marker, "size": SIGN_PX})
-        legend[title] = title
+    there = {mark.look for mark in marks} | {KINDS.get(kind, OTHER) for kind in expected}
+    for kind in (*KINDS.values(), OTHER):
+        if kind in there:
+            drawn[kind.title] = Layer("signs", "muted", NOTHING, {"marker": kind.marker, "size": SIGN_PX})
+            legend[kind.title] = kind.title
     drawn["marks"] = _signs(marks, clock)
     if bands:
         legend[f"band {next(iter(bands))}"] = seeds
@@ -418,12 +419,6 @@ class Mark(NamedTuple):
     def look(self) -> Kind:
         """How it is drawn."""
         return KINDS.get(self.kind, OTHER)
-
-
-def kinds_of(marks: Iterable[Mark], expected: Iterable[str] = ()) -> list[Kind]:
-    """The kinds among some marks and those that may come, in the order of the legend."""
-    found = {mark.look for mark in marks} | {KINDS.get(kind, OTHER) for kind in expected}
-    return [kind for kind in (*KINDS.values(), OTHER) if kind in found]
 
 
 def step_marks(frame: Frame) -> list[Mark]:

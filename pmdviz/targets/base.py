@@ -16,7 +16,7 @@ from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, Raw, documented
-from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density
+from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density, read_only
 from pmdviz.targets.options import SIMULATED, TableForm, as_source
 from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 
@@ -162,9 +162,7 @@ class Target:
         self._reference_lock = threading.RLock()
         self._reference: Reference | None = None
         self._reference_known = False
-        for rows in (self.data, self.test_data):
-            if rows is not None:
-                rows.flags.writeable = False
+        read_only((self.data, self.test_data))
 
     def build(self) -> None:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""
@@ -217,6 +215,8 @@ class Target:
         with self._reference_lock:
             if not self._reference_known:
                 self._reference, self._reference_known = self.make_reference(), True
+                known = {} if self._reference is None else vars(self._reference)
+                read_only(value for name, value in known.items() if not name.startswith("_"))
             return self._reference
 
     @property

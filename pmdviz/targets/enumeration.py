@@ -11,7 +11,7 @@ from pmdviz.kernels.chains import Trajectories, hamiltonian
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.spins import block_gibbs, column_states, drawn_columns, pair_sums, through_bonds
-from pmdviz.targets.exact import Normalised, read_only
+from pmdviz.targets.exact import Normalised
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class Enumeration(Normalised):
         self.mean = sum((p[:, None] * states).sum(axis=0) for states, p in parts)
         self.cov = sum(((states - self.mean) * p[:, None]).T @ (states - self.mean) for states, p in parts)
         self.mean_error = np.zeros(space.dim)
-        read_only(self.probabilities, self.mean, self.cov, self.mean_error)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
@@ -89,7 +88,6 @@ class HiddenEnumeration(Normalised):
         between = np.einsum("si,sj->ij", centred * self._probabilities[:, None], centred)
         self.cov = between + np.diag(1 - np.einsum("s,si->i", self._probabilities, self._means**2))
         self.mean_error = np.zeros(len(visible))
-        read_only(self.mean, self.cov, self.mean_error)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): hidden states, and visible ones given them."""
@@ -128,6 +126,8 @@ class TransferMatrix(Normalised):
     as long as it computes.
     """
 
+    _first: Array  # (2^n,) probabilities of the states of the first column
+
     def __init__(self, coupling: float, fields: Array, closed: bool, log_p: Callable[[Array], Array]) -> None:
         self._size, self._coupling, self._closed, self._log_p = len(fields), coupling, closed, log_p
         self._spins = column_states(self._size)
@@ -137,7 +137,6 @@ class TransferMatrix(Normalised):
         self.log_z: float | None = None
         self._moments()
         self.mean_error = np.zeros(self._size**2)
-        read_only(self.mean, self.cov, self.mean_error)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): the first column by its marginal, each next one given the first and the one before."""

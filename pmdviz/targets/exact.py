@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -382,6 +382,8 @@ class Normalised:
 
     _log_p: LogDensity
     log_z: float | None
+    mean: Array  # (d,)
+    cov: Array  # (d, d)
 
     def log_density(self, points: Array) -> Array:
         """log p(points), (n, d) -> (n,)."""
@@ -424,7 +426,6 @@ class GaussianExact(OnGrids):
         sd = np.sqrt(np.diag(self.cov))
         self.box = tuple((float(a), float(b)) for a, b in zip(self.mean - 8 * sd, self.mean + 8 * sd, strict=True))
         self.boxes = (self.box,)
-        read_only(self.mean, self.cov)
 
     def log_density(self, points: Array) -> Array:
         """log N(points | mean, cov), (n, d) -> (n,)."""
@@ -479,7 +480,6 @@ class GridExact(Normalised, OnGrids):
         centred = self._cells.centres - self.mean
         self.cov = (centred * self._probability[:, None]).T @ centred
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
-        read_only(self.mean, self.cov)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a cell by its mass, uniform within the cell (cells are far below the posterior's sd)."""
@@ -498,10 +498,11 @@ class GridExact(Normalised, OnGrids):
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
 
 
-def read_only(*arrays: Array) -> None:
-    """Forbid writing to arrays."""
-    for array in arrays:
-        array.flags.writeable = False
+def read_only(values: Iterable[object]) -> None:
+    """Forbid writing to the arrays among them."""
+    for array in values:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
 
 
 def _curvature_cov(log_p: Callable[[Array], Array], cells: Cells, cov: Array) -> Array:
@@ -544,7 +545,6 @@ class DrawsReference:
         self.mean, centred = self.draws.mean(axis=0), self.draws - self.draws.mean(axis=0)
         self.cov = np.einsum("ni,nj->ij", centred, centred) / (len(self.draws) - 1)
         self.mean_error = chains.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(k)
-        read_only(self.draws, self.mean, self.cov, self.mean_error)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n of the draws (n, d), each at most once while there are enough."""
@@ -592,7 +592,6 @@ class GaussianMixtureExact(OnGrids):
         self.mean, self.cov = self._moments()
         self.mean_error = np.zeros(self.means.shape[1])
         self.box, self.boxes = self._boxes()
-        read_only(self.weights, self.means, self.covs, self.mean, self.cov, self.mean_error)
 
     def log_density(self, points: Array) -> Array:
         """log sum_k w_k N(points | mean_k, C_k), (n, d) -> (n,)."""

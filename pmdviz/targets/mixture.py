@@ -14,7 +14,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.enumeration import states_of
-from pmdviz.targets.exact import GaussianMixtureExact, GridExact, Handle, read_only
+from pmdviz.targets.exact import GaussianMixtureExact, GridExact, Handle
 from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 
@@ -262,7 +262,6 @@ class WarpedExact(GridExact):
         super().__init__(target.log_joint, tuple(zip(low.tolist(), high.tolist(), strict=True)), NUM_CELLS)
         self.log_z = 0.0
         self.mean, self.cov = self._moments()
-        read_only(self.mean, self.cov)
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, 2): a component, a draw of it, the warp."""

@@ -149,7 +149,7 @@ def read_classes(source: str, form: TableForm, num_data: int, seed: int) -> Clas
     train, test = order[:num_data], order[num_data:][:MOST_HELD_OUT]
     shape = _image_shape(table.shape[1] - 1) if unit > 1 else None
     if shape is not None:
-        middle, half = np.full(table.shape[1] - 1, 0.5 * unit), 0.5 * unit
+        middle, half = np.full(table.shape[1] - 1, 0.5 * unit), np.array(0.5 * unit)
     else:
         middle, half = _range(table[train, :-1].astype(np.float64))
     classes = np.searchsorted(labels, table[:, -1])

@@ -43,6 +43,7 @@ def closings() -> Array:
     if package is None or not package.submodule_search_locations:
         raise InputError(f"data {SP500!r} need inference-gym: pip install 'pmdviz[returns]'", "data")
     spec = spec_from_file_location("sp500_closing_prices", Path(package.submodule_search_locations[0]) / CLOSINGS)
+    assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return np.asarray(module.CLOSING_PRICES, float)
@@ -52,7 +53,9 @@ def _of_file(source: str, form: TableForm) -> Array:
     found, table = content_of(source), np.asarray(rows_of(source, form).rows, float)
     first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
     width = len(found.columns) if isinstance(found, Cells) else table.shape[1]
-    skipped = np.flatnonzero(np.diff(first) != 1) if width > 1 and (first == np.round(first)).all() else []
+    skipped = (
+        np.flatnonzero(np.diff(first) != 1) if width > 1 and (first == np.round(first)).all() else np.empty(0, int)
+    )
     if len(skipped):
         before, after = first[skipped[0]], first[skipped[0] + 1]
         raise InputError(

@@ -28,7 +28,6 @@ from pmdviz.targets.exact import (
     OnGrids,
     mass_cells,
     normal_cdf,
-    read_only,
 )
 from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
@@ -210,7 +209,6 @@ class FunnelExact(OnGrids):
         widest = TAIL_SDS * np.exp(0.5 * FUNNEL_BOX_SDS * sd)
         self.box = ((-FUNNEL_BOX_SDS * sd, FUNNEL_BOX_SDS * sd), *((-float(widest), float(widest)),) * (dim - 1))
         self.boxes = (self.box,)
-        read_only(self.mean, self.mean_error, self.cov)
 
     def log_density(self, points: Array) -> Array:
         """log p(points), (n, d) -> (n,)."""

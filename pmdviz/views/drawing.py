@@ -411,7 +411,7 @@ class PictureFigure:
             glyph.size = look["size"]
 
     def _style_words(self, glyph: Text, mark: Mark) -> None:
-        look, px = mark.look, look_px(mark.look, self._large)
+        look, px = mark.look, style.PRESENTER_PX if self._large else mark.look.get("px", WORDS_PX)
         align = {"text_align": look.get("align", "center"), "text_baseline": look.get("baseline", "middle")}
         glyph.update(text_font={"value": style.FONT}, text_font_size=f"{px}px", **align)
         glyph.update(x_offset=look.get("right", 0), y_offset=look.get("down", 0))
@@ -545,11 +545,6 @@ def _over(picture: Picture) -> list[str]:
     first = next((k for k, mark in enumerate(marks.values()) if mark.moves), len(marks))
     above = [key for key in [*marks][first:] if marks[key].moves or marks[key].kind not in ("image", "words", "band")]
     return [key for key in above if marks[key].columns]
-
-
-def look_px(look: Mapping[str, Any], large: bool) -> float:
-    """The size of words."""
-    return style.PRESENTER_PX if large else look.get("px", WORDS_PX)
 
 
 def _dash(name: Any) -> Any:

@@ -171,6 +171,11 @@ def _inside_palette(theme: Theme, dark: bool) -> dict[str, object]:
     }
 
 
+def elements_script() -> str:
+    """JavaScript that defines `make(tag, attributes, ...children)` and `typeset(formula)`."""
+    return static_text(_STATIC / "inside.js", "make")
+
+
 def inside_script() -> str:
     """JavaScript that defines `inside_view(host)`, and nothing else."""
     palettes = {name: _inside_palette(style.theme(dark), dark) for name, dark in (("light", False), ("dark", True))}

@@ -142,7 +142,8 @@ class TracesView(PictureFigure):
             beside += [column(ghost, name) for name in group.metrics]
         axes = traces_axes(history, group, self.clock, floors, budget, unit, beside)
         happened = {*expected, *(mark.kind for mark in marks)}
-        seeds = seeds_words(self._seeds) if self._seeds is not None else ""
+        number = len(self._seeds.whole) if self._seeds is not None else 0
+        seeds = f"middle {SHARE:.0%} of {number} seeds".replace("%", "\u00a0%") if number else ""
         made = traces_picture(history, group, self.clock, axes, floors, marks, happened, standing, self._bands, seeds)
         middle = made.middle
         if len(history["iteration"]) < 2:
@@ -191,11 +192,6 @@ def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[st
     """The bands of those columns that the runs have, against a clock."""
     found = {name: runs.band(clock, name) for name in names} if runs is not None and runs.whole else {}
     return {name: band for name, band in found.items() if len(band["x"])}
-
-
-def seeds_words(runs: SeedRuns) -> str:
-    """For the legend: "middle 80 % of 16 seeds"."""
-    return f"middle {SHARE:.0%} of {len(runs.whole)} seeds".replace("%", "\u00a0%")
 
 
 # The traces of a race: two metrics of every method against a clock, and the difference between two entrants.

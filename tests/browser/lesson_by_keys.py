@@ -1,4 +1,7 @@
-"""Completes a lesson as a person without a mouse does; the answers come from the lesson's own data."""
+"""Completes a lesson as a person without a mouse does; the answers come from the lesson's own data.
+
+Before a step's first answer the page is read: it must not have what the step hides.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,20 @@ FOCUS = """(() => { let at = document.activeElement
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
   return at?.id || at?.getAttribute?.("aria-label") || at?.textContent?.trim() || "" })()"""
 MOST_TABS = 150
+# Finite values that the figures hold of the exact posterior.
+EXACT = """[...window.Bokeh.documents[0]._all_models.values()].reduce((sum, m) => sum + (m.type === "GlyphRenderer"
+  && ["exact", "areas"].includes(m.name)
+    ? [...Object.values(m.data_source.data)[0] ?? []].flatMap((x) => x?.length ? [...x] : [x]).filter(isFinite).length
+    : 0), 0)"""
+TRACES = "pmdviz.find('.pmdviz-traces')?.checkVisibility()"
+# All that the page shows in words, through its shadow roots.
+TEXT = """(() => {
+  const hidden = (part) => /STYLE|SCRIPT/.test(part.tagName) || getComputedStyle(part).display === "none"
+  const inside = (part) => hidden(part) ? "" : texts(part) + " " + (part.shadowRoot ? texts(part.shadowRoot) : "")
+  const texts = (node) => [...node.childNodes].map((each) =>
+    each.nodeType === 3 ? each.textContent : each.nodeType === 1 ? inside(each) : "").join(" ")
+  return texts(document.body) })()"""
+JUDGED = r"/\bTV\s+0|independent draws\s+0|sds off|Done:/"
 
 
 def told(lab: Any) -> dict[str, Any]:
@@ -39,6 +56,15 @@ def tab_to(lab: Any, *labels: str) -> None:
     raise AssertionError(f"the keyboard does not reach {labels}; the card says {told(lab)}")
 
 
+def keeps(step: Step) -> str:
+    """Of the page: neither its words nor the data of its figures have what the step hides until its first answer."""
+    hidden = {*step.hide}
+    found = [f"{EXACT} === 0"] if "exact" in hidden else []
+    found += [f"!{JUDGED}.test({TEXT})"] if hidden & {"exact", "numbers"} else []
+    found += [f"!{TRACES}"] if "traces" in hidden else []
+    return " && ".join(found) or "true"
+
+
 def answer(lab: Any, step: Step, part: str, keys: str = "") -> None:
     """Choose by letter or type a number, and press Enter."""
     ask = step.asks[part]
@@ -49,13 +75,17 @@ def answer(lab: Any, step: Step, part: str, keys: str = "") -> None:
 
 
 def turn(lab: Any, name: str, value: Any) -> None:
-    """Type a number into a control of the step."""
-    keyboard = lab.page.keyboard
+    """Type a number into a control of the step, or the words of a choice."""
+    box = f"pmdviz.find('#knob-{name}', pmdviz.find('.pmdviz-lesson').shadowRoot)"
+    chosen = f"[...{box}.options ?? []].find((each) => each.value === {json.dumps(str(value))})?.textContent"
     tab_to(lab, f"knob-{name}")
-    keyboard.press("Control+A")
-    keyboard.type(str(value))
-    keyboard.press("Enter")
-    lab.at_rest(f"pmdviz.find('#knob-{name}', pmdviz.find('.pmdviz-lesson').shadowRoot).value")
+    words = lab.page.evaluate(chosen)
+    if words is None:
+        lab.page.keyboard.press("Control+A")
+    lab.page.keyboard.type(words or str(value))
+    if words is None:
+        lab.page.keyboard.press("Enter")
+    lab.at_rest(f"{box}.value")
 
 
 def reach(lab: Any, step: Step) -> None:
@@ -70,6 +100,7 @@ def reach(lab: Any, step: Step) -> None:
 
 def take(lab: Any, step: Step) -> None:
     """Do all that a step asks for."""
+    lab.wait(keeps(step))  # the run of the step before is gone
     if step.question is not None:
         answer(lab, step, "question")
     if told(lab)["reveal"]["offered"]:
@@ -80,8 +111,12 @@ def take(lab: Any, step: Step) -> None:
         wait(lab, "t.asks.question.verdict !== null", 180)
     if step.after is not None:
         wait(lab, "t.asks.after")
+        if step.question is None:
+            assert lab.page.evaluate(keeps(step)), step.name
         answer(lab, step, "after")
         wait(lab, "t.asks.after.verdict !== null")
+    if "exact" in step.hide and step.recipe.make_target().planar is not None:
+        lab.wait(f"{EXACT} > 0")
     if step.goal is not None and step.solution:
         reach(lab, step)
 

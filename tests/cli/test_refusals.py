@@ -72,7 +72,7 @@ WRONG = [
     (OVER[:2], "needs --over"),
     ([*OVER[:3], "num_particles"], "--over takes NAME=VALUE"),
     ([*OVER, "--over", "num_particles=6"], "names num_particles twice"),
-    ([*OVER, "--seeds", "few"], "--seeds takes"),
+    ([*OVER, "--seeds", "few"], "--seeds must be a number of seeds"),
     ([*OVER, "--workers", "none"], "workers must be a whole number"),
     (["lessons", "check", "nowhere.md"], "'nowhere.md' cannot be opened: No such file or directory"),
     (["lessons", "lists"], "unknown subcommand of lessons: 'lists'; did you mean 'list'"),

@@ -17,6 +17,8 @@ def test_a_number_gives_the_same_twelve_cases_and_another_gives_others():
     assert recipes(one) == recipes(find_lesson("practice-17")) and len(recipes(one)) == NUM_CASES < len(POOL)
     assert recipes(one) != recipes(practice(18))
     assert len({recipe.seed for recipe in recipes(one)}) > 6, "seeds of their own"
+    drawn = {recipe.replaced(seed=0).to_json() for k in (5, 9) for recipe in recipes(practice(k))}
+    assert len(drawn) == len(POOL), "tests/browser plays these two"
     assert {recipe.method for k in range(5) for recipe in recipes(practice(k))} >= {"pmd", "hmc", "sgld"}
 
 

@@ -194,7 +194,7 @@ def test_on_the_way_back_and_above_two_dimensions():
     frame = of_ladder(25, sandwich=True)
     assert frame.state.returning and ladder.temperature_of(frame) == pytest.approx((15 / 20) ** 3)
     columns = LADDER.columns(frame, (0, 1))
-    assert np.array_equal(columns.particles["x"], frame.state.points[:, 0].astype(np.float32))
+    assert np.array_equal(columns.particles["x"], frame.state.walkers.points[:, 0].astype(np.float32))
     frame = of_ladder(target="linear", dim=3, num_data=40)
     columns = LADDER.columns(frame, (1, 0))
     y = columns.exact["y"]

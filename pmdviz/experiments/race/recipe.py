@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.data.tables import holding, packed
+from pmdviz.data.tables import holding
 from pmdviz.engine.recipe import (
-    FORMAT,
     MAX_BUDGET,
     MAX_LINES,
     MAX_SEED,
@@ -31,8 +30,8 @@ from pmdviz.engine.recipe import (
     given_options,
     joined,
     mapping,
-    named_target,
     pack,
+    problem_of,
     target_note,
     target_parts,
     versions,
@@ -43,7 +42,6 @@ from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target, get_target
-from pmdviz.targets.custom import CustomTarget
 
 MAX_ENTRANTS = 100
 FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=true,bandwidth=0.5"
@@ -365,19 +363,8 @@ class RaceRecipe(Portable):
 
     def to_dict(self) -> dict[str, Any]:
         """The race as plain values, in the canonical order."""
-        custom = isinstance(self.target, CustomTarget)
-        return {
-            "pmdviz_race": FORMAT,
-            "target": {"custom": self.target.fingerprint} if custom else self.target.name,
-            "target_options": {} if custom else self.target.options.as_dict(),
-            "methods": [one.text for one in self.entrants],
-            "seeds": list(self.seeds),
-            "budget": self.budget,
-            **({} if self.budget_unit == DATA else {"budget_unit": self.budget_unit}),
-            "points": self.points,
-            **({"data": packed(self.target.tables)} if self.target.tables else {}),
-            "made_with": dict(self.made_with),
-        }
+        entrants = {"methods": [one.text for one in self.entrants], "seeds": list(self.seeds)}
+        return self._form("race", self.target, entrants, {"points": self.points})
 
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
@@ -385,17 +372,9 @@ class RaceRecipe(Portable):
         checked_parts(plain, "race", KEYS, "key of a race:")
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
+        rest = {name: plain[name] for name in ("methods", "budget", "seeds", "points") if name in plain}
         with holding(plain.get("data", {})):
-            return cls.checked(
-                plain["methods"],
-                named_target(plain.get("target", "mixture"), targets or {}),
-                mapping("target_options", plain.get("target_options", {})),
-                plain["budget"],
-                plain.get("seeds", 1),
-                plain.get("points", 0),
-                checked_versions(plain.get("made_with", {})),
-                plain.get("budget_unit", ...),
-            ).ending()
+            return cls.checked(**problem_of(plain, targets), **rest, clock=plain.get("budget_unit", ...)).ending()
 
     def to_link(self) -> str:
         """A short text for links, without versions and default options. Raises InputError for a custom target."""

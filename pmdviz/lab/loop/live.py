@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from operator import methodcaller
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from panel.io.state import set_curdoc
 from tornado.iostream import StreamClosedError
@@ -129,34 +129,6 @@ class Throttle:
         return True
 
 
-# What the loop is given and what it draws on.
-
-
-class Screen(Protocol):
-    """What the loop draws on; all methods are called on the event loop."""
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot."""
-
-    def busy(self, what: str, seconds: float, share: float) -> None:
-        """Say what lasts, for how long already, and which share of its present part is done."""
-
-    def waiting(self, what: str, seconds: float) -> None:
-        """Say that it waits for kernels, for about so many seconds."""
-
-    def cancelled(self, what: str) -> None:
-        """Say that it was cancelled; the last picture stays."""
-
-    def failed(self, error: Exception) -> None:
-        """Say what went wrong in a step; the last picture stays."""
-
-    def refused(self, what: str, error: InputError) -> None:
-        """Say why a value could not be used."""
-
-    def play_changed(self, playing: bool) -> None:
-        """Show whether it plays."""
-
-
 class Job(NamedTuple):
     """Something to do with the runner in a worker thread; one that sets knobs has their values, and their class."""
 
@@ -186,9 +158,14 @@ log = logging.getLogger(__name__)
 
 
 class Live:
-    """Serialises everything that touches the session: it alone hands work to the pool, one job at a time."""
+    """Serialises everything that touches the session: it alone hands work to the pool, one job at a time.
 
-    def __init__(self, screen: Screen, ack: Acknowledge) -> None:
+    `screen` is a live page (`pmdviz.lab.pages.page`). The loop calls its methods on the event loop: `show(snapshot)`,
+    `busy(what, seconds, share)`, `waiting(what, seconds)` for kernels, `cancelled(what)`, `failed(error)`,
+    `refused(what, error)` and `play_changed(playing)`. The last picture stays where there is no new one.
+    """
+
+    def __init__(self, screen: Any, ack: Acknowledge) -> None:
         self.screen, self.ack = screen, ack
         self.runner: Runner | None = None
         self.playing, self.watchdog_hits = False, 0

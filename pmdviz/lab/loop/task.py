@@ -28,7 +28,7 @@ from pmdviz.lab.loop.locked import locked
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05  # so often a slot looks whether a cancelled thread is back
-Tell = Callable[[int, int], None]
+Tell = Callable[[float, float], None]
 
 
 class Outcome(NamedTuple):
@@ -49,7 +49,8 @@ class Task:
 
     def __init__(self) -> None:
         self.token = CancelToken()
-        self.done = self.total = 0
+        self.done: float = 0
+        self.total: float = 0
         self.cpu_seconds = 0.0  # of its thread, in its last turn: the work of others does not count
         self.finished: Future[None] = Future()  # ends with the thread's work, or at once with Cancel
         self._made = time.monotonic()
@@ -83,7 +84,7 @@ class Task:
         self.cpu_seconds = time.thread_time() - start
         return made
 
-    def tell(self, done: int, total: int) -> None:
+    def tell(self, done: float, total: float) -> None:
         """Note how far it is. Raises Cancelled."""
         self.token.check(0.0)
         self.done, self.total = done, total

@@ -45,21 +45,13 @@ ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
 _fit_pool = Slices("pmdviz-fit")
 
 
-class FitOutcome(NamedTuple):
-    """What came out of a test: a result, or a sentence on why there is none."""
-
-    frame: Frame  # the moment that was tested
-    result: FitResult | None
-    refusal: str
-
-
 class FitWork(TaskSlot):
     """One test at a time for a lab; `tell` is called when it is over, and every half second until then."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__(tell, FIT_TELL_S)
         self.frame: Frame | None = None
-        self.outcome: FitOutcome | None = None  # None: none yet, under way, or cancelled
+        self.outcome: Outcome | None = None  # None: none yet, under way, or cancelled
 
     def ask(self, frame: Frame, test: str) -> None:
         """Have the sample of a frame tested by the test of that name, and cancel the one under way."""
@@ -73,7 +65,7 @@ class FitWork(TaskSlot):
 
     def _ended(self, task: Task) -> None:
         found = task.outcome()
-        self.outcome = None if found.cancelled else FitOutcome(self.frame, found.result, found.words)
+        self.outcome = None if found.cancelled else found
 
 
 def _compiled_test(frame: Frame, test: str) -> FitResult:
@@ -141,7 +133,6 @@ class FloorWork(TaskSlot):
 # A run's recipe with other seeds.
 
 LUCK_TELL_S = 0.3
-FINE = 10_000  # parts in which a share is shown
 SURE = 10  # iterations after which the pace so far holds for the whole
 _luck_pool = Slices("pmdviz-luck")
 
@@ -182,8 +173,8 @@ class LuckWork(TaskSlot):
 def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
     made = []
     for done, seed in enumerate(other_seeds(recipe.seed, number)):
-        tell(FINE * done, FINE * number)
-        made.append(run_seed(recipe, seed, lambda share, done=done: tell(round(FINE * (done + share)), FINE * number)))
+        tell(done, number)
+        made.append(run_seed(recipe, seed, lambda share, done=done: tell(done + share, number)))
     return SeedRuns(made)
 
 

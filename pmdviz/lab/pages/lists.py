@@ -77,7 +77,7 @@ class LessonsList(Component):
     format = param.Integer(default=FORMAT, doc="Of what the browser keeps.")
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
-    _esm = css.static("lists.js", "make", "lessons")
+    _esm = css.MAKE + css.static("lists.js", "svg", "lessons")
     _stylesheets = [css.static("pages.css", "lessons")]
 
 
@@ -178,7 +178,7 @@ class MethodsTable(Component):
     columns = param.List(default=[], doc="Name, title, meaning and terms of each column; a term with its meaning.")
     families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
 
-    _esm = css.static("lists.js", "make", "methods")
+    _esm = css.MAKE + css.static("lists.js", "methods")
     _stylesheets = [css.static("pages.css", "methods")]
 
 

@@ -49,7 +49,6 @@ SETTLE_S = 0.3  # so often a paused race looks who has come back
 
 TELL_S = 0.3
 POINTS = 60  # measured frames of each run
-FINE = 10_000  # parts in which a share is shown
 _pool = Slices("pmdviz-bands")
 
 
@@ -90,9 +89,9 @@ class Bands(TaskSlot):
 
     def _compute(self, recipe: RaceRecipe, task: Task, tell: Tell) -> RaceResult:
         def progress(share: float, words: str) -> None:
-            tell(round(FINE * share), FINE)
+            tell(share, 1)
             while not self._seen.wait(0.5):
-                tell(round(FINE * share), FINE)
+                tell(share, 1)
             if task is self.task:
                 self.words = words
 
@@ -368,7 +367,7 @@ class RacePage(LivePage):
         histories = result.histories if result is not None else {}
         seeds = result.seeds if result is not None else ()
         labels = [one.label for one in result.entrants] if result is not None else []
-        self.screen.show_bands([[histories[label, seed] for seed in seeds] for label in labels])
+        self.screen.traces.show_bands([[histories[label, seed] for seed in seeds] for label in labels])
 
     def _summary(self) -> dict[str, Mapping[str, Any]]:
         result = self.bands.result

@@ -362,10 +362,8 @@ class TheoryPage(Page):
         self.found.object = ""
         rows = self._rows
 
-        def act(tell: Callable[[int, int], None]) -> Any:
-            return _run("convergence", knobs, tell, rows.append)
-
-        self._begin(Measurement(act, "runs"), self.line, self._redraw, self._swept)
+        work = Measurement(lambda tell: _run("convergence", knobs, tell, rows.append), "runs")
+        self._begin(work, self.line, self._redraw, self._swept)
 
     def _swept(self, found: Any) -> str:
         failed = f" {len(found.failed)} could not be computed: {found.failed[0]}" if found.failed else ""
@@ -393,24 +391,21 @@ class TheoryPage(Page):
     def _recurrence(self) -> None:
         strategy = self.strategy.value
         knobs = {"target": self.target.value, "strategy": strategy, "runs": RUNS, "steps": STEPS}
-
-        def end(found: ExperimentResult) -> str:
-            return " ".join([self._recurred(found), covered_words(strategy)]).strip()
-
         work = Measurement(lambda tell: _run("recurrence", knobs, tell), "runs")
-        self._begin(work, self.recurrence_line, lambda: None, end)
+        self._begin(work, self.recurrence_line, lambda: None, lambda found: self._recurred(found, strategy))
 
-    def _recurred(self, found: ExperimentResult) -> str:
+    def _recurred(self, found: ExperimentResult, strategy: str) -> str:
         rows = mean_terms(found.rows)
         self.recurrence_view.show([recurrence_chart(rows)])
         self.recurrence_pane.visible = True
         self.recurrence_words.object = recurrence_table(rows)
         loose = rows[-1].proved / max(rows[-1].measured, 1e-12)
         alone = unrolled(rows)[-1]
-        return (
+        said = (
             f"After {len(rows)} steps KL(p‖q) = {number(rows[-1].measured)} nats. The one-step bound is "
             f"{number(loose, 2)} times larger; the bound accumulated from the start is {number(alone)} nats."
         )
+        return f"{said} {covered_words(strategy)}".strip()
 
     def _costs(self) -> None:
         work = Measurement(lambda tell: _run("costs", {}, tell), "measurements")
@@ -423,8 +418,9 @@ class TheoryPage(Page):
     def _experiment(self, work: ExperimentWork) -> None:
         panel = self.experiments
         if (self.work is None or self.work.over) and self.gate("experiment"):
-            panel.begun(work)
-            self._begin(Measurement(work.act, "cases"), panel.line, panel.look, self._experimented, panel.stopped)
+            panel.results.begin(work)
+            measured = Measurement(work.act, "cases")
+            self._begin(measured, panel.line, panel.results.look, self._experimented, panel.stopped)
 
     def _experimented(self, result: ExperimentResult) -> str:
         words = self.experiments.ended(result)

@@ -12,7 +12,6 @@ import panel as pn
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Experiment, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
-from pmdviz.knobs import Knobs
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
 from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, as_text, select, small_button, text
@@ -163,11 +162,6 @@ class ExperimentsPanel:
     def _experiment(self) -> Experiment:
         return EXPERIMENTS[self.choice.experiment]
 
-    @property
-    def knobs(self) -> Knobs:
-        """Those that the next run has."""
-        return self.choice.knobs
-
     # What a person chooses
 
     def _start_from(self, preset: str) -> None:
@@ -184,7 +178,7 @@ class ExperimentsPanel:
 
     def _turn(self, name: str, value: Any) -> None:
         try:
-            knobs = self.knobs.replaced(**{name: value})
+            knobs = self.choice.knobs.replaced(**{name: value})
         except InputError as error:
             self.form.controls[name].refuse(error.on_page)
             return
@@ -203,32 +197,24 @@ class ExperimentsPanel:
         )
         self.about.object = f"{asks}{html.escape(made.about)} Source: {html.escape(made.source)}."
         self.form.rebuild(made.Knobs, made.Knobs.defaults().as_dict())
-        self.form.show(self.knobs, made.Knobs.defaults().as_dict(), {})
+        self.form.show(self.choice.knobs, made.Knobs.defaults().as_dict(), {})
 
     # A run
 
     def run(self, insist: bool = False) -> None:
         """Run the chosen experiment, like its button; where it is too much only if a person insists."""
         self.insist.visible = False
-        self._begin(ExperimentWork(self.choice.experiment, self.knobs.as_dict(), insist))
-
-    def begun(self, work: ExperimentWork) -> None:
-        """It has begun: mark the old picture as old."""
-        self.results.begin(work)
-
-    def look(self) -> None:
-        """Draw what there is."""
-        self.results.look()
+        self._begin(ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist))
 
     def ended(self, result: ExperimentResult) -> str:
         """The closing sentence."""
-        self.look()
+        self.results.look()
         failed = f" {len(result.failed)} could not be computed: {result.failed[0]}" if result.failed else ""
         return f"{len(result.rows):,} rows measured.{failed}"
 
     def stopped(self, error: BaseException) -> None:
         """It stopped, or was refused: a person may insist where that helps."""
-        self.look()
+        self.results.look()
         self.insist.visible = isinstance(error, TooMuch) and error.may_insist
         if isinstance(error, InputError) and error.field in self.form.controls:
             self.form.controls[error.field].refuse(error.on_page)

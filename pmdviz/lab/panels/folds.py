@@ -38,8 +38,8 @@ from pmdviz.lab.controls.widgets import (
 )
 from pmdviz.lab.loop.locked import handed, in_a_while
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.task import Task, TaskSlot
-from pmdviz.lab.loop.work import ALPHA, ExportTask, FitOutcome, FitWork
+from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
+from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
 from pmdviz.lab.panel_internals import LabelledSelect
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import Target
@@ -165,7 +165,7 @@ class FitPanel:
             self._offer(snapshot.frame.target)
             self._tell()
         elif self.work.outcome is not None:
-            set_words(self.said, words_of(self.work.outcome, self._moved_on))
+            set_words(self.said, words_of(self.work.outcome, self.work.frame.iteration, self._moved_on))
 
     @property
     def _moved_on(self) -> bool:
@@ -194,16 +194,16 @@ class FitPanel:
         if running:
             set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
         elif self.work.outcome is not None:
-            set_words(self.said, words_of(self.work.outcome, self._moved_on))
+            set_words(self.said, words_of(self.work.outcome, self.work.frame.iteration, self._moved_on))
         elif self.work.frame is not None:
             set_words(self.said, _line(CANCELLED))
 
 
-def words_of(outcome: FitOutcome, moved_on: bool) -> str:
+def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
     """HTML of what came out, and of which moment it is where the run has moved on."""
     if outcome.result is None:
-        return _line(outcome.refusal, old=moved_on)
-    result, at = outcome.result, f"Iteration {outcome.frame.iteration:,}"
+        return _line(outcome.words, old=moved_on)
+    result, at = outcome.result, f"Iteration {iteration:,}"
     verdict = f"rejected at {100 * ALPHA:g}\u00a0%" if result.rejected else "no evidence against it"
     first = f"{at}: statistic {result.statistic:.3g}, p = {result.p_value:.2g}: {verdict}."
     then = f"{at[0].lower() + at[1:]} is no longer on show" if moved_on else ""

@@ -373,7 +373,7 @@ class Handles:
             return
         x, y = (min(max(value, -FARTHEST), FARTHEST) for value in (x, y))
         if data.get("drop"):
-            self._drop(at, x, y)
+            self._begin(MOVING, options=lambda target: moved_options(target, at, x, y), keep=True)
         else:
             self._drag(at, x, y, serial)
 
@@ -385,9 +385,6 @@ class Handles:
     def _follow(self, serial: int, found: Moved) -> None:
         self._draw_moved(found.lines)
         self.view.answer = {"serial": serial, "handles": _plain(found.handles)}
-
-    def _drop(self, at: int, x: float, y: float) -> None:
-        self._begin(MOVING, options=lambda target: moved_options(target, at, x, y), keep=True)
 
 
 def _plain(handles: tuple[Handle, ...]) -> list[dict[str, Any]]:

@@ -227,7 +227,7 @@ class RaceTable(JSComponent):
     lower = param.Boolean(default=True, doc="Whether a lower value of the first metric is better.")
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
-    _esm = static("lists.js", "make", "race_table")
+    _esm = css.MAKE + static("lists.js", "svg", "race_table")
     _stylesheets = [static("pages.css", "race_table")]
 
 
@@ -294,7 +294,6 @@ class RaceScreen(LiveScreen):
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
         self._differs, self._look = False, (False, False)
-        self._dark = False
         self.view = self._layout(cards, self._options(bands))
         self.set_theme(dark=False, presenter=False)
 
@@ -383,7 +382,7 @@ class RaceScreen(LiveScreen):
     def _explain(self, scene: Scene | None) -> None:
         """The legend of the tiles."""
         self._scene = scene
-        set_words(self.legend, "" if scene is None else legend_html(scene, self._dark))
+        set_words(self.legend, "" if scene is None else legend_html(scene, self._look[0]))
 
     def _offer(self, scene: RaceScene) -> None:
         """The pictures that there are of the target by every entrant."""
@@ -428,10 +427,6 @@ class RaceScreen(LiveScreen):
         if self.band_button.label != label:
             self.band_button.label = label
 
-    def show_bands(self, histories: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-        """Bands over the seeds of each entrant; none for an empty list."""
-        self.traces.show_bands(histories)
-
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))
 
@@ -443,7 +438,6 @@ class RaceScreen(LiveScreen):
         if self.difference is not None:
             self.difference.set_theme(dark, presenter)
         self.table.swatches = swatches(dark)
-        self._dark = dark
         self._explain(self._scene)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:

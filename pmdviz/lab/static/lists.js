@@ -1,17 +1,12 @@
-// == make: An element with attributes and children; the scripts of components that draw themselves begin with it.
-const make = (tag, attributes = {}, ...children) => {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.append(...children)
-  return made
+// == svg: As `make`, an element of a drawing.
+function svg_element(tag, attributes, ...children) {
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", tag)
+  for (const [name, value] of Object.entries(attributes)) drawn.setAttribute(name, value)
+  drawn.append(...children)
+  return drawn
 }
 // == race_table: Bars, closest method first; folded below them a table whose head sorts: a second press turns the order round.
 export function render({ model }) {
-  const drawn = (tag, attributes) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-    return made
-  }
   let by = "first", down = false
   const heads = {}, body = make("tbody"), head = make("tr")
   const titles = () => head.replaceChildren(...model.columns.map(([key, title, words]) => {
@@ -31,9 +26,9 @@ export function render({ model }) {
     const look = model.swatches[k]
     const holder = make("span", { class: "swatch" })
     if (look) {
-      const line = drawn("line", { x1: 0, y1: 5, x2: 34, y2: 5, stroke: look.colour, "stroke-width": 2.5 })
+      const line = svg_element("line", { x1: 0, y1: 5, x2: 34, y2: 5, stroke: look.colour, "stroke-width": 2.5 })
       line.setAttribute("stroke-dasharray", look.dash)
-      const svg = drawn("svg", { width: 34, height: 10, "aria-hidden": "true" })
+      const svg = svg_element("svg", { width: 34, height: 10, "aria-hidden": "true" })
       svg.append(line)
       holder.append(svg)
     }
@@ -184,12 +179,6 @@ export function render({ model }) {
   return make("div", { class: "methods" }, make("div", { class: "found" }, said, all), table)
 }
 // == lessons: Cards by topic, each with the progress that this browser keeps: it is read here and sent nowhere.
-const drawn = (tag, attributes, ...children) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.append(...children)
-  return made
-}
 export function render({ model }) {
   // The stored progress of a lesson; null without one, or where it is of another version of the lesson.
   function kept(name, steps) {
@@ -207,7 +196,7 @@ export function render({ model }) {
     const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("i"))
     button.addEventListener("click", () => model.send_msg({ lesson: name }))
     const length = [`${minutes} min`, ...(steps.length ? [`${steps.length} step${steps.length === 1 ? "" : "s"}`] : [])].join(", ")
-    const root = make("li", {}, drawn("svg", { viewBox: "0 0 96 40", "aria-hidden": "true" }, drawn("path", { d: sketch })),
+    const root = make("li", {}, svg_element("svg", { viewBox: "0 0 96 40", "aria-hidden": "true" }, svg_element("path", { d: sketch })),
       make("h4", {}, title), make("p", {}, question), make("div", { class: "facts" }, make("span", {}, length), state), bar, button)
     const show = () => {
       const now = kept(name, steps)

@@ -1,13 +1,7 @@
 // == heading: The words above the picture, and the buttons next to them: what it is, the tour, presenter mode, the exports.
-// Subscripts and superscripts of "q_{t+1}^2".
-function formula(text) {
-  const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
-  return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
-}
-
 const what_is_this = (told) => open_dialog("pmdviz-what", "What is this?", told.title,
   ...told.sentences.map((sentence) => make("p", {}, sentence)),
-  make("p", { class: "formula" }, ...formula(told.formula)), make("p", {}, `Paper: ${told.source}`))
+  make("p", { class: "formula" }, ...typeset(told.formula)), make("p", {}, `Paper: ${told.source}`))
 
 export function render({ model }) {
   const question = make("h2"), sentence = make("p", { class: "sentence" })

@@ -15,7 +15,7 @@ from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
 from pmdviz.methods.optimisers import move_update
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Update, Work
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -29,12 +29,8 @@ STEP_A = Real(0.06, "(0, 1_000_000]", (1e-4, 1), "Step size a", "θ²", log=True
 DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes the first steps smaller: {STEP}.")
 DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
-LANGEVIN = Update(
-    "move",
-    "θ′ − θ",
-    "move",
-    "units of θ",
-    (Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch."), NOISE),
+LANGEVIN = move_update(
+    Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch."), NOISE
 )
 
 

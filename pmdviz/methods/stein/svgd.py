@@ -239,15 +239,15 @@ class Surrogate:
 
     def log_density(self, points: Array) -> Array:
         """log rho + constant, (n, d) -> (n,), in nats."""
-        raise NotImplementedError
+        return self.both(points)[0]
 
     def score(self, points: Array) -> Array:
         """grad log rho, (n, d) -> (n, d)."""
-        raise NotImplementedError
+        return self.both(points)[1]
 
     def both(self, points: Array) -> tuple[Array, Array]:
         """log rho + constant (n,) and its gradient (n, d)."""
-        return self.log_density(points), self.score(points)
+        raise NotImplementedError
 
     def marginal(self, coordinates: Sequence[int]) -> Surrogate | None:
         """The density of some of its coordinates; None where it has none, or none in closed form."""
@@ -257,13 +257,9 @@ class Surrogate:
 class FlatSurrogate(Surrogate):
     """rho = 1: no drive, and a repulsion weighted by 1/p."""
 
-    def log_density(self, points: Array) -> Array:
-        """0."""
-        return np.zeros(len(points))
-
-    def score(self, points: Array) -> Array:
-        """0."""
-        return np.zeros(points.shape)
+    def both(self, points: Array) -> tuple[Array, Array]:
+        """0 and 0."""
+        return np.zeros(len(points)), np.zeros(points.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,13 +269,10 @@ class GaussianSurrogate(Surrogate):
     mean: Array
     cov: Array
 
-    def log_density(self, points: Array) -> Array:
-        """-(x - mean)' cov^-1 (x - mean) / 2."""
-        return 0.5 * (self.score(points) * (points - self.mean)).sum(axis=1)
-
-    def score(self, points: Array) -> Array:
-        """-cov^-1 (x - mean)."""
-        return -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
+    def both(self, points: Array) -> tuple[Array, Array]:
+        """-(x - mean)' cov^-1 (x - mean) / 2, and -cov^-1 (x - mean)."""
+        score = -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
+        return 0.5 * (score * (points - self.mean)).sum(axis=1), score
 
     def marginal(self, coordinates: Sequence[int]) -> GaussianSurrogate:
         """The Gaussian of these coordinates."""
@@ -295,16 +288,11 @@ class KernelSurrogate(Surrogate):
     log_masses: Array
     h: float
 
-    def log_density(self, points: Array) -> Array:
-        """By the largest term: then none underflows."""
-        return self.both(points)[0]
-
-    def score(self, points: Array) -> Array:
-        """(2/h) (sum_j r_j x_j - x), r_j the share of kernel j in rho(x)."""
-        return self.both(points)[1]
-
     def both(self, points: Array) -> tuple[Array, Array]:
-        """In one pass over the kernels."""
+        """In one pass over the kernels, by the largest term: none underflows; grad is (2/h) (sum_j r_j x_j - x).
+
+        r_j is the share of kernel j in rho(x).
+        """
         logs, means = soft_means(points, self.centres, self.log_masses, self.h)
         return logs, 2.0 / self.h * (means - points)
 
@@ -319,13 +307,9 @@ class PriorSurrogate(Surrogate):
 
     target: Target
 
-    def log_density(self, points: Array) -> Array:
-        """log p0."""
-        return self.target.log_prior(points)
-
-    def score(self, points: Array) -> Array:
-        """grad log p0."""
-        return self.target.grad_log_prior(points)
+    def both(self, points: Array) -> tuple[Array, Array]:
+        """log p0 and its gradient."""
+        return self.target.log_prior(points), self.target.grad_log_prior(points)
 
 
 def made_surrogate(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> Surrogate:

@@ -1,10 +1,18 @@
-// One step from the inside: its arrays, its formula, and its numbers as words.
-function made(tag, attributes = {}, ...children) {
+// == make: Elements with attributes and children; scripts that draw themselves begin with it, those of the lab too.
+function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
   element.append(...children)
   return element
 }
+
+// "q_{t+1}^2" with what is below and above the line set so.
+function typeset(text) {
+  const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
+  return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
+}
+
+// == inside: One step from the inside: its arrays, its formula, and its numbers as words.
 
 function floats_of(text) {
   return new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)
@@ -17,12 +25,6 @@ function opened(tree, read) {
   if (typeof tree.f4 === "string") return floats_of(tree.f4)
   if (tree.at) return read(tree.at)
   return Object.fromEntries(Object.entries(tree).map(([name, part]) => [name, opened(part, read)]))
-}
-
-// Subscripts and superscripts of "q_{t+1}^2".
-function typeset(text) {
-  const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
-  return parts.map((part, k) => k % 2 ? made(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
 }
 
 // Decimals with which terms and sum are written: as many as give the sum three digits, if its terms are not far larger.
@@ -402,40 +404,40 @@ function shape_of(step) {
 }
 
 function panel_parts() {
-  const canvas = (name, label) => made("canvas", {class: name, role: "img", "aria-label": label})
-  const press = (words, attributes = {}) => made("button", {type: "button", ...attributes}, words)
+  const canvas = (name, label) => make("canvas", {class: name, role: "img", "aria-label": label})
+  const press = (words, attributes = {}) => make("button", {type: "button", ...attributes}, words)
   const parts = {
-    note: made("p", {class: "note", role: "status"}), title: made("p", {class: "title"}),
-    formula: made("div", {class: "formula", role: "group", "aria-label": "The update as a sum"}),
-    about: made("p", {class: "about"}), terms: made("div", {class: "terms"}),
-    number: made("input", {type: "number", min: 0, step: 1, id: "inside-particle"}), noun: made("span"),
-    heavier: press("↑", {"aria-label": "One heavier"}), lighter: press("↓", {"aria-label": "One lighter"}), card: made("dl"),
+    note: make("p", {class: "note", role: "status"}), title: make("p", {class: "title"}),
+    formula: make("div", {class: "formula", role: "group", "aria-label": "The update as a sum"}),
+    about: make("p", {class: "about"}), terms: make("div", {class: "terms"}),
+    number: make("input", {type: "number", min: 0, step: 1, id: "inside-particle"}), noun: make("span"),
+    heavier: press("↑", {"aria-label": "One heavier"}), lighter: press("↓", {"aria-label": "One lighter"}), card: make("dl"),
     together: canvas("together", "All terms and their sum, as curves"),
-    batch_canvas: canvas("batch", "The batch among all data"), batch_title: made("h4"), batch_words: made("p"),
+    batch_canvas: canvas("batch", "The batch among all data"), batch_title: make("h4"), batch_words: make("p"),
     freeze: press("Freeze and play this step", {class: "freeze"}), again: press("Play again"),
-    large: canvas("large", "One picture of the step"), picture_title: made("h4"), sentence: made("p", {role: "status"}),
+    large: canvas("large", "One picture of the step"), picture_title: make("h4"), sentence: make("p", {role: "status"}),
     numbers: [1, 2, 3, 4].map((k) => press(String(k), {"aria-label": `Picture ${k}`})),
   }
-  parts.common = made("div", {class: "common"}, made("h4", {}, "All terms and their sum (in ink)"), parts.together)
-  parts.batch = made("div", {class: "of-batch"}, parts.batch_title, parts.batch_canvas, parts.batch_words)
-  const label = made("label", {for: "inside-particle"}, parts.noun)
-  const chosen = made("div", {class: "chosen"}, made("div", {class: "choose"}, label, parts.number, parts.heavier, parts.lighter), parts.card, parts.freeze)
-  const buttons = made("div", {class: "buttons", role: "group", "aria-label": "Pictures of the step"}, ...parts.numbers, parts.again)
-  parts.theatre = made("div", {class: "theatre", hidden: ""}, parts.large, made("div", {class: "beside"}, parts.picture_title, parts.sentence, buttons))
-  parts.body = made("div", {class: "body", hidden: ""}, parts.title, parts.formula, parts.about, parts.terms,
-    made("div", {class: "below"}, chosen, parts.common, parts.batch), parts.theatre)
-  parts.root = made("div", {class: "inside"}, parts.note, parts.body)
+  parts.common = make("div", {class: "common"}, make("h4", {}, "All terms and their sum (in ink)"), parts.together)
+  parts.batch = make("div", {class: "of-batch"}, parts.batch_title, parts.batch_canvas, parts.batch_words)
+  const label = make("label", {for: "inside-particle"}, parts.noun)
+  const chosen = make("div", {class: "chosen"}, make("div", {class: "choose"}, label, parts.number, parts.heavier, parts.lighter), parts.card, parts.freeze)
+  const buttons = make("div", {class: "buttons", role: "group", "aria-label": "Pictures of the step"}, ...parts.numbers, parts.again)
+  parts.theatre = make("div", {class: "theatre", hidden: ""}, parts.large, make("div", {class: "beside"}, parts.picture_title, parts.sentence, buttons))
+  parts.body = make("div", {class: "body", hidden: ""}, parts.title, parts.formula, parts.about, parts.terms,
+    make("div", {class: "below"}, chosen, parts.common, parts.batch), parts.theatre)
+  parts.root = make("div", {class: "inside"}, parts.note, parts.body)
   return parts
 }
 
 // A term in the formula and as a card; the sum has no name.
 function term_cell(term, k, step) {
   const sum = term.name === "", key = sum ? "=" : term.name
-  const number = made("span", {class: "number"}), value = made("span", {class: "value"}), filled = made("span", {class: "filled"})
-  const part = made("span", {class: "part", "data-term": key}, made("span", {class: "symbols"}, ...typeset(term.formula)), filled, number)
-  const canvas = made("canvas", {role: "img", "aria-label": `${term.title}: ${term.about}`})
-  const button = made("button", {type: "button", class: "name"}, made("i", {"aria-hidden": "true"}), term.title)
-  const card = made("section", {class: "term", "data-term": key}, button, made("span", {class: "symbols"}, ...typeset(term.formula)), value, canvas)
+  const number = make("span", {class: "number"}), value = make("span", {class: "value"}), filled = make("span", {class: "filled"})
+  const part = make("span", {class: "part", "data-term": key}, make("span", {class: "symbols"}, ...typeset(term.formula)), filled, number)
+  const canvas = make("canvas", {role: "img", "aria-label": `${term.title}: ${term.about}`})
+  const button = make("button", {type: "button", class: "name"}, make("i", {"aria-hidden": "true"}), term.title)
+  const card = make("section", {class: "term", "data-term": key}, button, make("span", {class: "symbols"}, ...typeset(term.formula)), value, canvas)
   return {key, title: term.title, about: term.about, part, card, canvas, button, number, value, filled, at: null}
 }
 
@@ -459,7 +461,7 @@ function card_of(step, k) {
   if (dots.weight0) rows.push([dots.parent ? "Weight of the parent" : "Weight before", share(dots.weight0[k])])
   if (dots.weight) rows.push(["Weight after", share(dots.weight[k])])
   if (step.kind === "weights" && !step.redrawn) rows.push(["Children", "none: nothing was redrawn"])
-  return rows.flatMap(([name, words]) => [made("dt", {}, name), made("dd", {}, words)])
+  return rows.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])
 }
 
 // The panel: formula, terms, the picked particle, the batch, and the step in four pictures.
