@@ -6,8 +6,13 @@ import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, failed_step_words
-from pmdviz.lab import Lab
+from pmdviz.lab import Lab, css
+from pmdviz.lab.controls import commands
 from pmdviz.lab.links import Link
+from pmdviz.lab.loop.recorded import NeedsKernels
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.presets import PRESETS
+from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.views import figures
 from tests.lab.threads import playing_lab, until
 
@@ -45,3 +50,44 @@ async def test_a_lab_that_nobody_has_touched_opens_a_link():
         assert not lab.commands.can_undo and not lab.sharing.sentence and not lab.notice.shown
         assert not figures.is_dim(lab.screen.stage.figure)
         assert all("at=5" in address for address in addresses)
+
+
+def test_a_new_run_that_waits_for_kernels_keeps_its_preset(monkeypatch):
+    lab, jobs, waits = Lab(), [], [NeedsKernels(["density"])]
+    preset, begun = PRESETS["particles_die"], commands.begun
+    monkeypatch.setattr(lab.live, "do", lambda what, act, **how: jobs.append(act))
+    monkeypatch.setattr(commands, "begun", lambda recipe: begun(recipe) if not waits else raised(waits.pop()))
+    lab.setup.preset.value = preset.name
+    runner = Runner(lab._recipe)
+    with pytest.raises(NeedsKernels):
+        jobs[-1](runner)
+    made, _ = jobs[-1](runner)
+    assert made.preset == preset.name and made.session.recipe == preset.recipe
+
+
+def raised(error):
+    raise error
+
+
+async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
+    async with playing_lab() as lab:
+        screen, group = lab.screen, lab.screen.group
+        assert group.value == "tv" and lab._last.data is None and screen.data is None
+        lab.setup.preset.value = "particles_die"
+        await until(lambda: group.value == "ess" and screen.traces.group == "ess")
+        lab.setup.preset.value = "two_modes"
+        await until(lambda: group.value == "tv")
+        group.value = "kl"
+        await until(lambda: lab._last.traces == "kl")
+        group.value = "data"
+        await until(lambda: lab._last.data is not None)
+        assert css.HIDDEN in screen.traces.figure.css_classes
+        lab._act("step")
+        await until(lambda: lab._last.frame.iteration == 1 and sum(screen.data.sources["batch"].data["top"]) > 0)
+        lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
+        await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.data is not None)
+        lab.commands.begin("new option", option=("dim", 3))  # no picture holds them
+        await until(lambda: "data" not in group.options.values())
+        await until(lambda: not lab.live.at_work and lab._last.data is None)
+        assert css.HIDDEN in screen.data.figure.css_classes
+        assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in GROUPS

@@ -211,7 +211,8 @@ class Commands:
             return
         with pn.io.hold():  # Panel may deliver a change without the document's lock
             self._dim(True)
-        self.live.do(what, lambda runner: self._new_run(runner, parts), newest_only=True)
+        # a copy each time: a job that waits for kernels is done again
+        self.live.do(what, lambda runner: self._new_run(runner, {**parts}), newest_only=True)
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside.

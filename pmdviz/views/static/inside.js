@@ -6,7 +6,7 @@ function make(tag, attributes = {}, ...children) {
   return element
 }
 
-// "q_{t+1}^2" with what is below and above the line set so.
+// Subscripts and superscripts of "q_{t+1}^2".
 function typeset(text) {
   const parts = text.split(/([_^](?:\{[^}]*\}|\S))/)
   return parts.map((part, k) => k % 2 ? make(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
