@@ -211,6 +211,17 @@ def test_a_few_outliers_have_no_shape_of_their_own():
     assert not whole.labels.any() and whole.width == WIDTHS[-1]
 
 
+def test_the_clusters_of_a_shape_are_kept_unless_one_has_become_too_light():
+    x = modes()
+    first = chosen_shape(x, equal(1500))
+    again = chosen_shape(x, equal(1500), last=first)
+    assert again.labels is first.labels and again.width == first.width
+    split = first._replace(labels=np.arange(1500) // 10 % 4)  # as no search would have it
+    assert chosen_shape(x, equal(1500), last=split).labels is split.labels
+    light = first._replace(labels=(np.arange(1500) < 20).astype(int))
+    assert np.array_equal(chosen_shape(x, equal(1500), last=light).labels, first.labels)
+
+
 def test_the_choice_is_a_function_of_particles_and_weights_whatever_their_units():
     x, w = modes(), np.exp(normalise(standard(1500, 1)[:, 0]))
     one, two = chosen_shape(x, w), chosen_shape(x * np.array([1e-4, 1e5]) + 7, w)

@@ -337,3 +337,5 @@ def test_the_menu_says_what_a_pace_does_and_a_throttle_lets_everything_through_a
     assert throttle.is_due(0.0, playing=True), "the first one"
     assert [now for now in (0.1, 0.15, 0.2, 0.3, 0.39, 0.45) if throttle.is_due(now, playing=True)] == [0.2, 0.45]
     assert throttle.is_due(0.46, playing=False) and not throttle.is_due(0.6, playing=True)
+    throttle.done(0.47)
+    assert not throttle.is_due(1.9, playing=True) and throttle.is_due(2.0, playing=True), "work that took long"

@@ -314,3 +314,22 @@ def test_a_rejuvenation_after_a_limited_step_draws_from_the_unshrunk_kernel():
         np.testing.assert_allclose(after.log_proposal, source.log_density(after.particles), rtol=1e-10)
         other = method.density(given._replace(each=17 - each), knobs, target)
         assert np.abs(after.log_proposal - other.log_density(after.particles)).max() > 0.01
+
+
+def test_between_measured_frames_the_clusters_are_kept_and_the_history_is_that_of_a_search_at_each():
+    session = Session(Recipe("mixture", "pmd", num_particles=400, budget=None))
+    kept = {}
+    for _ in range(40):
+        frame = session.advance(1)
+        q, last = frame.density, frame.measured
+        found = METHODS["pmd"].density(frame.state, frame.knobs, frame.target)
+        if last is None or last.state.particles is frame.state.particles:
+            kept[frame.iteration] = last is not None and q.labels is last.density.labels
+        if last is None:
+            assert np.array_equal(q.labels, found.labels) and np.array_equal(q.factors, found.factors)
+        elif kept.get(frame.iteration):
+            assert 0.5 * np.abs(frame.weights - last.weights).sum() <= 0.2
+            assert abs(frame.tv - frame.checked.tv) < 0.02
+    assert sum(kept.values()) >= 5
+    session.seek(max(at for at, same in kept.items() if same))
+    assert session.frame.density.labels is session.frame.measured.density.labels

@@ -1,10 +1,14 @@
 """How long a browser that does not read is waited for, and the short way of an acknowledgement."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 
+import pytest
 from bokeh.document import Document
 from bokeh.models import Row
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve import messages
@@ -19,7 +23,7 @@ from pmdviz.serve.messages import (
     cost,
     frame_drawn,
 )
-from pmdviz.serve.server_internals import PacedStream
+from pmdviz.serve.server_internals import PacedStream, pace
 from pmdviz.serve.turns import Bucket
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
@@ -194,4 +198,67 @@ def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
         return b"x" * number
 
     monkeypatch.setattr(messages.asyncio, "sleep", sleep)
+    in_a_thread(scene)
+
+
+class Wire(Stream):
+    """A stream that a test can close, and that notes each write."""
+
+    def __init__(self):
+        self.writes, self.shut = [], False
+
+    def closed(self):
+        return self.shut
+
+    def close(self):
+        self.shut = True
+
+    def write(self, data):
+        if self.shut:
+            raise StreamClosedError
+        self.writes.append(data)
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+
+class Protocol:
+    """A websocket's protocol as far as it writes."""
+
+    _compressor = None
+
+    def __init__(self):
+        self.stream = Wire()
+
+    def _write_frame(self, fin, opcode, data):
+        return self.stream.write(bytes([opcode]) + data)
+
+
+def test_messages_of_one_turn_of_the_loop_leave_as_one_piece_in_their_order():
+    async def scene():
+        protocol = Protocol()
+        wire = protocol.stream
+        pace(protocol, lambda number: 0.0)
+        await asyncio.gather(protocol.write_message("a"), protocol.write_message(b"b", binary=True))
+        await protocol.write_message("c")
+        assert wire.writes == [b"\x01a\x02b", b"\x01c"]
+        last = protocol.write_message("d")
+        protocol.stream.close()
+        assert wire.writes[-1] == b"\x01d" and wire.shut and await last is None
+        with pytest.raises(WebSocketClosedError):
+            protocol.write_message("e")
+
+    in_a_thread(scene)
+
+
+def test_a_message_to_a_tab_that_closes_meanwhile_fails_where_somebody_waits():
+    async def scene():
+        protocol = Protocol()
+        wire = protocol.stream
+        pace(protocol, lambda number: 0.0)
+        late = protocol.write_message("a")
+        wire.shut = True
+        with pytest.raises(WebSocketClosedError):
+            await late
+
     in_a_thread(scene)

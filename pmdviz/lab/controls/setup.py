@@ -282,6 +282,7 @@ class Setup(ProblemControls):
         frame = snapshot.frame
         if self._told.is_due(time.monotonic(), playing):
             self.brief.tell(meanings(frame))
+            self._told.done(time.monotonic())
         self.show_recipe(snapshot.recipe, frame.target, frame.knobs, snapshot.pending, snapshot.preset)
         self.diagnosis.show(snapshot)
 

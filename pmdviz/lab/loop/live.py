@@ -107,26 +107,25 @@ class Beat:
         return taken
 
 
-FRAMES = 3  # of a run that plays: work that is not done with each of them is done with one of so many
+REST = 150.0  # times as long as work took, until it is done again: a busy server makes more frames then
 
 
 class Throttle:
-    """The work done with every change at rest, and at most once in so many seconds while a run plays.
-
-    Where frames take almost as long it is done with every third one: a busy server then makes more frames.
-    """
+    """The work done with every change at rest, and at most once in so many seconds while a run plays."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds, self._last, self._frames = seconds, -math.inf, 0
+        self._seconds, self._rest, self._last = seconds, seconds, -math.inf
 
     def is_due(self, now: float, playing: bool) -> bool:
         """Whether it is due; it counts as done then."""
-        self._frames += 1
-        waited = (now - self._last) / self._seconds
-        if playing and (waited < 1 or waited < FRAMES and self._frames < FRAMES):
+        if playing and now - self._last < self._rest:
             return False
-        self._last, self._frames = now, 0
+        self._last = now
         return True
+
+    def done(self, now: float) -> None:
+        """The work that was due is done: where it took long, the next one is due later."""
+        self._rest = max(self._seconds, REST * (now - self._last))
 
 
 class Job(NamedTuple):

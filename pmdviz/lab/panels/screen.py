@@ -483,6 +483,7 @@ class Screen(LiveScreen):
         points, standing = snapshot.points.of, _standing(snapshot)
         self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
         self.second.show(points, floors, (), budget, unit, (), standing)  # the marks are above it
+        self._traces_pace.done(time.monotonic())
 
     def say(self, shown: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
