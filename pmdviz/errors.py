@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """Something that a person gave cannot be used; one line: what was given, what is expected, and how to fix it.
+    """Something that a person gave cannot be used; one line: the value given, the value expected, and how to fix it.
 
     Attributes
     ----------

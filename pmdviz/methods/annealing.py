@@ -223,7 +223,8 @@ LEAPFROG_DOC = (
 )
 LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
 SANDWICH_DOC = """When β = 1 is reached, take independent draws from the posterior back down the ladder. Their
-weights bound log Z from above in the mean; the upward weights bound it from below. Independent draws are needed."""
+weights bound log Z from above in the mean; the upward weights bound it from below. It
+needs a target with exact draws."""
 SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
 
 
