@@ -382,7 +382,9 @@ def _digest(path: str) -> str:
         return found.hexdigest()[:DIGITS]
     except OSError as error:
         where = "" if error.filename is None or Path(error.filename) == _files(path)[0] else f" ({error.filename})"
-        raise InputError(f"file {shown(path)} cannot be read: {error.strerror or error}{where}") from None
+        raise InputError(
+            f"file {shown(path)} cannot be read: {error.strerror or error}{where}; check its path and rights"
+        ) from None
 
 
 def _files(path: str) -> list[Path]:

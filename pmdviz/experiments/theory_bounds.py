@@ -14,6 +14,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments.base import WITH_GRID
 from pmdviz.knobs import Value
 
 
@@ -289,7 +290,7 @@ def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[
     options = {"dim": 1} if target == "gaussian" else {}
     made = Recipe(target, target_options=options).make_target()
     if made.planar is None:
-        raise InputError(f"target {target!r} has no exact posterior on a grid", "target")
+        raise InputError(f"target {target!r} has no exact posterior on a grid; {WITH_GRID}", "target")
     batch = max(1, made.num_data // PARTS)
     knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)

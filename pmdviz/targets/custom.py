@@ -186,7 +186,8 @@ class CustomTarget(InBlocks, Target):
         if draws.shape != (n, self.dim):
             raise TargetError(f"sample_prior(rng, {n}) must give shape ({n}, {self.dim}); it gave {draws.shape}")
         if not np.isfinite(draws).all():
-            raise TargetError("sample_prior gave a value that is not finite")
+            bad = draws[~np.isfinite(draws).all(axis=1)][0]
+            raise TargetError(f"sample_prior must give finite values; it gave {bad}")
         return self._points(draws)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
@@ -272,7 +273,8 @@ class CustomTarget(InBlocks, Target):
             bad = theta[np.isnan(whole) | (whole == np.inf)][0]
             row = first_nan(self.data_rows)
             why = f": data hold NaN in {row}; leave such rows out, or handle them in log_likelihood" if row else ""
-            raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}{why}")
+            value = whole[np.isnan(whole) | (whole == np.inf)][0]
+            raise InputError(f"log_likelihood must be a number or -inf; it gave {value} at theta = {bad}{why}")
         self._find_precision(theta, whole)
         self._check_additivity(theta, whole)
         if "gradient" in self.offers:

@@ -195,7 +195,9 @@ def median_distance(x: np.ndarray) -> float:
             squares += np.square(gap, out=gap)
         found = float(np.median(np.sqrt(squares[above])))
     if found == 0:
-        raise InputError("half of the inputs of the Gaussian process coincide: the kernel has no width")
+        raise InputError(
+            "half of the inputs of the Gaussian process coincide, so the kernel has width 0; leave out repeated rows"
+        )
     return found
 
 

@@ -271,7 +271,9 @@ def rows_of(source: str, form: TableForm) -> Chosen:
     """
     found = content_of(source)
     if isinstance(found, list):
-        raise InputError(f"file {shown(path_of(source))} holds word counts, and a table is needed")
+        raise InputError(
+            f"file {shown(path_of(source))} holds word counts, and a table is needed; use target topics for word counts"
+        )
     if isinstance(found, Table):
         return Chosen(found.columns, found.rows)
     return Chosen((), found) if isinstance(found, np.ndarray) else _of_cells(source, form)
