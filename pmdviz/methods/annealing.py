@@ -301,7 +301,7 @@ class Ladder(SmoothedMethod):
 
     The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density invariant and
     depends on no particle that has a weight: the step is tuned by pilots, which have none. By Jensen's inequality
-    E log Z-hat <= log Z. From exact draws of the posterior the same rungs in reverse give an unbiased 1/Z, and so an
+    E log Z-hat <= log Z. From exact draws from the posterior the same rungs in reverse give an unbiased 1/Z, and so an
     upper bound in the mean (Grosse, Ghahramani, Adams 2015).
     """
 

@@ -58,7 +58,7 @@ class CustomTarget(InBlocks, Target):
     name : str
         A word by which recipes refer to the target.
     bounds : pairs (low, high), one a dimension, optional
-        Where the posterior's mass lies; found from draws of the prior if left out.
+        Where the posterior's mass lies; found from draws from the prior if left out.
     space : pmdviz.Discrete, optional
         Of a target on finitely many states, given instead of `dim`; left out for real coordinates.
     grad_log_prior, grad_log_likelihood : functions -> (m, d), optional
@@ -69,7 +69,7 @@ class CustomTarget(InBlocks, Target):
         Which of them, counted from 0, stay together where the others are taken as independent of them, for `pmfvb`. By
         default each coordinate is a block of its own.
     reference_draws : array (k, n, d) or (n, d), optional
-        Draws of the posterior that you trust, of k independent chains or of one: runs are judged by them, also where
+        Draws from the posterior that you trust, of k independent chains or of one: runs are judged by them, also where
         the posterior would be computed on a grid. One chain is cut into 10 pieces, whose means tell their error. Every
         coordinate needs R-hat up to 1.05 and a bulk ESS of 100 (Vehtari et al. 2021).
 

@@ -168,7 +168,7 @@ def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
 
 
 def distance_in_modes(particles: Array, scale: Array) -> float:
-    """Median distance of two draws of N(0, s^2 I), s^2 = det(S)^(1/d) for the covariance S within neighbourhoods.
+    """Median distance of two draws from N(0, s^2 I), s^2 = det(S)^(1/d) for the covariance S within neighbourhoods.
 
     On one Gaussian the median distance itself; where modes lie far apart not the gap between them (ours).
     """
