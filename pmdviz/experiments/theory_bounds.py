@@ -61,8 +61,7 @@ def theorem2_averaged(
 
 
 def theorem3(m: float, ratio_bound: float, largest: float = 1.0) -> float:
-    """E |E_q~ f - E_q f| <= 2 sqrt(C) ||f|| / sqrt(m): m weighted draws from the prior, C the largest of
-    posterior/prior.
+    """E |E_q~ f - E_q f| <= 2 sqrt(C) ||f|| / sqrt(m): m weighted prior draws, C the largest of posterior/prior.
 
     Source: Theorem 3 as Lemma 7 of the appendix proves it.
     """
