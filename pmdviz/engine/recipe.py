@@ -27,7 +27,7 @@ from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
 from pmdviz.version import __version__
 
-FORMAT = 4  # of recipes, races and links; a change of runs that nobody asked for, such as a new default, needs another
+FORMAT = 4  # of recipes, races and links; another where the same settings give another run, such as a new default
 MAX_BUDGET = 10**12
 USUAL_TARGET = "mixture"  # where none is named
 MAX_SEED = 2**53 - 1  # whole in JavaScript too

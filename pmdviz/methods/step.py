@@ -203,7 +203,7 @@ class StepBlock(NamedTuple, Generic[State]):
     cost: Cost  # of all of them
 
 
-# The cost of a step, as a method's knobs declare it: counted, not timed.
+# The cost of a step, declared by a method's knobs: counted, not timed.
 
 
 class Work(NamedTuple):
@@ -313,7 +313,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
             "Which of its settings a method adapts to the run so far; a schedule fixed in advance is not adaptive.",
             {
                 "step size": "How far a step goes.",
-                "pace": "How far a step goes in each coordinate, by the size of the gradients so far.",
+                "preconditioner": "How far a step goes in each coordinate, by the size of the gradients so far.",
                 "kernel width": "How wide the kernel is that steps or new points are made with.",
                 "temperatures": "How much of the likelihood the next step adds.",
                 "proposal": "The density that points are proposed from.",

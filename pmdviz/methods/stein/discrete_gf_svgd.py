@@ -272,7 +272,7 @@ class DiscreteGFSVGD(BatchMethod):
     source: Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020
     propagate: random start (on the latent axis)
     move: Stein force (of a surrogate, on the latent axis)
-    adapt: pace + kernel width (Adam; the width by the points)
+    adapt: preconditioner + kernel width (Adam; the width by the points)
 
     clip: Back to where the base has its mass.
 
@@ -335,7 +335,7 @@ class DiscreteGFSVGD(BatchMethod):
         return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
     def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
-        """m draws of N(start_mean, start_sd^2), clipped."""
+        """m draws from N(start_mean, start_sd^2), clipped."""
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)

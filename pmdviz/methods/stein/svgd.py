@@ -135,7 +135,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         Singer 2011
     propagate: prior
     move: Stein force (on a batch)
-    adapt: pace + kernel width (Adam; the width by the points)
+    adapt: preconditioner + kernel width (Adam; the width by the points)
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
     dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)). The
@@ -431,11 +431,11 @@ class GFSVGD(SmoothedMethod):
     source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
     propagate: prior
     move: Stein force (of a surrogate, each point weighted by surrogate over target)
-    adapt: pace + kernel width + surrogate (Adam; width and surrogate by the points)
+    adapt: preconditioner + kernel width + surrogate (Adam; width and surrogate by the points)
 
     w_j is rho(x_j) / p(x_j), summing to 1. w times Stein's operator of rho is the operator of p, applied to w k: so the
     flow of infinitely many particles has p as a fixed point, without p's gradient. The kernel is in effect
-    w(x) k(x, x') and not k, so finitely many particles come to rest elsewhere than those of SVGD. The direction
+    w(x) k(x, x') and not k, so finitely many particles come to rest elsewhere than in SVGD. The direction
     w(x_i) phi_i would be steepest; the thesis drops the factor. With the surrogate rho = p it is SVGD; best is one with
     about three times the variance of p.
 
