@@ -78,7 +78,7 @@ def test_a_table_that_is_no_file_is_refused_and_not_waited_for(tmp_path):
 
 def test_two_links_to_one_table_have_one_lock(tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
-    with Table(tmp_path / "t.csv", {"m": int}), pytest.raises(InputError, match="by another sweep"):
+    with Table(tmp_path / "t.csv", {"m": int}), pytest.raises(InputError, match="by another process"):
         write_table(tmp_path / "link.csv")
 
 

@@ -80,7 +80,7 @@ def budget_words(entry: dict[str, Any]) -> str:
 # `pmdviz list --markdown`: a page of every target, method and experiment, as on the site of the docs.
 
 SHARED = 2  # a setting that so many have in the same form is explained once, on the page of shared settings
-MANY = 12  # choices; of more only their number is said
+MANY = 12  # choices; of more the page gives only their number
 APP = "http://127.0.0.1:5006/"  # of `pmdviz serve`
 
 

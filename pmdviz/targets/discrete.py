@@ -38,7 +38,7 @@ def _weight(value: int) -> Real:
         (0, 10),
         f"Weight of {value}",
         only_if=("table", "own"),
-        doc=f"Probability of the value {value}, up to a factor. A value of weight 0 is left out.",
+        doc=f"Probability of the value {value}, up to a factor. Weight 0 leaves a value out.",
     )
 
 

@@ -199,7 +199,7 @@ class Determinant(NamedTuple):
 def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
     """sum_a log |1 + step J_aa| and the sign of the product, each (n,), for the diagonals (n, d) of J.
 
-    The diagonal is that of I + step J; off by O(step^2) per step (Han 2019, Proposition 2).
+    The determinant has only the diagonal of I + step J; off by O(step^2) per step (Han 2019, Proposition 2).
     """
     factors = 1 + step * diagonal
     with np.errstate(divide="ignore"):

@@ -264,7 +264,7 @@ class GFSVGD(SmoothedMethod):
 
     w_j is rho(x_j) / p(x_j), summing to 1. w times Stein's operator of rho is the operator of p, applied to w k: so the
     flow of infinitely many particles has p as a fixed point, without p's gradient. The kernel is in effect
-    w(x) k(x, x') and not k, so finitely many particles come to rest elsewhere than those of SVGD. The direction
+    w(x) k(x, x') and not k, so finitely many particles come to rest elsewhere than in SVGD. The direction
     w(x_i) phi_i would be steepest; the thesis drops the factor. With the surrogate rho = p it is SVGD; best is one with
     about three times the variance of p.
 
