@@ -30,8 +30,8 @@ def test_every_setting_of_everything_is_on_a_page(capsys):
     tables = (pmdviz.list_targets(), "options"), (pmdviz.list_methods(), "knobs"), (pmdviz.list_experiments(), "knobs")
     for table, part in tables:
         for name, entry in table.items():
-            (section,) = re.findall(rf"^## `{name}`: .*?(?=^##? |\Z)", text, flags=re.M | re.S)
-            assert not [row["name"] for row in entry[part] if f"`{row['name']}`" not in section], name
+            (section,) = re.findall(rf"^# `{name}`: .*?(?=^# |\Z)", text, flags=re.M | re.S)
+            assert not [row["name"] for row in entry[part] if f"`{row['name']}=" not in section], name
 
 
 # The Python of the pages.
