@@ -113,9 +113,7 @@ def test_fewer_effective_particles_than_a_shape_takes_are_named(method):
         **{**NARROW, "target_options": {"num_data": 2000, "sigma_x": 0.3}}, method=method, budget=2000, **knobs
     )
     ess = frame.metrics["ess"]
-    assert (
-        ess < 4 and frame.caveat == f"{ess:.1f} effective particles: too few to estimate a covariance in 2 dimensions"
-    )
+    assert ess < 4 and frame.caveat.startswith(f"{ess:.1f} effective particles: ") and "2 dimensions" in frame.caveat
     three = ended(target="gaussian", method=method, num_particles=3, budget=2000)
     assert three.caveat == three.no_density and "4 distinct points" in three.caveat, "three have none at all"
 

@@ -123,5 +123,5 @@ def test_every_folder_of_methods_has_a_title_and_every_method_a_family():
 def test_the_tables_have_every_method_and_every_term(capsys):
     assert main(["list", "--grammar"]) == 0
     text = capsys.readouterr().out
-    assert not [name for name in METHODS if f"(`{name}`)" not in text]
+    assert not [name for name in METHODS if f"[`{name}`]" not in text]
     assert not [term for spec in COLUMNS.values() for term in spec.terms if f"| {term} |" not in text]

@@ -112,7 +112,7 @@ def test_few_families_are_named_until_their_moves_have_made_up_for_that():
     knobs = TEMPERING.Knobs.checked({"num_particles": 100})
     for families, enough, said in ((1, 0, "one draw"), (9, 0, "9 draws"), (10, 0, ""), (1, 20, "")):
         given = state._replace(ancestors=np.arange(100) % families, enough=enough)
-        start = f"all descend from {said} of the prior: " if said else ""
+        start = f"all descend from {said} from the prior: " if said else ""
         assert TEMPERING.caveat(given, knobs).startswith(start) and bool(TEMPERING.caveat(given, knobs)) == bool(said)
     on = TEMPERING.unfinished(state._replace(beta=0.25), knobs)
     assert on.startswith("β = 0.25") and TEMPERING.caveat(state._replace(beta=0.25), knobs) == on
