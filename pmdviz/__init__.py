@@ -76,6 +76,7 @@ __all__ = [
     "Discrete",
     "Frame",
     "InputError",
+    "InputWarning",
     "Lab",
     "Question",
     "Race",

@@ -48,7 +48,9 @@ def race_arguments(parser: argparse.ArgumentParser) -> None:
         "--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood"
     )
     parser.add_argument("--seeds", metavar="N", help="number of runs of each method, or their seeds: 3,5,8 (default 1)")
-    parser.add_argument("--points", metavar="N", help="number of measured frames of each run, about (default 0: its first and last)")
+    parser.add_argument(
+        "--points", metavar="N", help="number of measured frames of each run (default 0: first and last)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
     parser.add_argument(
         "--export", action="append", default=[], metavar="FILE",
