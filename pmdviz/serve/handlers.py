@@ -384,7 +384,7 @@ _refused, _bounded = RefusedMessages(), BoundedLog()
 
 
 def filter_logs() -> None:
-    """Filter the server's logs and bound what the handlers of this process write. It may be called again."""
+    """Filter the server's logs and bound what the handlers of this process write; once or again."""
     # A browser describes a model that came later than the page once more when it first speaks of it.
     warnings.filterwarnings("ignore", message="reference already known", category=UserWarning)
     for name in LOGGERS:

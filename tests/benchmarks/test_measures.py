@@ -1,11 +1,15 @@
 """What the benches measure with: known errors of known densities, and where a run is looked at."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from benchmarks import dimension
+from benchmarks import dimension, names
 from benchmarks.rows import tables_of
 from benchmarks.statistics import End, described
+from pmdviz.cli.main import parser_of
 from pmdviz.targets import make_target
 
 
@@ -36,3 +40,12 @@ def test_a_weight_counts_as_so_many_points_and_weighted_draws_come_from_the_surr
     assert described(End(target, points, np.array([2, 1]) / 3, 0)) == pytest.approx(repeated, rel=1e-12)
     drawn = row._replace(knobs={"surrogate_mean": 0.0, "surrogate_sd": 1.0}, count=2000).measure(0)
     assert drawn["mmd2"] < 2e-3 and drawn["ratio"] == pytest.approx(1, abs=0.1), "all weights 1"
+
+
+def test_the_commands_that_wrote_the_measurements_can_be_read_by_the_command_line():
+    """All but the one of outside.json, whose page says so: its bench compared programs that are not installed here."""
+    for path in (Path(__file__).parents[2] / "docs/measured").glob("*.json"):
+        command = json.loads(path.read_text(encoding="utf-8")).get("command")
+        if command is not None and path.name != "outside.json":
+            words = command.removeprefix("python -m pmdviz ").split()
+            assert parser_of(words[:1]).parse_args(words).name in names(), path.name
