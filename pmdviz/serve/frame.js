@@ -17,9 +17,9 @@ if (page) {
   const tell = () => { document.documentElement.dataset.pmdviz = page.data.dark_theme ? "dark" : "light" }
   const put = () => { if (page.data.dark_theme !== wanted()) page.data.dark_theme = wanted() }
   page.data.properties.dark_theme.change.connect(tell)
-  page.data.properties.dark_theme.change.connect(() => { // by the button: a theme that the page chose by itself stays
+  page.data.properties.dark_theme.change.connect(() => { // the button changed it, unless it equals what the page chose by itself
     if (page.data.dark_theme === wanted()) return
-    try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* a browser that keeps nothing */ }
+    try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* storage is disabled */ }
   })
   system.addEventListener("change", put)
   if (!new URLSearchParams(location.search).has("theme")) put()

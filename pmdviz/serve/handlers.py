@@ -314,7 +314,7 @@ def _parse_component_path(handler: Any, path: str) -> str:
 # Logs that a visitor cannot fill: short records, few lines a minute, one line for a message that was refused.
 
 LONGEST = 500  # characters of a record without its traceback
-MOST_FRAMES = 20  # of a traceback: the last ones
+MAX_FRAMES = 20  # of a traceback: the last ones
 LINES_A_MINUTE = 50  # and as many at once: no minute has more than twice as many
 LOGGERS = (
     *("bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.io.document", "panel.reactive"),
@@ -375,7 +375,7 @@ def _shorten(record: logging.LogRecord) -> None:
     if len(text) > LONGEST:
         record.msg, record.args = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]} ({len(text):,} characters)", ()
     if isinstance(record.exc_info, tuple) and record.exc_info[1] is not None:
-        frames = traceback.format_exception(*record.exc_info, limit=-MOST_FRAMES, chain=False)
+        frames = traceback.format_exception(*record.exc_info, limit=-MAX_FRAMES, chain=False)
         record.exc_text = "".join([*frames[:-1], frames[-1][:LONGEST]]).rstrip()
     record.stack_info = None
 

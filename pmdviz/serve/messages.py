@@ -24,13 +24,13 @@ from pmdviz.serve.turns import Bucket
 SMALL = 65_536  # characters of a message that is not an upload
 SHORT = 1_000  # characters of the parts before the content
 DEEPEST = 24  # lists and maps inside one another
-MOST_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
+MAX_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
 NUMBERS = ("nan", "-inf", "+inf", "inf")  # for which JSON has no digits
 MADE = ("ImportedStyleSheet", "InlineStyleSheet")  # models that a page makes when its theme changes
 READY = DocumentReady.event_name  # the one event without a model
 KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages
 UPLOADS = {("FileInput", "value"), ("OwnDataView", "upload")}  # attributes that may be longer
-MOST_MADE = 4  # in one change
+MAX_MADE = 4  # in one change
 STYLE = {"url", "css"}  # attributes of these
 REFERENCE = {"id"}
 CHANGE = {"kind", "model", "attr", "new"}
@@ -134,7 +134,7 @@ def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Any]:
 
 def _may_be_upload(content: str, longest: int) -> bool:
     marks = sum(map(content.count, '"[{,\\'))
-    return len(content) <= longest and content.isascii() and marks <= MOST_MARKS
+    return len(content) <= longest and content.isascii() and marks <= MAX_MARKS
 
 
 def check_patch(content: Any, size: int, find: Find) -> None:
@@ -212,7 +212,7 @@ def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
             waiting += [(one, depth + 1) for one in part]
         elif isinstance(part, dict):
             made += part.get("name") in MADE
-            if made > MOST_MADE:
+            if made > MAX_MADE:
                 raise Refused("so many style sheets")
             waiting += [(one, depth + 1) for one in _inside(part, find, dressed)]
 

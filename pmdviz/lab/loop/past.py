@@ -126,7 +126,7 @@ def _in_both(change: tuple[int, Any], one: Recipe, two: Recipe) -> bool:
 # The time line.
 
 ROUGH_S = 0.1  # of computing: while one drags, a place that is further from a kept frame is shown by that frame
-MOST_MARKS = 1000
+MAX_MARKS = 1000
 
 
 class Timeline:
@@ -231,7 +231,7 @@ class Timeline:
 
     def marks(self) -> list[Mark]:
         """What happened in the whole run so far."""
-        marks = self._events_up_to(self.last)[-MOST_MARKS:]
+        marks = self._events_up_to(self.last)[-MAX_MARKS:]
         return marks + knob_marks(self.head.recipe.changes, self.head.history.kept_columns(), self.last)
 
     def _events_up_to(self, iteration: int) -> list[Mark]:

@@ -126,7 +126,7 @@ export function render({ model }) {
     leave(model.active, tab.name)
     go(tab.name)
   }
-  const opened = () => {  // by a page, and not by a click on a tab
+  const opened = () => {  // called by a page, not by a click on a tab
     if (model.active === seen) return
     leave(seen, model.active)
     seen = model.active
