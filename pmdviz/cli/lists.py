@@ -17,8 +17,8 @@ PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # wh
 def show_tables_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
     parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
-    parser.add_argument("--markdown", action="store_true", help="the settings as pages of the docs")
-    parser.add_argument("--grammar", action="store_true", help="the parts of every method, as tables of the docs")
+    parser.add_argument("--markdown", action="store_true", help="print the settings as Markdown, as on the docs site")
+    parser.add_argument("--grammar", action="store_true", help="print the parts of every method as tables in Markdown")
 
 
 def show_tables(options: argparse.Namespace) -> None:

@@ -104,7 +104,7 @@ def serve(options: argparse.Namespace) -> int:
     server.io_loop.add_callback(prebuilt.fill, app, app.applications["/"])
     if os.environ.pop(WORKER, ""):
         threading.Thread(target=_end_with_parent, name="pmdviz-parent", daemon=True).start()
-    print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
+    print(f"pmdviz is at {url}  (press Ctrl-C to stop)", flush=True)
     if options.show:
         server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
@@ -157,8 +157,8 @@ def supervise(arguments: Sequence[str], ports: Sequence[int]) -> int:
             if (ended := process.poll()) is None:
                 continue
             if time.monotonic() - began[port] < EARLY_S:
-                print(f"pmdviz: the process at port {port} ended within {EARLY_S:.0f} s with status {ended}; its words "
-                      "above say why. All have been ended", file=sys.stderr)  # fmt: skip
+                print(f"pmdviz: the process at port {port} ended within {EARLY_S:.0f} s with status {ended}; see its "
+                      "messages above. All processes were stopped", file=sys.stderr)  # fmt: skip
                 status = UNUSABLE if ended == UNUSABLE else 1
                 break
             print(f"pmdviz: the process at port {port} ended with status {ended}; another is started", flush=True)
