@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """Something that a person gave cannot be used; one line: the value given, the values allowed, and how to fix it.
+    """Input that cannot be used; one line: the value given, the values allowed, and how to fix it.
 
     Attributes
     ----------

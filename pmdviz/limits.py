@@ -12,7 +12,7 @@ from pmdviz.errors import InputError, InputWarning, shown
 from pmdviz.knobs import Raw, whole_number
 
 OTHERS = ("DOCS", "LESSONS", "TARGETS", "THREADS", "WORKER")  # other variables
-MOST = 10**12  # more than anybody means; without an end milliseconds would be no number any more
+MOST = 10**12  # above any sensible limit; an endless one would make milliseconds infinite
 
 
 class Limit(NamedTuple):

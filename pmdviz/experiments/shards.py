@@ -1,4 +1,4 @@
-"""A posterior over shards: what becomes of subposteriors when they are made into one, against their number."""
+"""A posterior over shards: the error of combined subposteriors against their number."""
 
 from __future__ import annotations
 

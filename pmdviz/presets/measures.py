@@ -1,4 +1,4 @@
-"""What the expressions of presets and lessons can ask of a run, and what a diagnosis says of it.
+"""The names that expressions of presets and lessons may use, and the diagnoses of a run.
 
 Names are the names of MEASURES, metrics, knobs, and the columns of the run's history.
 """

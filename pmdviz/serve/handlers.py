@@ -1,4 +1,4 @@
-"""Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports.
+"""Panel's handlers without what a visitor must not do: choose a session, forge a token, import a module.
 
 A page, its script and its websocket are the three doors to a session. Pages and scripts wait in one queue. A websocket
 opens a session that is there, and no other.

@@ -1,4 +1,4 @@
-"""`pmdviz serve`: the app on a free port, kernels compiled in the background, sessions reaped, a quick end."""
+"""`pmdviz serve`: the app on a free port, kernels compiled in the background, unused sessions closed, a quick end."""
 
 from __future__ import annotations
 

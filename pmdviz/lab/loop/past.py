@@ -1,4 +1,4 @@
-"""The past of a run: its traces, the time line, the place in it that is shown, and the run that a branch has left."""
+"""The past of a run: its traces, the time line, the iteration that is shown, and the run that a branch started from."""
 
 from __future__ import annotations
 
