@@ -12,7 +12,7 @@ from pmdviz.errors import InputError, InputWarning, shown
 from pmdviz.knobs import Raw, whole_number
 
 OTHERS = ("DOCS", "LESSONS", "TARGETS", "THREADS", "WORKER")  # other variables
-MOST = 10**12  # above any sensible limit; an endless one would make milliseconds infinite
+MOST = 10**12  # above any sensible limit; without it milliseconds could become infinite
 
 
 class Limit(NamedTuple):

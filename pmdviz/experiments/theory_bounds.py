@@ -283,7 +283,7 @@ VARIED: dict[str, Varied] = {
 
 
 def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[str, list[int]]]:
-    """The recipe and the settings varied together. Batches: a twentieth of the data.
+    """The recipe and the settings varied together. Each batch holds a twentieth of all data rows.
 
     Raises InputError for a target without an exact posterior on a grid.
     """
