@@ -105,10 +105,11 @@ class Place:
         self.page.wanted = True
 
     def leave(self, socket: Any) -> None:
-        """A connection is gone; a page that was closed at once is not counted."""
+        """A connection is gone; a page that was closed at once was not wanted."""
         self.open.discard(socket)
-        if not self.open and time.monotonic() - self._began < AT_ONCE_S:
+        if not self.open and self.page.wanted and time.monotonic() - self._began < AT_ONCE_S:
             self.page.wanted = False
+            turns.closed_at_once()
 
 
 def _refuse(handler: Any, status: int, words: str, **headers: Any) -> None:

@@ -151,6 +151,12 @@ def is_ready(content: Any) -> bool:
     return any(event["kind"] == "MessageSent" and event["msg_data"]["name"] == READY for event in events)
 
 
+def cost(content: Any) -> float:
+    """What the events of a message are worth that has been looked at; one without events counts as one."""
+    events = content.get("events", []) if isinstance(content, dict) else []
+    return sum(SHEETS_COST if event.get("attr") == "stylesheets" else COST for event in events) or COST
+
+
 def _check_event(event: Any, large: bool, find: Find) -> None:
     match event:
         case {"kind": "ModelChanged", "model": model, "attr": str(name), "new": value} if set(event) == CHANGE:
@@ -258,7 +264,8 @@ MAX_READY = 3  # times that a page says that it is there
 POLICY = 1008  # by the protocol: a message against the rules
 PARTS = 3  # of a message: header, metadata, content
 MESSAGES = (200.0, 400.0)  # frames drawn of which a browser may tell per second, and at once
-COST = 4.0  # any other message is worth so many of them: 50 per second, as many as a slider that is dragged
+COST = 4.0  # any other event is worth so many of them: 50 per second, as many as a slider that is dragged
+SHEETS_COST = 40.0  # of a change of style sheets: Bokeh goes through all models of the page
 READS = (1_500.0, 6_000.0)  # parts of frames of the websocket: a message takes nine, a ping three
 BYTES_S = 500_000  # bytes per second, once the longest message has come
 LOOK_S, LOOKS = 5.0, 3  # a reader that has taken nothing off for so many looks is none
@@ -338,7 +345,7 @@ class CheckedMessages(SocketHooks):
                 await self._rest(1)
                 return None
         self._count(kind, content)
-        await self._rest(COST)
+        await self._rest(cost(content))
         self._check_session()
         for part in parts:
             message = await super().receive_part(part)

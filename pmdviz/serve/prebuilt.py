@@ -12,7 +12,7 @@ from pmdviz.lab.links import Link
 from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import limit
 from pmdviz.serve import handlers, pages, server_internals
-from pmdviz.serve.turns import GAP_S, turn
+from pmdviz.serve.turns import GAP_S, are_wanted, turn
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
@@ -66,7 +66,7 @@ def install() -> None:
 
 
 async def fill(application: Any, context: Any) -> None:
-    """Build spare pages as long as one is missing and a place is left; while somebody is there one is enough."""
+    """Build spare pages as long as visitors keep theirs, one is missing and a place is left."""
     if _filling.locked():
         return
     async with _filling:
@@ -88,8 +88,8 @@ async def _another(application: Any, context: Any) -> Any:
 
 
 def _is_wanted() -> bool:
-    somebody = pages.number_open() > len(_spares)
-    return not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
+    somebody = pages.number_open() > len(_spares)  # then one is enough
+    return are_wanted() and not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
 
 
 def _signing(application: Any) -> dict[str, Any]:

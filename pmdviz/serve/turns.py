@@ -22,6 +22,7 @@ MOST_WAITING = 40  # a class comes at once
 RECENT = 6  # pages by which it is judged whether anybody wants them
 SPARED = 1  # of these that may be on their way, or be closed at once
 IN_VAIN = 4.0  # times as long as a page took the loop rests, where no browser has any of these
+REMEMBERED_S = 60.0  # since a page was closed at once: others who do the same wait as if they were in vain
 LONGEST_REST_S = 4.0
 GRACE_S = 0.3  # before such a page is begun: senders who hang up are mostly gone by then
 
@@ -44,14 +45,16 @@ class _Queue:
     def __init__(self) -> None:
         self.lock, self.waiting = asyncio.Lock(), 0
         self.recent: deque[Built] = deque(maxlen=RECENT)
+        self.closed: deque[float] = deque(maxlen=RECENT)  # when pages were closed at once
 
     @property
     def vain(self) -> int:
-        """How many pages of late no browser has, but for those that are spared."""
-        return max(0, sum(not page.wanted for page in self.recent) - SPARED)
+        """How many pages of late no browser has or wanted for long, but for those that are spared."""
+        closed = sum(time.monotonic() - at < REMEMBERED_S for at in self.closed)
+        return max(0, sum(not page.wanted for page in self.recent) - SPARED, closed - SPARED)
 
     def rest(self, took: float) -> float:
-        """Seconds after a page that took so many seconds of the loop's thread."""
+        """Seconds after a page that held the loop for so many seconds."""
         return min(max(REST_S, IN_VAIN * took * self.vain / (RECENT - SPARED)), LONGEST_REST_S)
 
     async def release(self, took: float) -> None:
@@ -92,11 +95,11 @@ async def turn(
     if gone():
         queue.lock.release()
         raise Gone
-    began = time.thread_time()
+    began = time.monotonic()
     try:
         yield
     finally:
-        _tasks.add(task := asyncio.ensure_future(queue.release(time.thread_time() - began)))
+        _tasks.add(task := asyncio.ensure_future(queue.release(time.monotonic() - began)))
         task.add_done_callback(_tasks.discard)
 
 
@@ -104,6 +107,16 @@ def built() -> Built:
     """A page is handed out."""
     _queue().recent.append(page := Built())
     return page
+
+
+def are_wanted() -> bool:
+    """Whether browsers have the pages of late."""
+    return not _queue().vain
+
+
+def closed_at_once() -> None:
+    """A browser had a page for a moment only."""
+    _queue().closed.append(time.monotonic())
 
 
 class Bucket:

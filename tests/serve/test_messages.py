@@ -8,7 +8,17 @@ from bokeh.models import Row
 
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve import messages
-from pmdviz.serve.messages import COST, FULL, LOOKS, MAX_PULLS, MAX_READY, CheckedMessages, frame_drawn
+from pmdviz.serve.messages import (
+    COST,
+    FULL,
+    LOOKS,
+    MAX_PULLS,
+    MAX_READY,
+    SHEETS_COST,
+    CheckedMessages,
+    cost,
+    frame_drawn,
+)
 from pmdviz.serve.server_internals import PacedStream
 from pmdviz.serve.turns import Bucket
 from tests.lab.threads import in_a_thread
@@ -156,6 +166,12 @@ def test_a_part_that_is_too_long_is_not_waited_for():
         assert socket.closed and not socket.taken
 
     in_a_thread(scene)
+
+
+def test_a_message_costs_what_its_events_make_bokeh_do():
+    sheets, other = {"kind": "ModelChanged", "attr": "stylesheets"}, ready()["events"][0]
+    assert [cost({"events": events}) for events in ([], [other], [other, other])] == [COST, COST, 2 * COST]
+    assert cost({"events": [sheets, other]}) == SHEETS_COST + COST and cost({}) == COST
 
 
 def test_who_sends_too_much_is_read_more_slowly(monkeypatch):

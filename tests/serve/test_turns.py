@@ -34,8 +34,8 @@ async def gap(wanted):
     for is_wanted in wanted:
         turns.built().wanted = is_wanted
     async with turns.turn():
-        until = time.thread_time() + 0.1
-        while time.thread_time() < until:
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
             pass
     began = time.monotonic()
     async with turns.turn():
@@ -53,11 +53,22 @@ async def test_pages_that_nobody_wants_make_room_for_those_who_play(monkeypatch)
         assert rest(0.5) == max(turns.REST_S, min(4.0, 2.0 * max(0, min(number, turns.RECENT) - 1) / 5))
 
 
+async def test_pages_that_browsers_close_at_once_make_others_wait_for_a_while(monkeypatch):
+    queue = turns._queue()
+    for _ in range(turns.RECENT):
+        turns.built().wanted = True  # the next browsers have theirs
+        assert queue.rest(0.5) == pytest.approx(max(turns.REST_S, 2.0 * queue.vain / 5))
+        turns.closed_at_once()
+    assert queue.rest(0.5) == 2.0
+    monkeypatch.setattr(turns, "REMEMBERED_S", 0.0)
+    assert queue.rest(0.5) == turns.REST_S
+
+
 async def test_the_rest_ends_when_a_browser_comes(monkeypatch):
     pages = [turns.built() for _ in range(turns.RECENT)]
     async with turns.turn():
-        until = time.thread_time() + 0.5
-        while time.thread_time() < until:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
             pass
     began = time.monotonic()
     asyncio.get_running_loop().call_later(0.05, lambda: [setattr(page, "wanted", True) for page in pages])
