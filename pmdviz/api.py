@@ -367,7 +367,7 @@ def test_fit(
         h of the kernel `exp(-|x - y|^2 / h)`: the squared median distance, several combined at the same level, or a
         number. Coordinates are in prior sds; latent ones of `gf_ksd` in the sds of p0. `dksd` and `mmd` on states have
         exp(-H / (d h)), H the number of coordinates that differ, and instead of the median h = 1;
-        `gf_ksd_rao_blackwell` has h = max(2, d / 4), because there are no latent points whose median could be taken.
+        `gf_ksd_rao_blackwell` has h = max(2, d / 4), because there is not a median of latent points.
 
     Returns
     -------

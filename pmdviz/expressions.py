@@ -297,7 +297,7 @@ def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
 def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     in_row = row is not None and name in row
     value = row[name] if in_row else scope.value(name)
-    if row is not None and not in_row and not scope.constant(name):  # the present one would be called for every frame
+    if row is not None and not in_row and not scope.constant(name):  # it would be called for every frame
         raise InputError(
             f"the history has no {name}: move it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
         )

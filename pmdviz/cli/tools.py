@@ -167,7 +167,7 @@ def compile_kernels(options: argparse.Namespace) -> None:
 
 
 def _benchmarks() -> ModuleType:
-    """The folder next to the package, or in a checkout that is the current folder, as the name of a module.
+    """The folder next to the package, or in a checkout that is the current folder: the name of a module.
 
     An installed package then measures itself with the checkout's benches. Raises InputError where there is neither.
     """

@@ -309,7 +309,7 @@ def _delimiter(lines: Sequence[str]) -> str:
     spaced = len(words) > len(lines[1:] or lines) and 2 * numbers >= len(words)  # words have spaces too
     for delimiter in (*";\t|,", *([" "] if spaced else [])):  # commas may be decimal commas: the others go first
         rows = [row for row, _ in _split(lines, delimiter)]
-        rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last one may continue
+        rows = rows[:-1] if len(rows) > 2 and len(lines) == SAMPLE else rows  # the last may continue
         widths = {len(row) for row in rows[1:]} or {len(rows[0])}
         short = len(rows[0]) + 1 in widths and delimiter != "," and not any(map(_is_number, rows[0]))
         if len(widths) == 1 and widths != {1} and (short or {len(rows[0])} == widths):

@@ -386,7 +386,7 @@ def _digest(path: str) -> str:
     except OSError as error:
         where = "" if error.filename is None or Path(error.filename) == _files(path)[0] else f" ({error.filename})"
         raise InputError(
-            f"file {shown(path)} cannot be read: {error.strerror or error}{where}; the path starts from {os.getcwd()}"
+            f"file {shown(path)} cannot be read: {error.strerror or error}{where}; check its path and rights"
         ) from None
 
 

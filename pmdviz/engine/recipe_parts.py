@@ -22,7 +22,7 @@ from pmdviz.methods import Method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
 
-FORMAT = 4  # of recipes, races and links; a change of runs that nobody asked for, such as a new default, needs another
+FORMAT = 4  # of recipes, races and links; another where the same settings give another run, such as a new default
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: short enough to say aloud in class

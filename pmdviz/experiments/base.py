@@ -20,6 +20,7 @@ K = TypeVar("K", bound=Knobs)
 
 # The pictures of an experiment as plain numbers and words, for a view or for another library.
 
+WITH_GRID = "choose a target of one or two parameters, such as mixture, banana or bimodal1d"  # it has a grid
 BAND = (0.1, 0.9)  # the quantiles between which 80 % of the runs lie
 
 

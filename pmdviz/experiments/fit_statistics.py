@@ -485,7 +485,7 @@ def mmd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) ->
     The median is taken over the pooled points, which no permutation changes: the test is exact.
 
     title: MMD, two samples
-    about: Maximum mean discrepancy between the points and as many exact draws of the target, by permutations.
+    about: Maximum mean discrepancy between the points and as many exact draws from the target, by permutations.
     source: Gretton et al. 2012; the kernel on states: Yang et al. 2018
     """
     pool = reference_draws(target, BIN_DRAWS)
@@ -499,7 +499,7 @@ def mmd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) ->
 
 
 def lacks_draws(target: Target) -> str:
-    """The requirement of a comparison with draws of the target."""
+    """The requirement of a comparison with draws from the target."""
     known = isinstance(target.space, (Reals, Discrete)) and target.reference() is not None
     return "" if known else "exact draws, or a reference that can be drawn from,"
 

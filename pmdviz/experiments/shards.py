@@ -69,7 +69,7 @@ def gaussian_product(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.ran
 def consensus(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
     """A KDE of the averages theta_i = (sum_k W_k)^-1 sum_k W_k theta_ki, W_k = C_k^-1 (Scott et al. 2016, section 3).
 
-    The i-th draws of all parts are averaged. For Gaussian subposteriors they are draws of the posterior.
+    The i-th draws of all parts are averaged. For Gaussian subposteriors they are draws from the posterior.
     """
     _, precisions = _moments(parts)
     total = np.einsum("kij,knj->ni", precisions, np.stack(parts))
@@ -245,9 +245,9 @@ def shards_of(whole: Target, count: int, seed: int) -> list[Subposterior]:
     return [Subposterior(whole, whole.data_rows[np.sort(rows)], count) for rows in np.array_split(order, count)]
 
 
-# Subposteriors from near: an ellipse for each, and for the combined posterior, over draws of the posterior.
+# Subposteriors from near: an ellipse for each, and for the combined posterior, over draws from the posterior.
 
-POINTS = 500  # draws of the posterior
+POINTS = 500  # draws from the posterior
 FIRST = slice(0, 2)  # the coordinates that are drawn
 FEW = 8  # components of a density; of more, as of a KDE, mean and covariance
 
@@ -259,7 +259,7 @@ def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]
     groups = [Group("subposteriors", *moments)]
     groups += [Group(title, *_shape(density), bold=True) for title, density in made.items()]
     points = whole.reference().sample(stream("pictures"), POINTS)[:, FIRST]
-    title = f"{len(parts)} shards; the dots are draws of the posterior"
+    title = f"{len(parts)} shards; the dots are draws from the posterior"
     return Ellipses(groups, points, *whole.parameter_names[FIRST], title)
 
 
@@ -321,7 +321,7 @@ class ShardKnobs(Knobs):
     sampler: The sampler on each machine, at its default settings. Exact draws show the loss
         by putting subposteriors together alone.
     combiners: How one posterior is made of the draws of all machines.
-    most_shards: The numbers of machines are this one, and those of 1, 2, 5, 10 and 20 below it.
+    most_shards: The numbers of machines are this one, and any of 1, 2, 5, 10 and 20 below it.
     num_data: Data points on all machines together.
     num_particles: Draws that each machine sends, and particles of its sampler.
     seeds: Number of seeds, from 0 on; each has its own data set.
@@ -414,7 +414,7 @@ class ShardedPosterior(Experiment[ShardKnobs]):
         return [Chart(series, "number of shards K", words, y_log=error != "tv")]
 
     def examples(self, knobs: ShardKnobs) -> list[Ellipses]:
-        """Subposteriors by exact draws of the first data set, and the combined one, over draws of the posterior."""
+        """Subposteriors by exact draws of the first data set, and the combined one, over draws from the posterior."""
         cases = [case for case in self.cases(knobs) if case["K"] <= max(2, min(5, knobs.most_shards))]
         case = {**cases[-1], "seed": 0, "sampler": "exact"}
         whole, parts = whole_of(case), draws_of(case)

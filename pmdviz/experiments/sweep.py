@@ -23,7 +23,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.recipe_parts import MAX_SEED, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown, words_of
-from pmdviz.experiments.base import grouped
+from pmdviz.experiments.base import WITH_GRID, grouped
 from pmdviz.experiments.workers import Row, Way, run_cases
 from pmdviz.knobs import Raw, Value, whole_number
 from pmdviz.metrics import METRICS
@@ -72,7 +72,7 @@ def exact_values(target: Target) -> np.ndarray:
     """E_p f for every coordinate and function, (d, functions)."""
     exact = target.exact
     if exact is None:
-        raise InputError(f"the bounded error needs an exact posterior, which target {target.name!r} does not have")
+        raise InputError(f"target {target.name!r} has no exact posterior; {WITH_GRID}")
     parts = [_marginals(exact, box) for box in exact.boxes]
     mass = sum(masses[0].sum() for _, masses in parts)
     return sum(_expectations(edges / target.scale[:, None], masses) for edges, masses in parts) / mass

@@ -14,6 +14,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments.base import WITH_GRID
 from pmdviz.knobs import Value
 
 
@@ -60,7 +61,7 @@ def theorem2_averaged(
 
 
 def theorem3(m: float, ratio_bound: float, largest: float = 1.0) -> float:
-    """E |E_q~ f - E_q f| <= 2 sqrt(C) ||f|| / sqrt(m): m weighted draws of the prior, C the largest of posterior/prior.
+    """E |E_q~ f - E_q f| <= 2 sqrt(C) ||f|| / sqrt(m): m weighted prior draws, C the largest of posterior/prior.
 
     Source: Theorem 3 as Lemma 7 of the appendix proves it.
     """
@@ -179,7 +180,6 @@ class Rate(NamedTuple):
         return bool(self.whole) and {*self.whole} <= {*letters}
 
 
-NO_GRID = "this experiment needs a target of one or two dimensions with an exact posterior, such as 'mixture'"
 ONE_STEP = "one step, against the exact q of that step"
 THEOREM5 = "as printed, m and T in step; its proof gives √(log T / T) for the second term at η = 1"
 RATES = (
@@ -290,7 +290,7 @@ def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[
     options = {"dim": 1} if target == "gaussian" else {}
     made = Recipe(target, target_options=options).make_target()
     if made.planar is None:
-        raise InputError(f"{NO_GRID}; got {target!r}", "target")
+        raise InputError(f"target {target!r} has no exact posterior on a grid; {WITH_GRID}", "target")
     batch = max(1, made.num_data // PARTS)
     knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)

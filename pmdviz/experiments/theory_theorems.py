@@ -12,10 +12,9 @@ from pmdviz.densities.grid import Grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
+from pmdviz.experiments.base import WITH_GRID, Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
 from pmdviz.experiments.theory_bounds import (
-    NO_GRID,
     SMOOTHNESS,
     STRATEGIES,
     VARIED,
@@ -173,7 +172,7 @@ def terms(recipe: Recipe, steps: int) -> list[Terms]:
     if recipe.method != "pmd":
         raise InputError(f"Theorem 2 is about 'pmd'; give a recipe with method='pmd'; got {recipe.method!r}")
     if target.planar is None:
-        raise InputError(f"{NO_GRID}; got {target.name!r}")
+        raise InputError(f"target {target.name!r} has no exact posterior on a grid; {WITH_GRID}")
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
     rng, stream = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
     state, board = method.init(rng, target, knobs), Board(target)

@@ -97,12 +97,12 @@ def in_dimensions(dim: int) -> str:
     return DEFAULT if dim == 2 else f"densities in {min(dim, 4)} dimensions"
 
 
-# Exponentials without a library call, so that loops over them vectorise.
+# Exponentials without a library call: loops over them vectorise.
 #
 # x = k + f with k whole and |f| <= 1/2, for exp(x) = 2^(x log2 e) likewise x = k ln 2 + r. A polynomial in f that is
 # least off where it is most off (interpolation at Chebyshev nodes; degree 11 errs by 4e-18, degree 6 by 2.5e-9) gives
-# 2^f, and k is added to the exponent bits of the result. Relative errors are those of rounding: 4e-16 in float64, 2e-7
-# in float32.
+# 2^f, and k is added to the exponent bits of the result. Relative errors are
+# of the size of rounding: 4e-16 in float64, 2e-7 in float32.
 #
 # Arguments are clamped at the last one with a normal result (2^-1021 = 4e-308, in float32 2^-125 = 2e-38), so "log 0"
 # must be finite, and a sum of m terms means nothing below m times that. The base 2 is for callers who can scale their

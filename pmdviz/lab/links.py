@@ -185,7 +185,7 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     if start not in STARTS:
         raise unknown("start of a link", start, STARTS)
     if start == END and recipe is not None and recipe.budget is None:
-        raise InputError(f"an endless run has no end to start from; use another start than {END!r}")
+        raise InputError("start=end needs a run with a budget, and this run is endless; use start=start or start=here")
     at = checked_whole("at", given.get("at", 0), 0, MAX_BUDGET)
     of_race = "race" in given and recipe is None
     return Link(

@@ -146,7 +146,7 @@ def text_of(file: Traversable) -> str:
         return file.read_text(encoding="utf-8-sig")  # some editors write a mark of it at the start
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise InputError(f"{shown(str(file))} cannot be opened: {reason}; give a UTF-8 text file") from None
+        raise InputError(f"{shown(str(file))} cannot be opened: {reason}; check the path of the file") from None
 
 
 def with_own(ours: dict[str, Lesson], folder: Traversable | None) -> dict[str, Lesson]:

@@ -223,7 +223,8 @@ LEAPFROG_DOC = (
 )
 LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
 SANDWICH_DOC = """When β = 1 is reached, take independent draws from the posterior back down the ladder. Their
-weights bound log Z from above in the mean; the upward weights bound it from below. Independent draws are needed."""
+weights bound log Z from above in the mean; the upward weights bound it from below. It
+needs a target with exact draws."""
 SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
 
 
@@ -300,7 +301,7 @@ class Ladder(SmoothedMethod):
 
     The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density invariant and
     depends on no particle that has a weight: the step is tuned by pilots, which have none. By Jensen's inequality
-    E log Z-hat <= log Z. From exact draws of the posterior the same rungs in reverse give an unbiased 1/Z, and so an
+    E log Z-hat <= log Z. From exact draws from the posterior the same rungs in reverse give an unbiased 1/Z, and so an
     upper bound in the mean (Grosse, Ghahramani, Adams 2015).
     """
 

@@ -116,10 +116,10 @@ class Method(Generic[State, Own]):
     def check_pair(self, target: Target, knobs: Own) -> None:
         """Raise InputError where the method cannot run on the target with these knobs."""
         if missing := self.missing_in(target):
-            fitting = [name for name, each in METHODS.items() if not each.missing_in(target)]
+            others = ", ".join(name for name, each in METHODS.items() if not each.missing_in(target))
             raise InputError(
                 f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer; "
-                f"methods for it: {', '.join(fitting) or 'none'}"
+                f"methods that run on it: {others or 'none'}"
             )
 
     def fitted(self, knobs: Own, target: Target) -> Own:

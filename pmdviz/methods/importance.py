@@ -52,7 +52,7 @@ class Importance(OnePass):
     short_title: Importance sampling
     about: Importance sampling weights draws from the prior by the likelihood of the data.
     formula: w_i ∝ p(X | θ_i),  θ_i ~ p(θ)
-    what_moves: Nothing moves: draws of the prior stay in place, and their weights follow the likelihood of the data
+    what_moves: Nothing moves: draws from the prior stay in place, and their weights follow the likelihood of the data
         seen.
     source: any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3
     propagate: prior

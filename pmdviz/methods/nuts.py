@@ -57,7 +57,7 @@ class NUTS(Chain):
 
     short_title: NUTS
     about: The No-U-Turn sampler follows Hamiltonian trajectories, doubles them until they turn back, and chooses one of
-        their points at random, a late one more readily; the posterior stays invariant.
+        their points at random, a late one more readily: the posterior is invariant.
     formula: H(θ, p) = -log p(θ | X) + |p|²/2, θ in prior sds;  leapfrog steps, doubled until (Σp)·p_{first} ≤ 0 or
         (Σp)·p_{last} ≤ 0;  the draw moves to a new half with probability min(1, Σ_{new} exp(-H) / Σ_{old} exp(-H))
     what_moves: One point glides along trajectories as long as they lead away; the dots are the draws it leaves behind.

@@ -137,8 +137,8 @@ def equal_log_weights(m: int) -> Array:
 def descended(fewest: float, at: int, particles: Array) -> str:
     """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough.
 
-    Fewer than d + 2 have no covariance. A Gaussian with that of n is d (d + 3) / (4 n) nats off on average (Akaike
-    1974: half a nat a parameter over n).
+    Fewer than d + 2 have no covariance. A Gaussian with the covariance of n is d (d + 3) / (4 n) nats off on average
+    (Akaike 1974: half a nat a parameter over n).
     """
     m, d = particles.shape
     if m < d + 2 or fewest >= max(d + 2, d * (d + 3) / (4 * SHAPE_COST)):

@@ -283,7 +283,7 @@ def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
-    """Why the policy asks for new particles; "" where it does not."""
+    """Why the policy draws new particles; "" where it does not."""
     m = len(state.particles)
     if knobs.policy == "always" and state.iteration > 0:
         return "at every step"

@@ -265,7 +265,7 @@ def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
 # Tempered sequential Monte Carlo: from prior to posterior by powers of the likelihood, with Metropolis moves.
 
 RELATED = 0.1  # correlation of the particles with where their moves began: below it they are close to independent
-FAMILIES = 10  # draws of the prior that particles must descend from, unless their moves have made them independent
+FAMILIES = 10  # draws from the prior that particles must descend from, unless their moves have made them independent
 MOVES_AT_ONE, MOST_AT_ONE = 30, 400  # times d: moves at β = 1 in the default budget; and at most
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
 

@@ -212,7 +212,7 @@ def on_the_way(beta: float) -> str:
     return f"β = {beta:.2g}: q is for prior × likelihood^β, not for the posterior yet; let the run go on to β = 1"
 
 
-# The cost of a step, as a method's knobs declare it: counted, not timed.
+# The cost of a step, declared by a method's knobs: counted, not timed.
 
 
 class Work(NamedTuple):

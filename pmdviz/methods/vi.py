@@ -281,7 +281,7 @@ class SVI(GaussianFit):
     formula: maximise E_q[log p(θ, X)] - E_q[log q(θ)] over q = N(μ, Σ)
     what_moves: No particles: a single Gaussian shifts and changes its shape.
     source: Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020
-    propagate: prior + fitted density (the mean starts at a draw of the prior)
+    propagate: prior + fitted density (the mean starts at a draw from the prior)
     move: natural gradient (of the ELBO, on a batch)
 
     Ascent of the ELBO E_q[log p(theta, X)] + H(q) over q = N(mu, L L') by reparametrised gradients.
@@ -469,7 +469,7 @@ class GaussianVB(GaussianFit):
     what_moves: No particles: a single Gaussian shifts and changes its shape.
     source: Titsias, Lázaro-Gredilla 2014; Kucukelbir et al. 2017; natural gradient: Khan, Rue 2023, section 4; positive
         precisions: Lin, Schmidt, Khan 2020
-    propagate: prior + fitted density (the mean starts at a draw of the prior)
+    propagate: prior + fitted density (the mean starts at a draw from the prior)
     move: natural gradient (of the ELBO, on a batch)
 
     Ascent of the ELBO E_q log p(theta, X) + H(q) over q = N(mu, L L'), its entropy in closed form.

@@ -1,6 +1,6 @@
 """The reference line ("independent draws"): what exact sampling gets with as many draws as there are particles.
 
-Draws of the exact posterior, drawn the same way as the method's own particles (thinned from `each` candidates, where
+Draws from the exact posterior, drawn the same way as the method's own particles (thinned from `each` candidates, where
 those are), judged as the run is: with the `shaped` rule, which has no number of its own, or else
 with the `local` rule at the best factor c of a stated table; the mean over 16 seeded sets of draws, with its standard
 error. TV and forward KL each have their own best c.

@@ -84,7 +84,7 @@ def serve(options: argparse.Namespace) -> int:
     offer_docs(options.docs)
     _compile_ahead(options.compile)
     if options.address == "0.0.0.0" and not options.allow_websocket_origin and WORKER not in os.environ:
-        print("pmdviz: pages of any website can connect to this server; to allow those of your host name alone, give "
+        print("pmdviz: pages of any website can connect to this server; to allow only the pages of your host, give "
               "--allow-websocket-origin HOST[:PORT]", file=sys.stderr)  # fmt: skip
     if options.num_procs != 1:
         return _serve_many(options)

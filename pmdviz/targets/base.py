@@ -46,14 +46,14 @@ OFFERS = {
 }
 # The end of the error message "target x ...".
 REFUSALS = {
-    "gradient": "has no gradient; give grad_log_prior and grad_log_likelihood",
-    "relaxation": "has no smooth log density between its states",
-    "conditionals": "has no exact conditionals",
-    "simulation": "cannot draw data from its model",
-    "conditional_family": "has no conditional posterior in closed form",
-    "inducing_inputs": "has no Gaussian process with inducing inputs",
-    "documents": "has no documents of word counts",
-    "quadratic_bound": "has no quadratic bound of its log likelihood",
+    "gradient": "has no gradient; choose a method without one, or give grad_log_prior and grad_log_likelihood",
+    "relaxation": "has no smooth log density between its states; choose the surrogate 'base'",
+    "conditionals": "has no exact conditionals; choose hmc, nuts or random_walk, or give gibbs_sweep to custom_target",
+    "simulation": "cannot draw data from its model; choose a target with simulated data, such as mixture or linear",
+    "conditional_family": "has no conditional posterior in closed form; choose sparse_gp, song_years or topics",
+    "inducing_inputs": "has no Gaussian process with inducing inputs; choose sparse_gp or song_years",
+    "documents": "has no documents of word counts; choose topics",
+    "quadratic_bound": "has no quadratic bound of its log likelihood; choose logistic",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that means the whole density of a target without data
 

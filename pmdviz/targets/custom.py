@@ -58,7 +58,7 @@ class CustomTarget(InBlocks, Target):
     name : str
         A word by which recipes refer to the target.
     bounds : pairs (low, high), one a dimension, optional
-        Where the posterior's mass lies; found from draws of the prior if left out.
+        Where the posterior's mass lies; found from draws from the prior if left out.
     space : pmdviz.Discrete, optional
         Of a target on finitely many states, given instead of `dim`; left out for real coordinates.
     grad_log_prior, grad_log_likelihood : functions -> (m, d), optional
@@ -69,7 +69,7 @@ class CustomTarget(InBlocks, Target):
         Which of them, counted from 0, stay together where the others are taken as independent of them, for `pmfvb`. By
         default each coordinate is a block of its own.
     reference_draws : array (k, n, d) or (n, d), optional
-        Draws of the posterior that you trust, of k independent chains or of one: runs are judged by them, also where
+        Draws from the posterior that you trust, of k independent chains or of one: runs are judged by them, also where
         the posterior would be computed on a grid. One chain is cut into 10 pieces, whose means tell their error. Every
         coordinate needs R-hat up to 1.05 and a bulk ESS of 100 (Vehtari et al. 2021).
 
@@ -186,7 +186,8 @@ class CustomTarget(InBlocks, Target):
         if draws.shape != (n, self.dim):
             raise TargetError(f"sample_prior(rng, {n}) must give shape ({n}, {self.dim}); it gave {draws.shape}")
         if not np.isfinite(draws).all():
-            raise TargetError("sample_prior gave a value that is not finite")
+            bad = draws[~np.isfinite(draws).all(axis=1)][0]
+            raise TargetError(f"sample_prior must give finite values; it gave {bad}")
         return self._points(draws)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
@@ -272,7 +273,8 @@ class CustomTarget(InBlocks, Target):
             bad = theta[np.isnan(whole) | (whole == np.inf)][0]
             row = first_nan(self.data_rows)
             why = f": data hold NaN in {row}; leave such rows out, or handle them in log_likelihood" if row else ""
-            raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}{why}")
+            value = whole[np.isnan(whole) | (whole == np.inf)][0]
+            raise InputError(f"log_likelihood must be a number or -inf; it gave {value} at theta = {bad}{why}")
         self._find_precision(theta, whole)
         self._check_additivity(theta, whole)
         if "gradient" in self.offers:

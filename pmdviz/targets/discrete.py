@@ -38,7 +38,7 @@ def _weight(value: int) -> Real:
         (0, 10),
         f"Weight of {value}",
         only_if=("table", "own"),
-        doc=f"Probability of the value {value}, up to a factor. Weight 0 leaves a value out.",
+        doc=f"Probability of the value {value}, up to a factor; 0 leaves it out.",
     )
 
 
@@ -246,7 +246,7 @@ class BernoulliRBM(FairSigns):
     """p(z) proportional to sum_h exp(z'W h + b'z + c'h), z in {-1, 1}^d and h in {-1, 1}^M.
 
     So log p(z) = b'z + sum_k log(2 cosh(W_k'z + c_k)) - log Z, W_k the k-th column of W: log(1 + e^x) would belong to
-    units of 0 and 1. W is drawn of N(0, weight_sd^2), b and c of N(0, (bias_ratio weight_sd)^2). It has no data: a
+    units of 0 and 1. W is drawn from N(0, weight_sd^2), b and c of N(0, (bias_ratio weight_sd)^2). It has no data: a
     run starts from q0, independent fair units. Between the states log p is the same formula at real z.
 
     title: Bernoulli RBM (discrete)

@@ -296,7 +296,7 @@ def _chain(target: Target, centre: np.ndarray, sd: np.ndarray, time_step: float,
 # Draws of a posterior without a gradient, by Metropolis chains whose proposals have the posterior's own shape.
 
 METROPOLIS_CHAINS, METROPOLIS_DRAWS = 8, 600
-CHAINS_STARTS = 1024  # draws of the prior; the starts are chosen among them by their likelihood
+CHAINS_STARTS = 1024  # draws from the prior; the starts are chosen among them by their likelihood
 PILOTS = 200, 300  # steps, after each of which the shape is taken from the later half
 BETWEEN = 2  # the dimension over this: steps from one kept state to the next
 LONGEST = 2.38  # over the root of the dimension: Gelman, Roberts, Gilks 1996
@@ -338,7 +338,7 @@ def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: in
 
 
 def _started(rng: np.random.Generator, target: Target, chains: int) -> tuple[Walkers, Shape]:
-    """Chains at draws of the prior chosen by their likelihood, and the shape of all draws so weighted."""
+    """Chains at draws from the prior chosen by their likelihood, and the shape of all draws so weighted."""
     theta = target.sample_prior(rng, CHAINS_STARTS)
     log_weights = target.log_likelihood(theta, target.data_rows)
     weights = np.exp(log_weights - log_weights.max())

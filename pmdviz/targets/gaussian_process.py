@@ -196,8 +196,7 @@ def median_distance(x: np.ndarray) -> float:
         found = float(np.median(np.sqrt(squares[above])))
     if found == 0:
         raise InputError(
-            "half of the inputs of the Gaussian process coincide, so the kernel has width 0; leave out equal rows, or "
-            "add an input"
+            "half of the inputs of the Gaussian process coincide, so the kernel has width 0; leave out repeated rows"
         )
     return found
 

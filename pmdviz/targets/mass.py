@@ -218,7 +218,7 @@ class Posterior(Protocol):
 def find_modes(target: Posterior) -> GaussianMixture | None:
     """Gaussians where the posterior has its mass, each once as wide as log p is curved there and once twice as wide.
 
-    Newton's method with a trust region runs from up to 64 draws of the prior. Each run contributes the place where it
+    Newton's method with a trust region runs from up to 64 draws from the prior. Each run contributes the place where it
     ends, and the place on its way where Laplace's approximation log p - 1/2 log det(H / 2 pi) is largest: the mass of a
     funnel is not at its mode. None without a gradient, beyond 20 coordinates, or where the search costs more than 1e8
     gradients. This method is our own.

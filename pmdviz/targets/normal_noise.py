@@ -406,7 +406,7 @@ class Linear(GaussianPrior, Target):
         return likelihoods.linear_grad_log_likelihood(theta, batch, self.sigma_y)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """All weights given all data at once: a sweep is an independent draw of the posterior."""
+        """All weights given all data at once: a sweep is an independent draw from the posterior."""
         mean, factor = self._posterior(data)
         return mean + np.linalg.solve(factor.T, rng.standard_normal(self.dim))
 

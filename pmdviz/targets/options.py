@@ -273,7 +273,7 @@ def rows_of(source: str, form: TableForm) -> Chosen:
     found = content_of(source)
     if isinstance(found, list):
         raise InputError(
-            f"file {shown(path_of(source))} holds word counts, and this target needs a table; use target 'topics'"
+            f"file {shown(path_of(source))} holds word counts, and a table is needed; use target topics for word counts"
         )
     if isinstance(found, Table):
         return Chosen(found.columns, found.rows)

@@ -125,7 +125,7 @@ def _blocks(path: str | Path) -> Iterator[np.ndarray]:
                 yield _check(_parsed(text, where, start), where, start)
                 start += BLOCK
     except OSError as error:
-        raise InputError(f"file {where} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"file {where} cannot be read: {error.strerror or error}; check its path and rights") from None
     except UnicodeDecodeError:
         raise InputError(f"file {where} holds no text; a line must be a year and {FEATURES} features") from None
     if start == 0:

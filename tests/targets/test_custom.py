@@ -100,8 +100,8 @@ WRONG = [
     ({"bounds": [(0, np.inf)]}, "bounds must be 1 pair(s)"),
     ({"bounds": 5}, "bounds must be 1 pair(s)"),
     ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at the prior's draws"),
-    ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must not be NaN or +inf; it was at theta = ["),
-    ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must not be NaN or +inf; it was at theta = ["),
+    ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must be a number or -inf; it gave "),
+    ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must be a number or -inf; it gave "),
     ({"grad_log_prior": lambda t: t, "grad_log_likelihood": slope}, "do not fit the densities"),
     ({"grad_log_prior": 3}, "must be a function or None"),
     ({"log_likelihood": lambda t, b: log_likelihood(t, b) / len(b)}, "must be the plain sum over the rows"),
@@ -116,7 +116,7 @@ WRONG_WHEN_CALLED = [
     ({"log_prior": lambda theta: sys.exit("enough")}, "log_prior of target 'dose' raised SystemExit: enough"),
     ({"log_prior": lambda theta: mute()}, "log_prior of target 'dose' raised Mute: $"),
     ({"sample_prior": lambda rng, m: np.zeros((m, 3))}, r"must give shape \(4096, 1\); it gave \(4096, 3\)"),
-    ({"sample_prior": lambda rng, m: np.full((m, 1), np.nan)}, "sample_prior gave a value that is not finite"),
+    ({"sample_prior": lambda rng, m: np.full((m, 1), np.nan)}, "sample_prior must give finite values; it gave [nan]"),
 ]
 
 

@@ -501,4 +501,4 @@ class Race(RacePage):
 
     def __repr__(self) -> str:
         labels = ", ".join(one.label for one in self.recipe.entrants)
-        return f"<Race: {labels or 'nobody'} on {self.recipe.target.name}>"
+        return f"<Race: {labels or 'no entry'} on {self.recipe.target.name}>"

@@ -132,7 +132,9 @@ class InsidePanel:
 
 # A goodness-of-fit test of what the run has at this moment.
 
-NO_TEST = "No test applies to this target."
+NO_TEST = (
+    "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none of them."
+)
 CANCELLED = "Cancelled: nothing was tested."
 
 

@@ -122,7 +122,7 @@ def do(guide: Any, message: Message) -> None:
 
 # What the pages ask of a lesson and tell it: whether Play is open, and what the run says of the step.
 
-FAILED = "this run could not be judged; the server's log says why"
+FAILED = "this run could not be judged; restart the step, and if it happens again, tell your teacher"
 STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
 FIXED = ("reseed", "undo")  # acts that take another run than the step's
 FIXED_WORDS = "This step keeps its seed and its run."

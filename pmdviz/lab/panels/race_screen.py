@@ -177,7 +177,7 @@ def swatches(dark: bool) -> list[dict[str, Any]]:
 
 # The table of a race: one row a method, sorted by whatever column a person chooses.
 
-EXACT = "The dashed grey line: the score of draws of the exact posterior, drawn as the first method's particles are."
+EXACT = "The dashed grey line: the score of draws from the exact posterior, drawn as the first method's particles are."
 BEFORE = {  # key -> (title, what it says)
     "method": ("method", "The method, with the line that it has in the traces."),
     "visited": ("observations used", "Rows passed to the likelihood or its gradient; repeats count."),

@@ -79,7 +79,11 @@ def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
     counted = "observations used" if frame.budget_unit == "data" else "evaluations made"
     over = f"Done: {count(frame.spent)} {counted}{why}."
     found = headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
-    return f"{over} {found[0]}" if found else f"{over} TV is unavailable because the exact posterior is unknown"
+    return (
+        f"{over} {found[0]}"
+        if found
+        else f"{over} TV needs an exact posterior; see KSD, k-hat, R-hat or importance shift under Traces"
+    )
 
 
 def passes_words(snapshot: Snapshot) -> str:

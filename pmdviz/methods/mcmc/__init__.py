@@ -31,7 +31,7 @@ class ChainKnobs(MethodKnobs):
     burn_in: Initial draws that are discarded. Below 1: a fraction of the draws made so far. From 1 on: a number of
         draws; until that many have been made, all are used.
     thinning: Keep every k-th draw after burn-in.
-    num_chains: Number of chains. Each starts from its own draw of the prior and uses its own data points; they step
+    num_chains: Number of chains. Each starts from its own draw from the prior and uses its own data points; they step
         together, and their draws are pooled. The cost of a step is proportional to their number.
     """
 

@@ -77,7 +77,7 @@ class RandomWalk(Chain):
     """Random-walk Metropolis.
 
     short_title: Random walk
-    about: Random-walk Metropolis proposes a move in a random direction, and accepts it with probability min(1, the
+    about: Random-walk Metropolis proposes a point in a random direction, and accepts it with probability min(1, the
         ratio of the posterior densities there and here).
     formula: θ' = θ + c S ξ,  ξ ~ N(0, I), S the prior's sds;  accept with probability min(1, p(θ' | X) / p(θ | X))
     what_moves: One point tries a move in any direction, and takes it or stays; the dots are its draws.

@@ -168,7 +168,7 @@ def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
 
 
 def distance_in_modes(particles: Array, scale: Array) -> float:
-    """Median distance of two draws of N(0, s^2 I), s^2 = det(S)^(1/d) for the covariance S within neighbourhoods.
+    """Median distance of two draws from N(0, s^2 I), s^2 = det(S)^(1/d) for the covariance S within neighbourhoods.
 
     On one Gaussian the median distance itself; where modes lie far apart not the gap between them (ours).
     """
@@ -199,7 +199,7 @@ class Determinant(NamedTuple):
 def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
     """sum_a log |1 + step J_aa| and the sign of the product, each (n,), for the diagonals (n, d) of J.
 
-    The determinant has only the diagonal of I + step J; off by O(step^2) per step (Han 2019, Proposition 2).
+    The diagonal of I + step J; off by O(step^2) per step (Han 2019, Proposition 2).
     """
     factors = 1 + step * diagonal
     with np.errstate(divide="ignore"):

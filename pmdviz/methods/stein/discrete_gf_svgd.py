@@ -347,7 +347,7 @@ class DiscreteGFSVGD(BatchMethod):
         return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
     def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
-        """m draws of N(start_mean, start_sd^2), clipped."""
+        """m draws from N(start_mean, start_sd^2), clipped."""
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)

@@ -382,7 +382,7 @@ class PathIntegrationKnobs(SmoothingKnobs):
     kappa = optimisers.STEP_DECAY.at(0.0)
     length_scale_factor = WIDTH_FACTOR.at(1.0)
     statistic = Choice("v", {"v": "all pairs (V)", "u": "pairs of different particles (U)"}, "Discrepancy", basic=True)
-    start_draws = Whole(20_000, (100, 1_000_000), (1_000, 100_000), "Draws of q₀", log=True, acts="restart")
+    start_draws = Whole(20_000, (100, 1_000_000), (1_000, 100_000), "Draws from q₀", log=True, acts="restart")
 
     def work(self, num_data: int) -> Work:
         """Two forces of all on all, gradients, and at the first step the likelihoods of the draws of q0."""

@@ -155,7 +155,7 @@ class SceneChoice:
 
 
 def applicable_scenes(target: Target, *methods: Method) -> dict[str, Scene]:
-    """The scenes that can be drawn of the target by every one of the methods, by name, in the order of menus.
+    """The scenes that can be drawn from the target by every one of the methods, by name, in the order of menus.
 
     Without methods: by every one that fits the target.
     """

@@ -45,7 +45,7 @@ from pmdviz.targets import Target
 ROWS, POWER = 8, 3.0  # row k is for β = (k / 8)^3
 HIGH = 0.85  # of a row, that a curve's peak takes
 SIDE = {1: 512, 2: 160}  # cells, a side, of the grid that densities are summed on
-WIDTH, SMOOTH = 0.75, 1.2  # factor c of the particles' kernel, and for many draws of the prior
+WIDTH, SMOOTH = 0.75, 1.2  # factor c of the particles' kernel, and for many draws from the prior
 BINS, REACH = 32, 8.0  # of the histogram of log m w_i, which ends so many nats from 0
 GAP, SHARE = 0.12, 0.45  # to the histogram, and its width, in widths of the curves
 LARGEST = 8.0  # px, of a dot
@@ -243,7 +243,7 @@ class AreaScene(Scene):
     name = "area"
     title = "Area under KSD²"
     order = 9
-    legend = {"exact": "KL(q₀, p), by draws of q₀", "approximate": "area under KSD²"}
+    legend = {"exact": "KL(q₀, p), by draws from q₀", "approximate": "area under KSD²"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods that add one up."""

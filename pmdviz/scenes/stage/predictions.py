@@ -38,7 +38,7 @@ from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 POINTS = 161  # inputs at which the band is drawn
-BAND_DRAWS = 1000  # draws of the exact posterior that it is made from
+BAND_DRAWS = 1000  # draws from the exact posterior that it is made from
 SDS = 2.0
 BAND_MARGIN = 0.04  # of the data's extent, to every side
 DOT = 5.0  # px
