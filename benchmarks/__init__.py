@@ -29,9 +29,9 @@ BENCHES = {  # name -> module, where they differ
 WORDS = {"methods": "IN_PARTS", "only": "IN_PARTS", "beside": "BESIDE"}  # option -> what a bench that takes it has
 NUMBERS = {
     "sessions": "how many browser sessions",
-    "seconds": "of each measurement",
+    "seconds": "duration of each measurement",
     "inputs": "how many inputs",
-    "seed": "of what is drawn",
+    "seed": "random seed",
     "seeds": "how many runs",
     "count": "how many problems",
     "jobs": "how many processes",

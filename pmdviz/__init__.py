@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pmdviz.engine.recipe import Recipe
     from pmdviz.engine.run import Run
     from pmdviz.engine.session import Session
-    from pmdviz.errors import InputError, TargetError
+    from pmdviz.errors import InputError, InputWarning, TargetError
     from pmdviz.experiments.fit_testing import stein_mean
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
@@ -41,6 +41,7 @@ _HOMES = {
     "Discrete": "pmdviz.targets.space",
     "Frame": "pmdviz.engine.frame",
     "InputError": "pmdviz.errors",
+    "InputWarning": "pmdviz.errors",
     "Lab": "pmdviz.lab",
     "Question": "pmdviz.question_buttons",
     "Race": "pmdviz.lab",
@@ -75,6 +76,7 @@ __all__ = [
     "Discrete",
     "Frame",
     "InputError",
+    "InputWarning",
     "Lab",
     "Question",
     "Race",

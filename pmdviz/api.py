@@ -193,8 +193,8 @@ def run(
     target, target_options, method, seed, budget, **knobs
         As in `Recipe`.
     metrics_every : int, optional
-        Measure every so many iterations, in full; by default at 0, 1, 2, 5, 10, then one in each block of ten at
-        a place in it that locks to no period, and the last.
+        Measure every so many iterations, in full; by default at 0, 1, 2, 5, 10, then one in each block of ten
+        at a place that varies without a period, and the last.
     floor : bool
         Compute what independent draws would get (metrics floor_tv, floor_kl; once a target and particle count).
     progress : function of the session, called after every iteration.
@@ -202,7 +202,7 @@ def run(
     Raises
     ------
     InputError
-        For anything that cannot be used, a run without an end among it.
+        For input that cannot be used, such as a run without an end.
     TargetError
         A target that fails or gives NaN.
     """
@@ -270,7 +270,7 @@ def sweep(
     Raises
     ------
     InputError
-        A name or value that cannot be used, a table that is not this sweep's or is being written by another.
+        A name or value that cannot be used; a table of another sweep, or one that another process is writing.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def experiment(
     name : str
     path : path, optional
         A table (.parquet, .csv, or no suffix) into which each case goes as soon as it has ended. Cases that are in it
-        already are not computed again: the same call goes on.
+        already are not computed again: the same call resumes.
     workers : int, optional
         Processes; by default one a core.
     progress : function (cases done, cases in all)

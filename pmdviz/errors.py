@@ -79,6 +79,6 @@ def check_function(what: str, value: object) -> None:
 def unknown(kind: str, name: object, valid: Iterable[str]) -> InputError:
     """The error for a name that is not in a table, with the nearest valid name or all of them."""
     valid = sorted(valid)
-    near = difflib.get_close_matches(str(name), valid, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(str(name), valid, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"valid names: {', '.join(valid) or 'none'}"
     return InputError(f"unknown {kind} {shown(name)}; {hint}")

@@ -1,4 +1,4 @@
-"""Knobs: values a person may turn, each declared once with bounds, label, unit, help and when it acts.
+"""Knobs: settings that a user may change, each declared once with bounds, label, unit, help and when it acts.
 
 The widget, the validation, the command line, a recipe's form and the docs all follow from the declaration:
 

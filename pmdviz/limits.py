@@ -12,7 +12,7 @@ from pmdviz.errors import InputError, InputWarning, shown
 from pmdviz.knobs import Raw, whole_number
 
 OTHERS = ("DOCS", "LESSONS", "TARGETS", "THREADS", "WORKER")  # other variables
-MOST = 10**12  # more than anybody means; without an end milliseconds would be no number any more
+MOST = 10**12  # above any sensible limit; without it milliseconds could become infinite
 
 
 class Limit(NamedTuple):
@@ -27,13 +27,13 @@ LIMITS = {
     "max_sessions": Limit("N", 1, "browser tabs served at the same time"),
     "max_particles": Limit("M", 1, "particles that one session may have"),
     "max_grid": Limit("G", 160, "cells a side of the finest grid that densities are drawn and compared on"),
-    "max_budget": Limit("N", 1, "data that one run may visit; without it runs may be endless"),
+    "max_budget": Limit("N", 1, "observations that one run may use; without it runs may be endless"),
     "max_upload": Limit("BYTES", 1000, "size of what a browser may send at once (default 4,000,000)"),
     "max_changes": Limit("N", 1, "knob changes that one run may have (default 500)"),
     "max_replay_s": Limit("S", 1, "seconds of computing that the replay of one link may take (default 60)"),
     "spare_pages": Limit("N", 1, "pages that are built before any visitor comes (default 1)"),
-    "max_step_ms": Limit("MS", 1, "milliseconds that one step may take, by the forecast"),
-    "max_experiment_s": Limit("S", 1, "seconds that one experiment may take, by the forecast (default 600)"),
+    "max_step_ms": Limit("MS", 1, "predicted milliseconds of one step"),
+    "max_experiment_s": Limit("S", 1, "predicted seconds of one experiment (default 600)"),
 }
 
 

@@ -49,7 +49,7 @@ class Question(questions.Question):
     Raises
     ------
     InputError
-        A single choice, an empty text, an answer that is none, an answer after the reveal, a verdict that leaves an
+        A single choice, an empty text, an invalid answer, an answer after the reveal, a verdict that leaves an
         answer without a text.
 
     Examples

@@ -48,7 +48,9 @@ def race_arguments(parser: argparse.ArgumentParser) -> None:
         "--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood"
     )
     parser.add_argument("--seeds", metavar="N", help="number of runs of each method, or their seeds: 3,5,8 (default 1)")
-    parser.add_argument("--points", metavar="N", help="number of measured frames of each run, about (default 0)")
+    parser.add_argument(
+        "--points", metavar="N", help="number of measured frames of each run (default 0: first and last)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
     parser.add_argument(
         "--export", action="append", default=[], metavar="FILE",
@@ -151,13 +153,13 @@ def sweep_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz sweep`: a recipe, the settings to vary, how often, and where the rows go."""
     add_recipe_arguments(parser)
     parser.add_argument("--over", action="append", default=[], metavar="NAME=V1,V2,...", help="settings to vary")
-    parser.add_argument("--together", action="store_true", help="go through the lists of several --over side by side")
+    parser.add_argument("--together", action="store_true", help="pair the lists of several --over, not combine them")
     parser.add_argument(
         "--seeds", default="20", metavar="N", help="so many, or the seeds themselves: 3,5,8 (default 20)"
     )
     parser.add_argument("--error", default="tv", metavar="NAME", help="metric to fit: tv, kl_forward, bounded, ...")
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
-    parser.add_argument("--workers", metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--workers", metavar="N", help="processes (default: one per core)")
     parser.add_argument("--json", metavar="FILE", help="write rows, means and fit as JSON; - for standard output")
 
 
@@ -262,8 +264,8 @@ def experiment_arguments(parser: argparse.ArgumentParser) -> None:
         "--knob", action="append", default=[], metavar="NAME=VALUE", help="one of its knobs; repeatable"
     )
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
-    parser.add_argument("--workers", metavar="N", help="processes (default: one a core)")
-    parser.add_argument("--insist", action="store_true", help="begin also what will take hours, or most of the memory")
+    parser.add_argument("--workers", metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--insist", action="store_true", help="run even if hours or most of the memory are predicted")
     parser.add_argument("--json", metavar="FILE", help="write knobs, summary and rows as JSON; - for standard output")
 
 

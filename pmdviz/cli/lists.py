@@ -17,8 +17,8 @@ PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # wh
 def show_tables_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
     parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
-    parser.add_argument("--markdown", action="store_true", help="the settings as pages of the docs")
-    parser.add_argument("--grammar", action="store_true", help="the parts of every method, as tables of the docs")
+    parser.add_argument("--markdown", action="store_true", help="print the settings as Markdown, as on the docs site")
+    parser.add_argument("--grammar", action="store_true", help="print the parts of every method as tables in Markdown")
 
 
 def show_tables(options: argparse.Namespace) -> None:
@@ -80,7 +80,7 @@ def budget_words(entry: dict[str, Any]) -> str:
 # `pmdviz list --markdown`: a page of every target, method and experiment, as on the site of the docs.
 
 SHARED = 2  # a setting that so many have in the same form is explained once, on the page of shared settings
-MANY = 12  # choices; of more only their number is said
+MANY = 12  # choices; of more the page gives only their number
 APP = "http://127.0.0.1:5006/"  # of `pmdviz serve`
 
 

@@ -236,16 +236,19 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(f"--{LAYER_LIST}", metavar="NAMES", help="layers of the picture, such as exact,particles")
     of_race = RaceLook.specs()
     for spec in Look.specs().values():
-        flag, words = f"--{spec.name.replace('_', '-')}", f"{spec.help} ({spec.bounds_words})"
-        other = of_race[spec.name]
+        flag, words, other = f"--{spec.name.replace('_', '-')}", _help(spec), of_race[spec.name]
         if other.bounds_words != spec.bounds_words:
-            usual = other.default or "the usual one"
-            words += f"; of a race: {other.help} ({other.bounds_words}); default {usual}, of a run"
+            words += f" For a race: {_help(other)}"
         if spec.kind == "flag":
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=spec.help)
         else:
             metavar = "NAME" if spec.kind == "choice" else "N"
-            parser.add_argument(flag, metavar=metavar, help=f"{words}; default {spec.default}")
+            parser.add_argument(flag, metavar=metavar, help=words)
+
+
+def _help(spec: Any) -> str:
+    """What an option does, its allowed values, and its default, which the help says itself where it is 0 or ""."""
+    return f"{spec.help} ({spec.bounds_words}{f'; default {spec.default}' if spec.default else ''})"
 
 
 def _look_given(options: argparse.Namespace) -> dict[str, Any]:

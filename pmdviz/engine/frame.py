@@ -84,8 +84,8 @@ class Frame:
     ancestry : Ancestry or None
         From which particles of iteration 0 the present ones descend; None of methods that do not resample.
     measured : Frame or None
-        The last frame before this one that was measured in full, whose check holds until the next; None where this
-        one is.
+        The last frame before this one that was measured in full; its check holds until the next. None where this
+        frame itself was.
     """
 
     iteration: int
@@ -287,16 +287,16 @@ class Frame:
         return [*traced_names(self.target, self.method)]
 
     def stepped(self, row: Row | None = None) -> float:
-        """About how many nanoseconds the steps have taken, by what they evaluated, up to here or a row before."""
+        """Estimated nanoseconds of all steps up to this frame, or to a row before, from the evaluations."""
         at = vars(self) if row is None else row
         pairs = at["density_evaluations"] + 3 * at["gradient_evaluations"]
         return float(STEP * at["iteration"] + pairs * self.target.dim)
 
     @cached_property
     def dear(self) -> tuple[frozenset[str], float]:
-        """The traced metrics that q is made for, or that take long themselves, and about how many ns they take.
+        """The traced metrics that take long or need q, and their estimated ns in all.
 
-        None where they take 60 ms at most.
+        No metrics and 0 where the estimate is at most 60 ms.
         """
         works = {name: METRICS[name].work(self) for name in self.traced_names}
         costs = {name: work for name, work in works.items() if work is not None}

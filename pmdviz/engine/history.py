@@ -54,8 +54,8 @@ PLACE_STEP, HALF_STEP, LEVEL_STEP = (math.isqrt(n * TURN**2) % TURN for n in (7,
 def is_due(iteration: int, metrics_every: int | None, stride: int = 1) -> bool:
     """Whether the frame of this iteration is measured: every `metrics_every`, or (None) as follows.
 
-    0, 1, 2, 5, 10, then one in each block of ten, at a place in it that locks to no period: were it every tenth, a run
-    with ten steps per pass through the data would be seen at ends of passes alone, where its batches' noise cancels.
+    0, 1, 2, 5, 10, then one in each block of ten, at a place that varies without a period. At every
+    tenth, a run with ten steps per pass would be seen only at ends of passes, where the noise of its batches cancels.
     With a `stride`, a power of 2, whether its row stays in a history thinned by that.
     """
     if metrics_every is not None:

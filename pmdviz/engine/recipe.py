@@ -33,7 +33,7 @@ USUAL_TARGET = "mixture"  # where none is named
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: short enough to say aloud in class
 MAX_CHANGES = 10_000
-MOST_DATA = 2_000  # bytes of a person's own tables in a link
+MAX_DATA = 2_000  # bytes of a person's own tables in a link
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 _most_changes = MAX_CHANGES  # in this process
 
@@ -301,7 +301,7 @@ def pack(plain: Mapping[str, Json], what: str, target: Target | None) -> str:
 
 def fits_link(tables: Iterable[str]) -> bool:
     """Whether a link carries tables of these texts."""
-    return sum(len(text.encode()) for text in tables) <= MOST_DATA
+    return sum(len(text.encode()) for text in tables) <= MAX_DATA
 
 
 def fold(plain: Mapping[str, Json]) -> str:

@@ -221,7 +221,7 @@ class DimensionKnobs(Knobs):
     family: A regression on d features, whose answer is known at every d.
     methods: The methods, at their default settings unless they are settings of PMD.
     metric: What the chart shows; every run is measured by all of them.
-    largest_dim: The dimensions are this one, and those of 1, 2, 3, 5, 10, 20 and 50 below it.
+    largest_dim: The dimensions are this one, and any of 1, 2, 3, 5, 10, 20 and 50 below it.
     num_particles: Particles of every method that has them, and independent draws to compare with.
     num_data: The same number at every d.
     budget: What a method visits by default, or the same number of data for all.

@@ -1,4 +1,4 @@
-"""A posterior over shards: what becomes of subposteriors when they are made into one, against their number."""
+"""A posterior over shards: the error of combined subposteriors against their number."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ class ShardKnobs(Knobs):
     sampler: The sampler on each machine, at its default settings. Exact draws show the loss
         by putting subposteriors together alone.
     combiners: How one posterior is made of the draws of all machines.
-    most_shards: The numbers of machines are this one, and those of 1, 2, 5, 10 and 20 below it.
+    most_shards: The numbers of machines are this one, and any of 1, 2, 5, 10 and 20 below it.
     num_data: Data points on all machines together.
     num_particles: Draws that each machine sends, and particles of its sampler.
     seeds: Number of seeds, from 0 on; each has its own data set.

@@ -1,4 +1,4 @@
-"""A picture drawn again and again with matplotlib: what stands still is drawn once, what moves with every frame."""
+"""Pictures of a film with matplotlib: fixed marks are drawn once, moving marks with every frame."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ CSV = Writer(
 MAX_FPS = 50  # browsers show a frame of less than 2/100 s for 10/100 s
 LAST_CS = 200  # the last frame stays for so many hundredths of a second before the film begins again
 CLEAR_BEFORE_NEXT = 2  # how a frame goes
-MOST_PIXELS = 2_000_000_000  # of all frames together
+MAX_PIXELS = 2_000_000_000  # of all frames together
 SEEN = 64  # alpha from which a pixel of a transparent film is paper and ink rather than nothing
 
 
@@ -258,8 +258,8 @@ def _write_gif(job: Job) -> None:
     from PIL import Image
 
     look, frames = job.look, job.film.frames
-    if frames * look.width * look.height > MOST_PIXELS:
-        most = MOST_PIXELS // (look.width * look.height)
+    if frames * look.width * look.height > MAX_PIXELS:
+        most = MAX_PIXELS // (look.width * look.height)
         raise InputError(f"a GIF of {look.width}x{look.height} has at most {most:,} frames; got {frames:,} (or .mp4)")
     colours = palette(look.dark, job.film.lines).tobytes()
 

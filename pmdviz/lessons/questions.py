@@ -373,7 +373,7 @@ def as_task(task: str) -> Iterator[None]:
 
 
 def points(task: str) -> float:
-    """The points of a task of this notebook so far: of a question by its name, of a check as its sealed cell names it.
+    """The points of a task of this notebook so far, by the name of a question or of a sealed check.
 
     nbgrader takes the number that a cell shows as the points of that cell.
     """

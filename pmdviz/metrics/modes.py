@@ -1,4 +1,4 @@
-"""The modes of an exact posterior, where each of them reigns, and how much of an approximation lies there.
+"""The modes of an exact posterior, their basins, and the mass of an approximation in each basin.
 
 Ours. A mode's basin is the set of cells from which one reaches its peak by going up (a watershed of log p on a grid
 over each box of the posterior). A peak that rises less than one nat above the pass to a higher one is not a mode of

@@ -245,7 +245,7 @@ class Standing(NamedTuple):
 
 
 AT_THE_END = Standing()
-MOST_MARKS = 500  # the newest
+MAX_MARKS = 500  # the newest
 SIGN_PX, FLOOR_PX, CURSOR_PX, MEDIAN_PX, BAND_ALPHA, MEDIAN_ALPHA = 9.0, 1.5, 1.5, 1.2, 0.2, 0.7
 NOWHERE = {"x": [], "y": []}
 COUNTED = {
@@ -320,7 +320,7 @@ def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[
 
 def _signs(marks: Sequence[Mark], clock: str) -> Layer:
     """Events as signs at the foot of the picture."""
-    shown = marks[-MOST_MARKS:]
+    shown = marks[-MAX_MARKS:]
     columns = {
         "x": [getattr(mark, clock) for mark in shown],
         "y": [mark.look.height for mark in shown],

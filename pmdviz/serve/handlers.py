@@ -1,4 +1,4 @@
-"""Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports.
+"""Panel's handlers without what a visitor must not do: choose a session, forge a token, import a module.
 
 A page, its script and its websocket are the three doors to a session. Pages and scripts wait in one queue. A websocket
 opens a session that is there, and no other.
@@ -315,7 +315,7 @@ def _parse_component_path(handler: Any, path: str) -> str:
 # Logs that a visitor cannot fill: short records, few lines a minute, one line for a message that was refused.
 
 LONGEST = 500  # characters of a record without its traceback
-MOST_FRAMES = 20  # of a traceback: the last ones
+MAX_FRAMES = 20  # of a traceback: the last ones
 LINES_A_MINUTE = 50  # and as many at once: no minute has more than twice as many
 LOGGERS = (
     *("bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.io.document", "panel.reactive"),
@@ -376,7 +376,7 @@ def _shorten(record: logging.LogRecord) -> None:
     if len(text) > LONGEST:
         record.msg, record.args = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]} ({len(text):,} characters)", ()
     if isinstance(record.exc_info, tuple) and record.exc_info[1] is not None:
-        frames = traceback.format_exception(*record.exc_info, limit=-MOST_FRAMES, chain=False)
+        frames = traceback.format_exception(*record.exc_info, limit=-MAX_FRAMES, chain=False)
         record.exc_text = "".join([*frames[:-1], frames[-1][:LONGEST]]).rstrip()
     record.stack_info = None
 
@@ -385,7 +385,7 @@ _refused, _bounded = RefusedMessages(), BoundedLog()
 
 
 def filter_logs() -> None:
-    """Filter the server's logs and bound what the handlers of this process write. Calling it again is safe."""
+    """Filter the server's logs and bound what the handlers of this process write; once or again."""
     # A browser describes a model that came later than the page once more when it first speaks of it.
     warnings.filterwarnings("ignore", message="reference already known", category=UserWarning)
     for name in LOGGERS:

@@ -24,13 +24,13 @@ from pmdviz.serve.turns import Bucket
 SMALL = 65_536  # characters of a message that is not an upload
 SHORT = 1_000  # characters of the parts before the content
 DEEPEST = 24  # lists and maps inside one another
-MOST_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
+MAX_MARKS = 500  # quotes, brackets and commas of an upload: its content is in base64, which has none of them
 NUMBERS = ("nan", "-inf", "+inf", "inf")  # for which JSON has no digits
 MADE = ("ImportedStyleSheet", "InlineStyleSheet")  # models that a page makes when its theme changes
 READY = DocumentReady.event_name  # the one event without a model
 KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages
 UPLOADS = {("FileInput", "value"), ("OwnDataView", "upload")}  # attributes that may be longer
-MOST_MADE = 4  # in one change
+MAX_MADE = 4  # in one change
 STYLE = {"url", "css"}  # attributes of these
 REFERENCE = {"id"}
 CHANGE = {"kind", "model", "attr", "new"}
@@ -134,7 +134,7 @@ def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Any]:
 
 def _may_be_upload(content: str, longest: int) -> bool:
     marks = sum(map(content.count, '"[{,\\'))
-    return len(content) <= longest and content.isascii() and marks <= MOST_MARKS
+    return len(content) <= longest and content.isascii() and marks <= MAX_MARKS
 
 
 def check_patch(content: Any, size: int, find: Find) -> None:
@@ -188,7 +188,7 @@ def _check_message(data: Any, find: Find) -> None:
             raise Refused("a message without an event")
     given, named = dict(entries), EVENTS.get(name)
     if named is None or len(given) < len(entries) or not named.needed <= given.keys() <= named.all:
-        raise Refused(f"a {_short(name)} of such values")
+        raise Refused(f"a {_short(name)} with these values")
     model = _model(given.pop("model"), find) if name != READY else None
     if model is not None and name not in model.events:
         raise Refused(f"a {_short(name)} of {model.kind}")
@@ -204,7 +204,7 @@ def _model(part: Any, find: Find) -> Known | None:
             if (found := find(name)) is None:  # Bokeh would make it again
                 raise Gone
             return found
-    raise Refused("a change of no model")
+    raise Refused("a change without a model")
 
 
 def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
@@ -213,13 +213,13 @@ def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST:
-            raise Refused("lists inside lists inside lists")
+            raise Refused("lists nested three deep")
         if isinstance(part, list):
             waiting += [(one, depth + 1) for one in part]
         elif isinstance(part, dict):
             made += part.get("name") in MADE
-            if made > MOST_MADE:
-                raise Refused("so many style sheets")
+            if made > MAX_MADE:
+                raise Refused("too many style sheets")
             waiting += [(one, depth + 1) for one in _inside(part, find, dressed)]
 
 
@@ -240,7 +240,7 @@ def _inside(part: dict[str, Any], find: Find, dressed: bool) -> list[Any]:
         case {"type": kind}:
             raise Refused(f"an encoded {_short(kind)}")
         case {"id": name} if not isinstance(name, str):
-            raise Refused("an id that is none")
+            raise Refused("an invalid model id")
     return [*part.values()]
 
 
@@ -334,7 +334,7 @@ class CheckedMessages(SocketHooks):
     async def _received(self, parts: tuple[str | bytes, ...]) -> Any:
         """The message for Bokeh, None where nothing is left to do. Raises Refused."""
         if self.connection is None:  # type: ignore[attr-defined]
-            raise Refused("anything before it is let in")
+            raise Refused("a message before its session is open")
         self._check_session()
         kind, content = parsed(parts, self.max_message_size)  # type: ignore[attr-defined]
         if kind == "PATCH-DOC":
@@ -366,7 +366,7 @@ class CheckedMessages(SocketHooks):
         self._pulls += kind != "PATCH-DOC"
         self._ready += is_ready(content)
         if self._pulls > MAX_PULLS or self._ready > MAX_READY:
-            raise Refused("it so often")
+            raise Refused("messages at this rate")
 
     def _model(self, model_id: str) -> Any:
         return self.connection.session.document.get_model_by_id(model_id)  # type: ignore[attr-defined]

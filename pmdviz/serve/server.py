@@ -1,4 +1,4 @@
-"""`pmdviz serve`: the app on a free port, kernels compiled in the background, sessions reaped, a quick end."""
+"""`pmdviz serve`: the app on a free port, kernels compiled in the background, unused sessions closed, a quick end."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def serve(options: argparse.Namespace) -> int:
     offer_docs(options.docs)
     _compile_ahead(options.compile)
     if options.address == "0.0.0.0" and not options.allow_websocket_origin and WORKER not in os.environ:
-        print("pmdviz: pages of any website can connect to this server; to allow those of your host name alone, give "
+        print("pmdviz: pages of any website can connect to this server; to allow only the pages of your host, give "
               "--allow-websocket-origin HOST[:PORT]", file=sys.stderr)  # fmt: skip
     if options.num_procs != 1:
         return _serve_many(options)
@@ -110,7 +110,7 @@ def serve(options: argparse.Namespace) -> int:
     server.io_loop.add_callback(fill, app, app.applications["/"])
     if os.environ.pop(WORKER, ""):
         threading.Thread(target=_end_with_parent, name="pmdviz-parent", daemon=True).start()
-    print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
+    print(f"pmdviz is at {url}  (press Ctrl-C to stop)", flush=True)
     if options.show:
         server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
@@ -163,8 +163,8 @@ def supervise(arguments: Sequence[str], ports: Sequence[int]) -> int:
             if (ended := process.poll()) is None:
                 continue
             if time.monotonic() - began[port] < EARLY_S:
-                print(f"pmdviz: the process at port {port} ended within {EARLY_S:.0f} s with status {ended}; its words "
-                      "above say why. All have been ended", file=sys.stderr)  # fmt: skip
+                print(f"pmdviz: the process at port {port} ended within {EARLY_S:.0f} s with status {ended}; see its "
+                      "messages above. All processes were stopped", file=sys.stderr)  # fmt: skip
                 status = UNUSABLE if ended == UNUSABLE else 1
                 break
             print(f"pmdviz: the process at port {port} ended with status {ended}; another is started", flush=True)

@@ -1,4 +1,4 @@
-"""Pages are built one at a time, with the event loop free between them: who plays gets frames, who came connects.
+"""Pages are built one at a time, with the event loop free between them for frames and new connections.
 
 The queue is bounded, and senders who have hung up lose their turn. As long as no browser has the pages of late, the
 loop rests longer after each: those who play keep four fifths of it. Buckets of tokens tell how much of

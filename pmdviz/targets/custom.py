@@ -36,7 +36,7 @@ BOX_MARGIN = 0.25  # of the draws' range, on each side
 MAX_PAIRS = 4_000_000  # of theta and observation in one call of a person's function, which may make an array of them
 FEW_VALUES = 16  # of thousands of draws: these are states, not real numbers
 PIECES = 10  # of one chain of reference draws
-MOST_RHAT, FEWEST_DRAWS = 1.05, 100  # R-hat and bulk ESS that reference draws must have
+MAX_RHAT, FEWEST_DRAWS = 1.05, 100  # R-hat and bulk ESS that reference draws must have
 MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
@@ -408,8 +408,8 @@ def _check_agreement(chains: Array) -> None:
     """Raise InputError where chains (k, n, d) disagree or are worth few draws; a constant coordinate is not judged."""
     for j, coordinate in enumerate(np.moveaxis(chains, 2, 0), 1):
         found, ess = rhat(coordinate), bulk_ess(coordinate)
-        if found is not None and found > MOST_RHAT:
-            said = f"R-hat at most {MOST_RHAT}, that is, chains that agree; coordinate {j} has {found:.3g}"
+        if found is not None and found > MAX_RHAT:
+            said = f"R-hat at most {MAX_RHAT}, that is, chains that agree; coordinate {j} has {found:.3g}"
             raise InputError(f"reference_draws must have {said}. Leave out the burn-in, or run the chains for longer")
         if ess is not None and ess < FEWEST_DRAWS:
             said = f"a bulk ESS of at least {FEWEST_DRAWS}; coordinate {j} has {ess:.3g} from {coordinate.size:,} draws"

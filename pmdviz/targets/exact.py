@@ -29,7 +29,7 @@ PARTS = 3  # that a cell is split into along each edge
 COARSE_SIDE = {1: 512, 2: 32}
 ENOUGH = {1: 4096, 2: 25_000}  # cells: 0.05 to 0.15 sd wide where there is one mode
 RASTER, MAX_BOXES = 64, 8  # places along each edge to separate groups of cells; more groups: one box
-MOST_DOUBLINGS = 40  # of a box that does not hold the mass
+MAX_DOUBLINGS = 40  # of a box that does not hold the mass
 MAX_SPLITS = 60  # 3^-60 of the box is below rounding
 
 
@@ -74,7 +74,7 @@ def grown_cells(log_density: LogDensity, box: Box, enough: int | None = None) ->
     For a density with one mode, such as a log-concave one, which is found wherever it lies.
     """
     cells = mass_cells(log_density, box, enough)
-    for _ in range(MOST_DOUBLINGS):
+    for _ in range(MAX_DOUBLINGS):
         edges = np.array(box), np.array(cells.box)
         if (np.abs(edges[0] - edges[1]) > cells.width[:, None] / 2).all():
             break
@@ -179,8 +179,8 @@ def _checked(log_density: LogDensity, points: Array) -> Array:
 # lacks.
 
 STARTS, FEWEST_STARTS, STEPS = 64, 8, 40
-MOST_DIM, MOST_COST = 20, 1e8  # coordinates; pairs of a point and an observation whose gradient is evaluated
-MOST_KEPT = 32  # Gaussians
+MAX_DIM, MOST_COST = 20, 1e8  # coordinates; pairs of a point and an observation whose gradient is evaluated
+MAX_KEPT = 32  # Gaussians
 APART = 0.5  # sds of a Gaussian by which the next one's centre differs
 MODE_NATS_KEPT = 15.0  # below the largest mass
 FLAT = 0.01  # least curvature in units of the prior: a Gaussian of 10 prior sds
@@ -229,7 +229,7 @@ def find_modes(target: Posterior) -> GaussianMixture | None:
     gradients. This method is our own.
     """
     num_starts = int(min(STARTS, MOST_COST / (2 * target.dim * STEPS * target.num_data)))
-    if not {"reals", "gradient"} <= target.offers or target.dim > MOST_DIM or num_starts < FEWEST_STARTS:
+    if not {"reals", "gradient"} <= target.offers or target.dim > MAX_DIM or num_starts < FEWEST_STARTS:
         return None
     starts = target.sample_prior(stream("modes"), num_starts)
     with np.errstate(all="ignore"):
@@ -312,7 +312,7 @@ def _mixture_of(found: list[tuple[Array, Array, Array]], scale: Array) -> Gaussi
     mass, centres, curvatures = (np.concatenate(parts) for parts in zip(*found, strict=True))
     kept: list[int] = []
     for k in np.argsort(-mass):
-        if len(kept) == MOST_KEPT or not mass[k] > mass.max() - MODE_NATS_KEPT:
+        if len(kept) == MAX_KEPT or not mass[k] > mass.max() - MODE_NATS_KEPT:
             break
         moves = centres[kept] - centres[k]
         if all(move @ curvatures[j] @ move > APART**2 for j, move in zip(kept, moves, strict=True)):

@@ -371,7 +371,7 @@ def _of_statsmodels(name: str) -> tuple[Array, tuple[str, ...]]:
     """A table that statsmodels carries, its outcome last. Its file is read, and the package itself not loaded."""
     package = find_spec("statsmodels")
     if package is None or not package.submodule_search_locations:
-        raise InputError(f"data {name!r} need statsmodels: pip install 'pmdviz[tables]'", "data")
+        raise InputError(f"data {name!r} need statsmodels: pip install 'pmdviz[surveys]'", "data")
     path = Path(package.submodule_search_locations[0]) / "datasets" / name / f"{name}.csv"
     with path.open(encoding="utf-8") as file:
         names = [cell.strip().strip('"') for cell in file.readline().split(",")]

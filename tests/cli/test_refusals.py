@@ -64,7 +64,7 @@ WRONG = [
     (["race", "--clock", "steps"], "clock must be one of data, evaluations; got 'steps'"),
     (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data"),
     (["race", *ISING, "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
-    (["race", "nothing.json"], "cannot read"),
+    (["race", "nothing.json"], "neither a file nor a preset"),
     (["race", "--points", "few"], "points must be a whole number"),
     (["race", "--methods", "pmd:eta=-1"], "eta must be a number above 0"),
     (["race", "--seeds", "many"], "--seeds must be a number of seeds"),

@@ -9,7 +9,7 @@ import pytest
 
 from pmdviz.data import files as data_files
 from pmdviz.data.tables import held, hold
-from pmdviz.engine.recipe import MOST_DATA, Recipe
+from pmdviz.engine.recipe import MAX_DATA, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
@@ -58,7 +58,7 @@ def test_the_json_of_a_recipe_carries_its_table():
 def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(monkeypatch):
     small, large = recipe_of(60, seed=2), recipe_of(3000, seed=3)
     links, pins = [one.to_link() for one in (small, large)], [one.target_options["data"] for one in (small, large)]
-    assert len(small.tables[0].text) < MOST_DATA < len(large.tables[0].text)
+    assert len(small.tables[0].text) < MAX_DATA < len(large.tables[0].text)
     assert all(len(link) < 2000 for link in links)
     del small, large
     assert all(forgotten(pin) for pin in pins)

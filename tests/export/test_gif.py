@@ -74,6 +74,6 @@ def test_the_palette_holds_the_themes_colours_exactly(dark):
 
 
 def test_a_film_that_would_not_fit_into_memory_is_refused(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("pmdviz.export.writers.MOST_PIXELS", 2 * 160 * 160)
+    monkeypatch.setattr("pmdviz.export.writers.MAX_PIXELS", 2 * 160 * 160)
     with pytest.raises(InputError, match=r"a GIF of 160x160 has at most 2 frames; got 3 \(or .mp4\)"):
         run.export(tmp_path / "film.gif", size="160x160", frames=3)

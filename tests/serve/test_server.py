@@ -125,7 +125,9 @@ def test_a_process_that_dies_early_is_given_up_with_its_status(started, capsys):
         pieces[:], ports[:] = [STAYS, piece], []
         assert server.supervise([], [7001, 7002]) == status
         assert ports == [7001, 7002]
-        words = f"the process at port 7002 ended within 10 s with status {3 if status == 1 else 2}; its words above"
+        words = (
+            f"the process at port 7002 ended within 10 s with status {3 if status == 1 else 2}; see its messages above"
+        )
         assert words in capsys.readouterr().err
 
 

@@ -44,10 +44,10 @@ MOST = {
     "others": (0, 0, 0, 0, 0, 0, 1, 0, 0, 0),
 }
 CEILINGS = {kind: dict(zip(RULES, most, strict=True)) for kind, most in MOST.items()}
-MEAN_WORDS = 18  # of a sentence of the docs
+MEAN_WORDS, MAX_WORDS = 18, 25  # of a sentence of the docs
 # Comments and strings of scripts and style sheets, comments of configuration files.
 SAID = re.compile(r"/\*(?s:.*?)\*/|(?://|(?<!\S)# )[^\n]*|\"[^\"\n]*\"")
-NO_PROSE = re.compile(r"^(```+)(?s:.*?)^\1$|^( {4}|\||#|<!--|!\[).*$", re.M)
+NO_PROSE = re.compile(r"^ *(```+)(?s:.*?)^ *\1$|^( {4}|\||#|<!--|!\[).*$", re.M)
 
 
 def texts() -> dict[str, dict[str, str]]:
@@ -98,12 +98,17 @@ def counts() -> dict[str, dict[str, int]]:
     }
 
 
-def sentence_lengths(text: str) -> list[int]:
-    """Words of each sentence of a Markdown page, without code, tables and headings."""
+def sentences(text: str) -> list[str]:
+    """The sentences of a Markdown page, without code, tables and headings."""
     prose = re.sub(r"\]\([^)]*\)", "]", NO_PROSE.sub("\n\n", text))
     parts = re.split(r"\n\s*\n|^\s*(?:-|\d+\.) ", prose, flags=re.M)
-    sentences = [each for part in parts for each in re.split(r"(?<=[.?!])\s+", " ".join(part.split()))]
-    return [len(each.split()) for each in sentences if each]
+    found = [each for part in parts for each in re.split(r"(?<=[.?!])\s+", " ".join(part.split()))]
+    return [each for each in found if each]
+
+
+def length(sentence: str) -> int:
+    """Its words."""
+    return len(sentence.split())
 
 
 def test_no_rule_has_more_hits_than_before():
@@ -127,8 +132,9 @@ def test_the_patterns_find_what_they_are_for():
 
 
 def test_sentences_of_the_docs_are_short():
-    lengths = [length for text in texts()["docs"].values() for length in sentence_lengths(text)]
-    assert sum(lengths) <= MEAN_WORDS * len(lengths)
+    found = [(path, each) for path, text in texts()["docs"].items() for each in sentences(text)]
+    assert not [(path, each) for path, each in found if length(each) > MAX_WORDS]
+    assert sum(length(each) for _, each in found) <= MEAN_WORDS * len(found)
 
 
 if __name__ == "__main__":
@@ -139,6 +145,10 @@ if __name__ == "__main__":
                     print(*(f"{path}: {name}: {hit}\n" for hit in hits(pattern, text)), sep="", end="")
     print(*counts().items(), sep="\n")
     print(
-        *((round(sum(n) / len(n), 1), path) for path, text in texts()["docs"].items() if (n := sentence_lengths(text))),
+        *(
+            (round(sum(map(length, found)) / len(found), 1), path)
+            for path, text in texts()["docs"].items()
+            if (found := sentences(text))
+        ),
         sep="\n",
     )

@@ -264,7 +264,7 @@ def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class RaceRecipe(Portable):
-    """Who races on what, how far, and with which seeds; `checked` makes one; equal races make equal recipes.
+    """The methods of a race, its target, budget and seeds; `checked` makes one; equal races make equal recipes.
 
     The budget and the lock step count by `budget_unit`: "data" visited, or "evaluations".
     A live race has the first seed alone, may be endless (budget None), and may wait for its first entrant.

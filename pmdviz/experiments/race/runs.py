@@ -239,7 +239,7 @@ class RaceResult:
         All that is needed to run the whole race again.
     rows : list of dict
         One a run: method, seed, visited, the metrics, mode_masses, density_evaluations, gradient_evaluations, seconds
-        (of the steps alone). What a metric does not apply to has none of its name.
+        (of the steps alone). A metric that does not apply is left out of the row.
     histories : dict, (method, seed) -> history
         The measured frames of each run, as in `Run.history`.
     stands_at : int or None
@@ -258,7 +258,7 @@ class RaceResult:
 
     @property
     def entrants(self) -> tuple[Entrant, ...]:
-        """Who raced."""
+        """The methods of the race, with their settings."""
         return self.recipe.entrants
 
     @property
@@ -268,7 +268,7 @@ class RaceResult:
 
     @property
     def target(self) -> Target:
-        """What they raced on."""
+        """The target of all runs."""
         return self.recipe.target
 
     @property

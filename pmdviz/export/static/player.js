@@ -3,7 +3,7 @@
 const film = JSON.parse(document.getElementById("film").textContent)
 const at = (id) => document.getElementById(id)
 const GAP = 65535
-const INSIDE_MS = 150  // while it plays the panel below the pictures follows less often: the eye does not miss it
+const INSIDE_MS = 150  // while it plays the panel below the pictures is redrawn less often
 let numbers = null
 
 // The run of numbers: deflated, all high bytes before all low ones.

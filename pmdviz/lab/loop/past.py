@@ -1,4 +1,4 @@
-"""The past of a run: its traces, the time line, the place in it that is shown, and the run that a branch has left."""
+"""The past of a run: its traces, the time line, the iteration that is shown, and the run that a branch started from."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class PageTrace:
 # The time line.
 
 ROUGH_S = 0.1  # of computing: while one drags, a place that is further from a kept frame is shown by that frame
-MOST_MARKS = 1000
+MAX_MARKS = 1000
 
 
 class Timeline:
@@ -225,7 +225,7 @@ class Timeline:
 
     def marks(self) -> list[Mark]:
         """What happened in the whole run so far."""
-        marks = self._events_up_to(self.last)[-MOST_MARKS:]
+        marks = self._events_up_to(self.last)[-MAX_MARKS:]
         return marks + knob_marks(self.head.recipe.changes, self.head.history.kept_columns(), self.last)
 
     def _events_up_to(self, iteration: int) -> list[Mark]:

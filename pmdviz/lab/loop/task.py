@@ -135,7 +135,7 @@ class Task:
         except CancelledError as error:
             raise Cancelled from error
 
-    def outcome(self, stopped: str = "This failed: {error}. Start it again to retry.") -> Outcome:
+    def outcome(self, stopped: str = "This failed: {error}; start it again") -> Outcome:
         """The result, or why there is none; `stopped` words an unforeseen error, by its {kind} and the {error}."""
         try:
             return Outcome(self.result())

@@ -303,7 +303,7 @@ class Lab(LivePage):
     # What the live loop draws on
 
     def show(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot and bring the controls up to date; of a run that a link takes the place of no more."""
+        """Draw a snapshot and update the controls, unless a link is about to replace the run."""
         if self._opening:
             return
         if self._last is None or snapshot.frame is not self._last.frame:  # a second look takes back no words

@@ -171,7 +171,7 @@ if (root && a.words) {
   bar.setAttribute("aria-valuenow", Math.round(w.share))
   bar.setAttribute("aria-valuetext", w.of)
   const picture = seen.picture ??= Bokeh.index.find_one(figure)?.canvas_view.events_el
-  if (picture) {  // its text alternative follows the run
+  if (picture) {  // the text alternative follows the run
     picture.dataset.now = w["pmdviz-status"]
     picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
   }

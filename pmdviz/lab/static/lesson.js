@@ -150,7 +150,7 @@ function save_part() {
 const KEPT = (lesson) => `pmdviz-lesson-${lesson}`, BEFORE = "pmdviz-lesson-before"
 const from = (store, key) => { try { return window[store].getItem(key) ?? "" } catch { return "" } }
 const into = (store, key, text) => {
-  try { if (text) window[store].setItem(key, text); else window[store].removeItem(key) } catch { /* a browser that keeps nothing */ }
+  try { if (text) window[store].setItem(key, text); else window[store].removeItem(key) } catch { /* storage is disabled */ }
 }
 function remember(model, send) {
   const keep = () => { if (model.kept.lesson) into("localStorage", KEPT(model.kept.lesson), model.kept.text) }

@@ -143,7 +143,7 @@ export function render({ model }) {
     holder.append(button)
     return holder
   }
-  const rows = []  // of the table, with what the menus need
+  const rows = []  // rows of the table, with what the menus need
   const bodies = model.families.map(([family, methods]) => {
     const body = make("tbody", { role: "rowgroup" }, make("tr", { role: "row", class: "family" },
       make("th", { role: "rowheader", colspan: model.columns.length + 1, scope: "rowgroup" }, family)))

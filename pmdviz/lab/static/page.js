@@ -125,7 +125,7 @@ export function render({ model }) {
     leave(model.active, tab.name)
     go(tab.name)
   }
-  const opened = () => {  // by a page, and not by a click on a tab
+  const opened = () => {  // called by a page, not by a click on a tab
     if (model.active === seen) return
     leave(seen, model.active)
     seen = model.active
@@ -444,7 +444,7 @@ if (page) {
   page.data.properties.dark_theme.change.connect(tell)
   page.data.properties.dark_theme.change.connect(() => { // by the button: a theme that the page chose by itself stays
     if (page.data.dark_theme === wanted()) return
-    try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* a browser that keeps nothing */ }
+    try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* storage is disabled */ }
   })
   system.addEventListener("change", put)
   if (!new URLSearchParams(location.search).has("theme")) put()

@@ -313,7 +313,7 @@ def line_opacity(ancestors: np.ndarray, weights: np.ndarray, number: int) -> np.
 # A product of blocks over the joint posterior: what each block says alone, and the dependence lost between them.
 
 TICK, TICK_OPACITY = 0.03, 0.35  # of a particle on its block's axis: its length in sides of the picture
-MOST_TICKS = 1000  # ticks along an axis
+MAX_TICKS = 1000  # ticks along an axis
 
 
 class BlocksScene(OverPosterior):
@@ -355,7 +355,7 @@ class BlocksScene(OverPosterior):
 
 def _ticks(frame: Any, pair: Pair, across: tuple, up: tuple) -> dict[str, np.ndarray]:
     """One of each particle's first coordinate at the lower edge, one of its second at the left edge."""
-    points = frame.particles[drawn_rows(frame.weights, MOST_TICKS)][:, list(pair)]
+    points = frame.particles[drawn_rows(frame.weights, MAX_TICKS)][:, list(pair)]
     x, y = points.T
     length = TICK * (up[1] - up[0])
     below = np.stack([x, np.full_like(x, up[0]), x, np.full_like(x, up[0] + length)], axis=1)

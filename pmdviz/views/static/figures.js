@@ -9,7 +9,7 @@ const screen = (view, columns, x, y) => view.coordinates.map_to_screen(columns[x
 const frame_of = (view) => { const {x, y, width, height} = view.plot_view.frame.bbox; return [x, y, width, height] }
 
 function line(ctx, view, glyph, columns) {
-  if (value(glyph.line_color) == null || !columns[glyph.x.field] || !columns[glyph.y.field]) return  // its column is still to come
+  if (value(glyph.line_color) == null || !columns[glyph.x.field] || !columns[glyph.y.field]) return  // the column is still missing
   const {a, e, f} = ctx.getTransform(), {x_scale, y_scale} = view.coordinates, frame = frame_of(view)
   const look = [glyph.line_color, glyph.line_alpha, glyph.line_width, glyph.line_dash].map(value)
   const spans = [x_scale, y_scale].flatMap((scale) => [scale.compute(0.5), scale.compute(1)])

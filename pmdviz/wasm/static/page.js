@@ -18,10 +18,10 @@ const runs = []  // one, or two that are compared
 let lab = null  // the run on show: its entry in `given`, with its target
 let module = null, spare = new Worker(driver), playing = false, wanted = false
 const BORDER = {left: 58, right: 26, top: 6, bottom: 42}  // px around the axes; a legend makes its own room
-const LONGEST_MS = 250  // of the way of the dots from frame to frame
+const LONGEST_MS = 250  // duration of the dots' motion between two frames
 const LONGER = 1.6, FADING = 0.7  // times as long as the last frame took, or as the last way was: the next may come later
 const calm = matchMedia("(prefers-reduced-motion: reduce)")
-let until = Infinity  // so many observations a lesson plays to
+let until = Infinity  // a lesson plays to this number of observations
 
 // Points that a person drags: where they are, and the options when one of them is moved.
 const HANDLES = {

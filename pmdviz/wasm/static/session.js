@@ -160,7 +160,7 @@ class Session {
     this.state = this.method.init(this.rng, this.target, this.knobs)
     this.changes = []
     this.iteration = this.visited = 0
-    this.places = {}  // of the kernels' widths
+    this.places = {}  // places of the kernels' widths
     this.follow()
   }
   fitted(knobs) {

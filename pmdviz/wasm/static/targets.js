@@ -176,7 +176,7 @@ const FUNCTIONS = {
   power: [power, [(a, b) => orZero(b === 0, b * power(a, b - 1)), (a, b, v) => orZero(v === 0, v * Math.log(a))]],
 }
 
-function power(a, b) { return a === 1 ? 1 : a ** b } // as in C: 1 to any power is 1
+function power(a, b) { return a === 1 ? 1 : a ** b } // like C: 1 to any power is 1
 
 function computed(tree, point, withSlopes) {
   if (typeof tree === "number") return [tree]

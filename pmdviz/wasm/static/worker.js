@@ -15,7 +15,7 @@ function asColumns(lines) {
   return {x, y}
 }
 
-const BINS = 256  // of the logarithms of a density
+const BINS = 256  // bins of the logarithms of a density
 
 /** Values of a density whose upper level sets hold these shares of its mass. */
 function densityLevels(density, masses) {
@@ -158,7 +158,7 @@ const FLOOR_SETS = 16, FLOOR_EVERY = 20, FIRST_MS = 1000 // frames between two s
 let session = null, exact = null, playing = false, waiting = false, speed = "usual", floor = null, sent = ""
 let drawing = null, look = null // numbers and method of the pictures
 let drawn = null, known = null // the drawn part of the exact posterior; the part that the page has
-let until = Infinity // so many observations it plays to
+let until = Infinity // it plays to this number of observations
 let again = 0, frames = 0 // which loop is running; how many frames were sent
 let resume = () => {} // goes on when the page has drawn
 

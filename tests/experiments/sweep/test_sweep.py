@@ -351,7 +351,7 @@ def test_two_processes_do_not_write_one_table(tmp_path):
         [sys.executable, "-c", LOCKED, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "mine\n"
-        with pytest.raises(InputError, match="written by another sweep"), Table(path, {"m": int}):
+        with pytest.raises(InputError, match="written by another process"), Table(path, {"m": int}):
             pass
         other.kill()
     with Table(path, {"m": int}) as table:  # what a killed process held is free
