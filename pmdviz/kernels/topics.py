@@ -69,11 +69,11 @@ def tilted(
     natural = finite(plain(natural), "natural")
     alpha, beta = positive(alpha, "alpha"), positive(beta, "beta")
     m, tokens = len(natural), longest(documents)
-    new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
+    new, partitions, bases = kept * natural + (1.0 - kept) * beta, np.empty(m), np.empty(m)
     rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
-    given = rows, words, counts, alpha, beta, kept, power, sweeps, tokens
+    given = rows, words, counts, alpha, power, sweeps, tokens
     cost = float(m * len(rows) * tokens * natural.shape[2] * (1 + sweeps))
-    by_rows(_tilt, (natural, seeds), given, found := (new, partitions, bases), 1, cost)
+    by_rows(_tilt, (natural, shares_per_count(natural), seeds), given, found := (new, partitions, bases), 1, cost)
     return found
 
 
@@ -122,29 +122,28 @@ def expanded(words, counts, first, end, tokens):
     return n
 
 
+def shares_per_count(natural: Array) -> Array:
+    """1 / sum_w β_wk, (..., W, K) -> (..., K)."""
+    return 1.0 / natural.sum(axis=-2)
+
+
 @jit
-def spread(natural, inverse):
-    """1 / sum_w β_wk, (K,)."""
-    for k in range(inverse.size):
-        inverse[k] = 0.0
-    for w in range(natural.shape[0]):
-        for k in range(inverse.size):
-            inverse[k] += natural[w, k]
-    for k in range(inverse.size):
-        inverse[k] = 1.0 / inverse[k]
+def weigh(natural, inverse, alpha, held, shares):
+    """Of a token, how likely each topic is, (n_k + α) φ_k(w), in `shares`; and their sum."""
+    total = 0.0
+    for k in range(held.size):
+        shares[k] = (held[k] + alpha) * natural[k] * inverse[k]
+        total += shares[k]
+    return total
 
 
 @jit
 def assign(tokens, n, natural, inverse, alpha, state, z, held, shares):
     """Topics z of n tokens one after the other; held (K,) how many each has. Returns the log weight of these topics."""
     weight = 0.0
-    for k in range(held.size):
-        held[k] = 0.0
+    held[:] = 0.0
     for j in range(n):
-        total = 0.0
-        for k in range(held.size):
-            shares[k] = (held[k] + alpha) * natural[tokens[j], k] * inverse[k]
-            total += shares[k]
+        total = weigh(natural[tokens[j]], inverse, alpha, held, shares)
         weight += math.log(total / (j + alpha * held.size))
         z[j] = chosen(shares, total, state)
         held[z[j]] += 1.0
@@ -156,28 +155,18 @@ def sweep(tokens, n, natural, inverse, alpha, state, z, held, shares):
     """Each token's topic once from its conditional given the others'."""
     for j in range(n):
         held[z[j]] -= 1.0
-        total = 0.0
-        for k in range(held.size):
-            shares[k] = (held[k] + alpha) * natural[tokens[j], k] * inverse[k]
-            total += shares[k]
+        total = weigh(natural[tokens[j]], inverse, alpha, held, shares)
         z[j] = chosen(shares, total, state)
         held[z[j]] += 1.0
 
 
 @jit
-def _tilt(
-    natural, seeds, rows, words, counts, alpha, beta, kept, power, sweeps, longest, new, partitions, bases
-):  # fmt: skip
+def _tilt(natural, inverses, seeds, rows, words, counts, alpha, power, sweeps, longest, new, partitions, bases):
     num_topics = natural.shape[2]
     tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    held, shares, inverse = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
-    state = np.empty(1, np.uint64)
+    held, shares, state = np.empty(num_topics), np.empty(num_topics), np.empty(1, np.uint64)
     for i in range(natural.shape[0]):
-        for w in range(natural.shape[1]):
-            for k in range(num_topics):
-                new[i, w, k] = kept * natural[i, w, k] + (1.0 - kept) * beta
-        spread(natural[i], inverse)
-        base = 0.0
+        inverse, base = inverses[i], 0.0
         for d in range(rows.shape[0]):
             state[0] = seeds[i, d]
             n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
@@ -215,9 +204,7 @@ def _estimate(topics, rows, words, counts, seeds, alpha, repeats, longest, out):
             n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
             for r in range(repeats):
                 found[r] = assign(tokens, n, topics[i], ones, alpha, state, z, held, shares)
-            top, total = -np.inf, 0.0
-            for r in range(repeats):
-                top = max(top, found[r])
+            top, total = found.max(), 0.0
             for r in range(repeats):
                 total += math.exp(found[r] - top)
             out[i, d] = top + math.log(total / repeats)
@@ -244,7 +231,7 @@ def filtered(natural: Array, documents: Sparse, seeds: Array, alpha: float, swee
     alpha, tokens = positive(alpha, "alpha"), longest(documents)
     rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
     given, cost = (rows, words, counts, alpha, sweeps, tokens), natural.size / natural.shape[1] * len(rows) * tokens
-    by_rows(_filter, (new, seeds), given, (weights,), 1, cost * (1 + sweeps))
+    by_rows(_filter, (new, 1.0 / shares_per_count(new), seeds), given, (weights,), 1, cost * (1 + sweeps))
     return new, weights
 
 
@@ -256,25 +243,23 @@ def mean_counts(natural: Array, documents: Sparse, seeds: Array, alpha: float, b
     natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
     rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
     out = np.zeros_like(natural)
-    _mean_counts(natural, rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out)
+    _mean_counts(
+        natural, shares_per_count(natural), rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out
+    )
     return out
 
 
 @jit
-def _filter(natural, seeds, rows, words, counts, alpha, sweeps, longest, weights):
+def _filter(natural, totals, seeds, rows, words, counts, alpha, sweeps, longest, weights):
     num_topics = natural.shape[2]
     tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    held, shares, sums = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
-    state = np.empty(1, np.uint64)
+    held, shares, state = np.empty(num_topics), np.empty(num_topics), np.empty(1, np.uint64)
     for i in range(natural.shape[0]):
-        spread(natural[i], sums)
-        for k in range(num_topics):
-            sums[k] = 1.0 / sums[k]
+        sums = totals[i]
         for d in range(rows.shape[0]):
             state[0] = seeds[i, d]
             n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
-            for k in range(held.size):
-                held[k] = 0.0
+            held[:] = 0.0
             for j in range(n):
                 total = _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
                 weights[i] += math.log(total / (j + alpha * num_topics))
@@ -301,12 +286,11 @@ def _draw(natural, word, alpha, state, z, j, held, shares, sums):
 
 
 @jit
-def _mean_counts(natural, rows, words, counts, seeds, alpha, burn_in, sweeps, longest, out):
+def _mean_counts(natural, inverse, rows, words, counts, seeds, alpha, burn_in, sweeps, longest, out):
     num_topics = natural.shape[1]
     tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    held, shares, inverse = np.empty(num_topics), np.empty(num_topics), np.empty(num_topics)
+    held, shares = np.empty(num_topics), np.empty(num_topics)
     state, share = np.empty(1, np.uint64), 1.0 / sweeps
-    spread(natural, inverse)
     for d in range(rows.shape[0]):
         state[0] = seeds[d]
         n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
@@ -336,8 +320,9 @@ def shares_of(topics: Array, documents: Sparse, alpha: float, part: str = "all")
     rows, words, counts = checked(documents)
     ends = plain(rows[:, 1] if part == "seen" else rows[:, 2], np.int64)
     out = np.empty((len(topics), len(rows), topics.shape[2]))
-    pairs = float((ends - rows[:, 0]).sum())
-    given, cost = (rows, ends, words, counts, alpha), PASSES * pairs * len(topics) * topics.shape[2]
+    pairs = ends - rows[:, 0]
+    given = rows, ends, words, counts, alpha, pairs.max(initial=0)
+    cost = PASSES * float(pairs.sum()) * len(topics) * topics.shape[2]
     by_rows(_document_shares, (topics,), given, (out,), 1, cost)
     return out
 
@@ -353,19 +338,13 @@ def held_out_log_likelihood(topics: Array, weights: Array, documents: Sparse, al
 
 
 @jit
-def _document_shares(topics, rows, ends, words, counts, alpha, out):
+def _document_shares(topics, rows, ends, words, counts, alpha, most, out):
     num_topics = topics.shape[2]
-    most = 0
-    for d in range(rows.shape[0]):
-        most = max(most, ends[d] - rows[d, 0])
     belongs, expected = np.empty((most, num_topics)), np.empty(num_topics)
     for i in range(topics.shape[0]):
         for d in range(rows.shape[0]):
             _fit_document(topics[i], words, counts, rows[d, 0], ends[d], alpha, belongs, expected)
-            total = 0.0
-            for k in range(num_topics):
-                total += expected[k]
-            total += alpha * num_topics
+            total = _total(expected) + alpha * num_topics
             for k in range(num_topics):
                 out[i, d, k] = (expected[k] + alpha) / total
 
@@ -373,8 +352,7 @@ def _document_shares(topics, rows, ends, words, counts, alpha, out):
 @jit
 def _fit_document(topics, words, counts, first, end, alpha, belongs, expected):
     num_topics = expected.size
-    for k in range(num_topics):
-        expected[k] = 0.0
+    expected[:] = 0.0
     for p in range(first, end):
         total = 0.0
         for k in range(num_topics):
@@ -433,7 +411,7 @@ def expected_counts(natural: Array, documents: Sparse, alpha: float) -> Array:
     natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
     rows, words, counts = checked(documents)
     out = np.zeros_like(natural)
-    _expect(natural, rows, words, counts, alpha, out)
+    _expect(natural, natural.sum(axis=0), rows, words, counts, alpha, (rows[:, 2] - rows[:, 0]).max(initial=0), out)
     return out
 
 
@@ -450,17 +428,10 @@ def digamma(x):
 
 
 @jit
-def _expect(natural, rows, words, counts, alpha, out):
+def _expect(natural, sums, rows, words, counts, alpha, most, out):
     num_topics = natural.shape[1]
-    sums = np.zeros(num_topics)
-    for w in range(natural.shape[0]):
-        for k in range(num_topics):
-            sums[k] += natural[w, k]
     for k in range(num_topics):
         sums[k] = digamma(sums[k])
-    most = 0
-    for d in range(rows.shape[0]):
-        most = max(most, rows[d, 2] - rows[d, 0])
     means, gamma, theta = np.empty((most, num_topics)), np.empty(num_topics), np.empty(num_topics)
     for d in range(rows.shape[0]):
         first, end = rows[d, 0], rows[d, 2]
@@ -469,8 +440,7 @@ def _expect(natural, rows, words, counts, alpha, out):
             tokens += counts[p]
             for k in range(num_topics):
                 means[p - first, k] = math.exp(digamma(natural[words[p], k]) - sums[k])
-        for k in range(num_topics):
-            gamma[k] = alpha + tokens / num_topics
+        gamma[:] = alpha + tokens / num_topics
         for _ in range(ROUNDS):
             if _again(means, counts, first, end, alpha, gamma, theta) < CLOSE_GAMMA:
                 break
@@ -503,9 +473,7 @@ def _theta(gamma, theta):
 def _again(means, counts, first, end, alpha, gamma, theta):
     """One pass over a document: γ again, in place; returns the mean change."""
     _theta(gamma, theta)
-    new, change = np.empty(gamma.size), 0.0
-    for k in range(gamma.size):
-        new[k] = alpha
+    new, change = np.full(gamma.size, alpha), 0.0
     for p in range(first, end):
         total = 0.0
         for k in range(gamma.size):

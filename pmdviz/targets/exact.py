@@ -498,7 +498,7 @@ class GridExact(Normalised, OnGrids):
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
 
 
-def read_only(values: Iterable[object]) -> None:
+def read_only(values: Iterable[Array | float | None]) -> None:
     """Forbid writing to the arrays among them."""
     for array in values:
         if isinstance(array, np.ndarray):
