@@ -54,9 +54,9 @@ async def test_a_lab_that_nobody_has_touched_opens_a_link():
 
 def test_a_new_run_that_waits_for_kernels_keeps_its_preset(monkeypatch):
     lab, jobs, waits = Lab(), [], [NeedsKernels(["density"])]
-    preset, begun = PRESETS["particles_die"], commands.begun
+    preset = PRESETS["particles_die"]
     monkeypatch.setattr(lab.live, "do", lambda what, act, **how: jobs.append(act))
-    monkeypatch.setattr(commands, "begun", lambda recipe: begun(recipe) if not waits else raised(waits.pop()))
+    monkeypatch.setattr(commands, "begun", lambda recipe: raised(waits.pop()) if waits else Session(recipe))
     lab.setup.preset.value = preset.name
     runner = Runner(lab._recipe)
     with pytest.raises(NeedsKernels):
