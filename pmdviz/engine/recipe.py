@@ -52,11 +52,12 @@ class Portable:
 
     def _form(self, what: str, target: Target, entrants: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Json]:
         """The plain values of a `what` on a target: `entrants` say who runs, `rest` is what else decides."""
-        own = isinstance(target, CustomTarget)
+        problem: dict[str, Json] = {"target": target.name, "target_options": target.options.as_dict()}
+        if isinstance(target, CustomTarget):
+            problem = {"target": {"custom": target.fingerprint}, "target_options": {}}
         return {
             f"pmdviz_{what}": FORMAT,
-            "target": {"custom": target.fingerprint} if own else target.name,
-            "target_options": {} if own else target.options.as_dict(),
+            **problem,
             **entrants,
             "budget": self.budget,
             **({} if self.budget_unit == "data" else {"budget_unit": self.budget_unit}),
