@@ -20,7 +20,7 @@ from pmdviz.scenes.words import INDEPENDENT_DRAWS, SHARE, capital, count, number
 from pmdviz.targets import Target
 
 MAX_POINTS = 2_000
-UNKNOWN = "{} needs an exact posterior, which this target does not have; choose another trace"
+UNKNOWN = "{} needs an exact posterior: choose another trace"
 CLOCKS = {
     "visited": "observations used",
     "evaluations": "likelihood evaluations (pairs of θ and observation)",
