@@ -6,11 +6,13 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
 import pmdviz
 from pmdviz.cli import lists, main
+from pmdviz.lab import links
 from pmdviz.presets import EXPERIMENT_PRESETS, PRESETS
 from tests.support.pages import PAGES, ROOT, blocks, code_in_text, command_lines
 
@@ -24,7 +26,7 @@ PROGRAMS = {"echo", "jupyter", "panel", ".", "pip"}  # of others
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
 
-def test_every_setting_of_everything_is_on_a_page(capsys):
+def test_every_setting_of_everything_is_on_its_page_with_a_source_and_a_link_that_opens_it(capsys):
     assert main.main(["list", "--markdown"]) == 0
     text = capsys.readouterr().out
     tables = (pmdviz.list_targets(), "options"), (pmdviz.list_methods(), "knobs"), (pmdviz.list_experiments(), "knobs")
@@ -32,6 +34,11 @@ def test_every_setting_of_everything_is_on_a_page(capsys):
         for name, entry in table.items():
             (section,) = re.findall(rf"^# `{name}`: .*?(?=^# |\Z)", text, flags=re.M | re.S)
             assert not [row["name"] for row in entry[part] if f"`{row['name']}=" not in section], name
+            assert all(entry.get(words, "") in section for words in ("formula", "about", "reference")), name
+            (query,) = re.findall(r"\?(\S+)\)\.", section)
+            link = links.read(parse_qs(query))
+            opened = link.recipe
+            assert name in ((opened.target, opened.method) if opened else (link.asked.experiment,)), name
 
 
 # The Python of the pages.

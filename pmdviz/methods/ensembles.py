@@ -65,9 +65,9 @@ class StraightThrough(BatchMethod):
     source: Hinton 2012; Bengio, Léonard, Courville 2013; Hubara et al. 2016, Algorithm 1; bagging: Breiman 1996
     propagate: random start
     move: gradient (at the rounded point, on a bootstrap batch of its own)
-    adapt: pace (Adam)
+    adapt: preconditioner (Adam)
 
-    gradient: Uphill on a batch of its own; D is the optimiser's pace.
+    gradient: Uphill on a batch of its own; D is the optimiser's preconditioner.
     clip: Back between the lowest value and the highest.
 
     The gradient is taken at the state z, as if z were w, and inside the target through signs as through clipped

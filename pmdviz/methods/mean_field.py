@@ -366,7 +366,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
     source: Tran, Tseng, Kohn 2023, Algorithm 2, with v as in Kim, Song, Liang 2022
     propagate: random start (around one common draw)
     move: Langevin + closed form (a tenth of the weights of each net, on a batch)
-    adapt: pace (of the common drift)
+    adapt: preconditioner (of the common drift)
 
     prior: Towards 0, the more the smaller a weight's prior variance τ.
     likelihood: Uphill on this batch, with all weights outside the block at their mean.

@@ -178,9 +178,9 @@ class NPV(BatchMethod):
     source: Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours
     propagate: prior (the means start at centres of clusters of draws)
     move: gradient (of a bound of the ELBO, on a batch)
-    adapt: pace (Adam)
+    adapt: preconditioner (Adam)
 
-    posterior: Uphill on the log posterior; D is the pace.
+    posterior: Uphill on the log posterior; D is the preconditioner.
     start: Back to the start, as long as β is below 1.
     entropy: Away from the other Gaussians, where they overlap.
 

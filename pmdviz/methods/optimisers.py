@@ -115,8 +115,8 @@ def move_update(*terms: Term, formula: str = "θ′ − θ", unit: str = "units 
 def flow_update(
     drive: str, repulsion: str, uphill: str, *more: Term, formula: str = "θ′ − θ", unit: str = "units of θ"
 ) -> Update:
-    """Of a Stein flow: the formulas of its two forces, and the uphill direction in words; D is the optimiser's pace."""
-    about = f"Uphill on {uphill}, averaged over the neighbours; D is the pace of each coordinate."
+    """Of a Stein flow: the formulas of its two forces, and the uphill direction in words; D preconditions."""
+    about = f"Uphill on {uphill}, averaged over the neighbours; D is the preconditioner, a factor for each coordinate."
     return move_update(
         Term("drive", "uphill", f"ε D {drive}", about),
         Term("repulsion", "apart", f"+ ε D {repulsion}", "Away from the neighbours: the particles stay spread out."),

@@ -241,7 +241,7 @@ KERNELS = {
 }
 WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
 BY_RULE = ("bandwidth_rule", WIDTHS)
-WIDTH_UNIT = "units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)"
+WIDTH_UNIT = "in the unit of its rule"
 WIDTH = Real(1.0, (1e-6, 1_000_000), (0.02, 5), "Width of a kernel", WIDTH_UNIT, log=True, basic=True)
 
 
@@ -251,17 +251,15 @@ class SmoothingKnobs(MethodKnobs):
     bandwidth_rule: The shape of the kernel around each particle. Round: sd h, or h median distances between particles.
         Shape of all particles, or of each mode: their covariance, scaled by c m^(-1/(d+2β)). Automatic: one kernel
         shape for each cluster, which leaves mean and covariance unchanged; leave-one-out picks the width.
-    bandwidth: Width of the smoothing kernel that turns the particles into the density q; its unit follows the rule.
-        Automatic: up to 0.95 of its cluster's width a kernel leaves mean and covariance as they are; a wider one smears
-        the cluster.
+    bandwidth: Width of the smoothing kernel that turns the particles into the density q. Its unit follows the rule:
+        units of θ (fixed width), median distances, the factor c (shapes), or times the automatic width. Automatic: up
+        to 0.95 of its cluster's width a kernel leaves mean and covariance as they are; a wider one smears the cluster.
     smoothness: Assumed smoothness of the posterior: h shrinks like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper
         assumes 1.
     """
 
     bandwidth_rule = Choice("shaped", KERNELS, "Bandwidth rule", acts="at once")
-    bandwidth = WIDTH.at(
-        1.0, label="Bandwidth h", unit=f"{WIDTH_UNIT} or × automatic (shaped)", acts="at once", default_by=BY_RULE
-    )
+    bandwidth = WIDTH.at(1.0, label="Bandwidth h", unit=WIDTH_UNIT, acts="at once", default_by=BY_RULE)
     smoothness = Real(
         USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=("bandwidth_rule", ("local", "covariance"))
     )

@@ -318,7 +318,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
             "Which of its settings a method adapts to the run so far; a schedule fixed in advance is not adaptive.",
             {
                 "step size": "How far a step goes.",
-                "pace": "How far a step goes in each coordinate, by the size of the gradients so far.",
+                "preconditioner": "How far a step goes in each coordinate, by the size of the gradients so far.",
                 "kernel width": "How wide the kernel is that steps or new points are made with.",
                 "temperatures": "How much of the likelihood the next step adds.",
                 "proposal": "The density that points are proposed from.",

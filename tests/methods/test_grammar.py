@@ -109,7 +109,7 @@ def test_what_adapts_depends_on_the_run_and_what_does_not_is_a_schedule(name):
             differ = runs[0].scalar(scalar) != runs[1].scalar(scalar)
             assert differ == (term in terms(name, "adapt")), term
     memory = [np.any(getattr(runs[0].states[-1], each, 0)) for each in MEMORIES]
-    assert any(memory) == ("pace" in terms(name, "adapt"))
+    assert any(memory) == ("preconditioner" in terms(name, "adapt"))
 
 
 def test_every_folder_of_methods_has_a_title_and_every_method_a_family():

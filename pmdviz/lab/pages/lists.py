@@ -123,7 +123,7 @@ TOLD = {  # term of "adapt" -> the number of a step that shows it
     "proposal": "components",
     "surrogate": "surrogate_ess",
     "stopping": "moving_ess",
-    "pace": "typical_move",
+    "preconditioner": "typical_move",
 }
 
 

@@ -194,7 +194,7 @@ class PSGLD(SGLD):
     source: Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ
     propagate: prior
     move: Langevin (on a batch)
-    adapt: pace (of drift and noise)
+    adapt: preconditioner (of drift and noise)
 
     drift: Uphill on the log posterior of this batch; G is small where slopes have been steep.
 
@@ -260,7 +260,7 @@ class AdamSGLD(SGLD):
     source: Kim, Song, Liang 2022, Algorithm 2 (Adam SGLD)
     propagate: prior
     move: Langevin (on a batch, pushed on by earlier gradients)
-    adapt: pace (of the push)
+    adapt: preconditioner (of the push)
 
     push: Onwards along the slopes of the steps before, about as far in every coordinate.
 

@@ -284,7 +284,7 @@ class DiscreteGFSVGD(BatchMethod):
     source: Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020
     propagate: random start (on the latent axis)
     move: Stein force (of a surrogate, on the latent axis)
-    adapt: pace + kernel width (Adam; the width by the points)
+    adapt: preconditioner + kernel width (Adam; the width by the points)
 
     clip: Back to where the base has its mass.
 

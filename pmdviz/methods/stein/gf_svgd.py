@@ -260,7 +260,7 @@ class GFSVGD(SmoothedMethod):
     source: Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018
     propagate: prior
     move: Stein force (of a surrogate, each point weighted by surrogate over target)
-    adapt: pace + kernel width + surrogate (Adam; width and surrogate by the points)
+    adapt: preconditioner + kernel width + surrogate (Adam; width and surrogate by the points)
 
     w_j is rho(x_j) / p(x_j), summing to 1. w times Stein's operator of rho is the operator of p, applied to w k: so the
     flow of infinitely many particles has p as a fixed point, without p's gradient. The kernel is in effect

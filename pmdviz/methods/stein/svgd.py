@@ -153,7 +153,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         Singer 2011
     propagate: prior
     move: Stein force (on a batch)
-    adapt: pace + kernel width (Adam; the width by the points)
+    adapt: preconditioner + kernel width (Adam; the width by the points)
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
     dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)). The

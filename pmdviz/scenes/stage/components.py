@@ -194,7 +194,7 @@ def _stretches(frame: Any) -> Image | None:
     return Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
 
 
-# Points that stay where they are and are weighed again: a dot is the weight now, a ring the weight they came with.
+# Points that stay where they are and get new weights: a dot is the weight now, a ring the weight they came with.
 
 INK, LARGEST_RING = 8_000.0, 36.0  # px^2 of all squared diameters together; px, of one dot or ring
 FRAME = 420.0  # px a side: of a picture as large as that a ring is as wide as the dot of the same weight
@@ -214,7 +214,7 @@ class ReweightingScene(OverPosterior):
     legend = {"exact": "exact posterior", "particles": "new weights", "paths": "importance weights"}
 
     def applies(self, target: Target, method: Method) -> bool:
-        """To methods that weigh given points again."""
+        """To methods that give points new weights."""
         return "reals" in target.offers and isinstance(method, BlackBoxIS)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
