@@ -43,7 +43,7 @@ Change = tuple[int, Mapping[str, Value]]
 class Portable:
     """A value with one canonical JSON form and a link; two are equal if their forms are, but for the versions.
 
-    The recipe of a run and that of a race have one form: the problem, who runs on it, the budget, the versions.
+    The recipes of a run and of a race have one form: the problem, who runs on it, the budget, the versions.
     """
 
     budget: int | None

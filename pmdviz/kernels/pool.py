@@ -149,7 +149,7 @@ def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: 
 
 
 def by_rows(kernel: Callable[..., None], rows: Rows, given: tuple, out: Rows, rows_per_block: int, cost: float) -> None:
-    """Call a kernel for every block of rows: on those of `rows`, on all that is given, and on those of `out`."""
+    """Call a kernel for every block of rows: on these rows of `rows`, on `given`, and on the same rows of `out`."""
 
     def work(start: int, stop: int) -> None:
         kernel(*(each[start:stop] for each in rows), *given, *(each[start:stop] for each in out))

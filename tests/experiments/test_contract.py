@@ -118,7 +118,7 @@ def test_what_cannot_be_used_is_said():
         ("convergence", {"sedes": 3}, "did you mean 'seeds'"),
         ("recurrence", {"runs": 0}, "runs must be"),
         ("recurrence", {"target": "ising"}, "which target 'ising' does not offer"),
-        ("recurrence", {"target": "linear"}, "has no exact posterior on a grid"),
+        ("recurrence", {"target": "linear"}, "with an exact posterior"),
         (5, {}, "unknown experiment"),
     ]:
         with pytest.raises(InputError, match=words):

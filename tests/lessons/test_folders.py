@@ -42,7 +42,7 @@ def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
     monkeypatch.setenv(FOLDER, "/no/such/folder")
     with caplog.at_level(logging.WARNING):
         assert [*catalogue._loaded()] == [*catalogue.LESSONS]
-    assert "must be in a folder; got '/no/such/folder'" in caplog.text
+    assert "'/no/such/folder'" in caplog.text
 
 
 def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
@@ -52,7 +52,7 @@ def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
     options = parser.parse_args(["--lessons", str(folder)])
     server._offer_lessons(options.lessons)
     assert own_folder() == folder
-    with pytest.raises(InputError, match="lessons of your own must be in a folder"):
+    with pytest.raises(InputError, match="must be a folder.*mine.md"):
         server._offer_lessons(str(folder / "mine.md"))
     monkeypatch.setenv(FOLDER, "")
     server._offer_lessons(None)

@@ -211,5 +211,5 @@ def test_it_is_served_under_its_address_and_nothing_above_it(built, monkeypatch)
 @pytest.mark.parametrize("missing", [MARKER, "index.html"])
 def test_a_folder_without_a_site_is_refused(missing, built):
     (built / missing).unlink()
-    with pytest.raises(InputError, match="pmdviz docs FOLDER"):
+    with pytest.raises(InputError, match="pmdviz docs"):
         pages.offer_docs(str(built))

@@ -139,7 +139,7 @@ class RaceSetup(ProblemControls):
             self._begin(made)
 
     def expect(self, recipe: RaceRecipe) -> None:
-        """Show a race that is being made, so that another setting changes that one."""
+        """Show a race that is being made; the next setting then changes this race."""
         self.begun = recipe
         self._show(recipe)
 

@@ -161,7 +161,7 @@ class Live:
 
     `screen` is a live page (`pmdviz.lab.pages.page`). The loop calls its methods on the event loop: `show(snapshot)`,
     `busy(what, seconds, share)`, `waiting(what, seconds)` for kernels, `cancelled(what)`, `failed(error)`,
-    `refused(what, error)` and `play_changed(playing)`. The last picture stays where there is no new one.
+    `refused(what, error)` and `play_changed(playing)`. The last picture stays until a new one comes.
     """
 
     def __init__(self, screen: Any, ack: Acknowledge) -> None:

@@ -30,7 +30,7 @@ class LivePage(InNotebook, Page):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
     They have `show` and what else the live loop draws on, `_first` (the first picture), `_act` (the command of a button
-    or a key) and `cancel`; and `inside`, `exports` and `sheets`, of which one at a time is open.
+    or a key) and `cancel`; and `inside`, `exports` and `sheets`; one of these is open at a time.
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given

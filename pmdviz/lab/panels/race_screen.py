@@ -321,7 +321,7 @@ class RaceScreen(LiveScreen):
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
         buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
-        self.view.insert(1, pn.FlexBox(*buttons, gap="8px", **look))  # beside the heading
+        self.view.insert(1, pn.FlexBox(*buttons, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
 
     def make_room(self, on: bool) -> None:

@@ -268,7 +268,7 @@ class Screen(LiveScreen):
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[Any, ...] = ()
-        self._seen: tuple[Snapshot, bool] | None = None  # what is shown, and whether it plays
+        self._seen: tuple[Snapshot, bool] | None = None  # the last one shown, and whether it plays
         self._preset, self._counted = "", ""  # of the run that is shown
         self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces

@@ -1,4 +1,4 @@
-// == make: Elements with attributes and children; scripts that draw themselves begin with it, those of the lab too.
+// == make: Elements with attributes and children; scripts that draw themselves begin with it, and the lab's scripts too.
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
