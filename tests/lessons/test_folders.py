@@ -52,7 +52,7 @@ def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
     options = parser.parse_args(["--lessons", str(folder)])
     server._offer_lessons(options.lessons)
     assert own_folder() == folder
-    with pytest.raises(InputError, match="must be a folder.*mine.md"):
+    with pytest.raises(InputError, match="must be a folder"):
         server._offer_lessons(str(folder / "mine.md"))
     monkeypatch.setenv(FOLDER, "")
     server._offer_lessons(None)

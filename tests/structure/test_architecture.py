@@ -64,8 +64,9 @@ def test_every_handler_is_handed_over():
 
 
 PUBLIC = {
-    "Frame", "InputError", "InputWarning", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run", "Session", "Sweep",
-    "TargetError", "Discrete", "__version__", "check", "custom_target", "experiment", "list_experiments",
+    "Frame", "InputError", "InputWarning", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run",
+    "Session", "Sweep", "TargetError", "Discrete", "__version__", "check", "custom_target", "experiment",
+    "list_experiments",
     "list_fit_tests", "list_methods", "list_targets", "points", "race", "read_table", "register_target", "report",
     "run", "sealed", "stein_mean", "sweep", "target", "test_fit",
 }  # fmt: skip

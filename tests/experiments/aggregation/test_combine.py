@@ -306,7 +306,7 @@ def test_what_cannot_be_used_is_said():
 
 
 @pytest.mark.parametrize("source, hidden, pip", [("digits", "sklearn.datasets", r"pmdviz\[data\]"),
-                                                 ("randhie", "statsmodels", r"pmdviz\[tables\]")])  # fmt: skip
+                                                 ("randhie", "statsmodels", r"pmdviz\[surveys\]")])  # fmt: skip
 def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
     def clear():
         for cached in (principal_scores, data_rows._digits, data_rows._of_statsmodels):
