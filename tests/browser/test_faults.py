@@ -23,7 +23,7 @@ def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, t
         lab.type("bandwidth", "0.3")
         lab.wait(f"new URL(location).searchParams.has('run') && {SHOWN}.bandwidth === 0.3")
         server.process.kill()
-        banner = lab.page.get_by_text("The connection to the server is lost.")
+        banner = lab.page.get_by_text("The connection to the server was lost.")
         banner.wait_for()
         stood, words = lab.at_rest(looks=10), without_floor(lab)
         server.process.wait()

@@ -35,7 +35,7 @@ def assert_serves(line: list[str]) -> None:
 
 @pytest.mark.ci
 def test_the_lines_for_the_command_line_run_as_printed(tmp_path):
-    (block,) = re.findall(r"^## On the command line\n\n```console\n(.*?)^```$", README, flags=re.M | re.S)
+    (block,) = re.findall(r"^## On the command line\n.*?^```console\n(.*?)^```$", README, flags=re.M | re.S)
     lines = [shlex.split(line, comments=True) for line in block.splitlines()]
     assert [(dollar, program) for dollar, program, *_ in lines] == [("$", ".venv/bin/pmdviz")] * len(lines)
     for _, _, command, *arguments in lines:

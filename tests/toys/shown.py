@@ -31,7 +31,7 @@ def test_python_and_the_command_line_list_and_run_them(capsys):
     assert "toy_mean: A toy mean" in text and "toy_average: A toy average" in text
     assert "toy_mean" in tables["targets"] and "toy_average" in tables["methods"]
     docs = told(capsys, "list", "--markdown")
-    assert "## `toy_mean`" in docs and "## `toy_average`" in docs
+    assert "# `toy_mean`" in docs and "# `toy_average`" in docs
     found = json.loads(
         told(capsys, "run", "--target", "toy_mean", "--method", "toy_average", "--budget", "300", "--json", "-")
     )
