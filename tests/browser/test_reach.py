@@ -107,7 +107,7 @@ STOP = """() => {
   return {
     name: `${e.localName} ${e.ariaLabel ?? e.labels?.[0]?.textContent ?? e.textContent.trim().slice(0, 30)}`,
     wrong: Object.keys(wrong).filter((words) => wrong[words]),
-    free: e.matches(innerWidth > 900 ? ".handle" : ".handle, .chip, input") || chain.some((one) => one.id === "foot"),
+    free: innerWidth <= 900 || e.matches(".handle") || chain.some((one) => one.id === "foot"),
     left: b.left, right: b.right, top: b.top + scrolled, bottom: b.bottom + scrolled }
 }"""
 
@@ -128,8 +128,8 @@ def walk(lab, most=200):
 def faults(stops):
     """What is wrong with a stop, or with its place after the one before: above that, and not right of it.
 
-    Handles lie over the picture, and the foot is last and always in sight. On a phone the chips have their place below
-    all that has to be in view, and the sliders lie above the traces.
+    Handles lie over the picture, and the foot is last and always in sight. On a phone the order is
+    free: the chips lie below all that has to be in view, and the sliders above the traces.
     """
     found = [f"{stop['name']} is {words}" for stop in stops for words in stop["wrong"]]
     plain = [stop for stop in stops if not stop["free"]]
