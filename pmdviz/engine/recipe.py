@@ -50,19 +50,25 @@ class Portable:
     budget_unit: str
     made_with: Mapping[str, str]
 
-    def _form(self, what: str, target: Target, entrants: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Json]:
-        """The plain values of a `what` on a target: `entrants` say who runs, `rest` is what else decides."""
-        problem: dict[str, Json] = {"target": target.name, "target_options": target.options.as_dict()}
-        if isinstance(target, CustomTarget):
-            problem = {"target": {"custom": target.fingerprint}, "target_options": {}}
+    def _form(
+        self,
+        what: str,
+        target: str | CustomTarget,
+        options: Mapping[str, Value],
+        tables: Sequence[Table],
+        entrants: Mapping[str, Any],
+        rest: Mapping[str, Any],
+    ) -> dict[str, Json]:
+        """The plain values of a `what`; `rest` follows the budget. No target is made for it."""
         return {
             f"pmdviz_{what}": FORMAT,
-            **problem,
+            "target": target if isinstance(target, str) else {"custom": target.fingerprint},
+            "target_options": dict(options) if isinstance(target, str) else {},
             **entrants,
             "budget": self.budget,
-            **({} if self.budget_unit == "data" else {"budget_unit": self.budget_unit}),
+            **({} if self.budget_unit == UNITS[0] else {"budget_unit": self.budget_unit}),
             **rest,
-            **({"data": packed(target.tables)} if target.tables else {}),
+            **({"data": packed(tables)} if tables else {}),
             "made_with": dict(self.made_with),
         }
 
@@ -381,7 +387,6 @@ class Recipe(Portable):
     custom: CustomTarget | None
     tables: tuple[Table, ...]  # a person's own, which the target's options name
     made_with: dict[str, str]
-    _made: Target | None  # by `make_target`
 
     def __init__(
         self,
@@ -416,7 +421,6 @@ class Recipe(Portable):
             "custom": made if isinstance(made, CustomTarget) else None,
             "tables": made.tables,
             "made_with": versions() if made_with is None else checked_versions(made_with),
-            "_made": None,
         }
         self.__dict__.update(values)
 
@@ -500,13 +504,7 @@ class Recipe(Portable):
 
     def make_target(self) -> Target:
         """The target; built-in ones are shared between recipes, because they never change."""
-        made = self._made or self.custom or shared_target(self.target, self._options)
-        self.__dict__["_made"] = made
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parts without the built-in target, which another process makes again."""
-        return {**self.__dict__, "_made": None}
+        return self.custom or shared_target(self.target, self._options)
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
@@ -563,7 +561,8 @@ class Recipe(Portable):
         """The recipe as plain values, in the canonical order."""
         entrant = {"method": self.method, "knobs": self.knobs, "seed": self.seed}
         changes = [[at, change] for at, change in self.changes]
-        return self._form("recipe", self.make_target(), entrant, {"changes": changes})
+        target = self.custom or self.target
+        return self._form("recipe", target, self.target_options, self.tables, entrant, {"changes": changes})
 
     @classmethod
     def from_dict(cls, plain: Json, targets: Mapping[str, Target] | None = None) -> Recipe:

@@ -213,7 +213,7 @@ def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST:
-            raise Refused("lists nested three deep")
+            raise Refused(f"lists nested more than {DEEPEST} deep")
         if isinstance(part, list):
             waiting += [(one, depth + 1) for one in part]
         elif isinstance(part, dict):
@@ -366,7 +366,7 @@ class CheckedMessages(SocketHooks):
         self._pulls += kind != "PATCH-DOC"
         self._ready += is_ready(content)
         if self._pulls > MAX_PULLS or self._ready > MAX_READY:
-            raise Refused("messages at this rate")
+            raise Refused("this message so often")
 
     def _model(self, model_id: str) -> Any:
         return self.connection.session.document.get_model_by_id(model_id)  # type: ignore[attr-defined]

@@ -42,6 +42,7 @@ from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target, get_target
+from pmdviz.targets.custom import CustomTarget
 
 MAX_ENTRANTS = 100
 FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=true,bandwidth=0.5"
@@ -364,7 +365,9 @@ class RaceRecipe(Portable):
     def to_dict(self) -> dict[str, Any]:
         """The race as plain values, in the canonical order."""
         entrants = {"methods": [one.text for one in self.entrants], "seeds": list(self.seeds)}
-        return self._form("race", self.target, entrants, {"points": self.points})
+        options, tables = self.target.options.as_dict(), self.target.tables
+        target = self.target if isinstance(self.target, CustomTarget) else self.target.name
+        return self._form("race", target, options, tables, entrants, {"points": self.points})
 
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:

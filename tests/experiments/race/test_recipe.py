@@ -151,7 +151,7 @@ def test_both_have_exactly_their_knobs_and_titles_that_differ(name):
         except InputError:  # a batch larger than the data; the page then takes the next value
             continue
         assert (mine.knobs, theirs.knobs) == (now.as_dict(), other.as_dict())
-        assert (race.target.name, race.seeds, race.budget) == (recipe.target, (recipe.seed,), recipe.budget)
+        assert (race.target, race.seeds, race.budget) == (recipe.make_target(), (recipe.seed,), recipe.budget)
         assert race.budget_unit == recipe.budget_unit and mine.seed == theirs.seed == recipe.seed
         if knob in differing(now, other):
             assert race.entrants[0].title != race.entrants[1].title
