@@ -172,7 +172,7 @@ KERNELS = {
 }
 WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
 BY_RULE = ("bandwidth_rule", WIDTHS)
-WIDTH_UNIT = "in the unit of its rule"
+WIDTH_UNIT = "times the rule"
 WIDTH = Real(1.0, (1e-6, 1_000_000), (0.02, 5), "Width of a kernel", WIDTH_UNIT, log=True, basic=True)
 
 

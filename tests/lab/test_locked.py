@@ -127,19 +127,19 @@ async def test_changes_reach_the_document_and_a_closed_page_takes_none():
         assert later == [True]
 
 
+def with_a_run(look=Runner.snapshot):
+    """A live loop with its first look queued, and what begins it in the making of a page."""
+    live = Live(FakeScreen(), Acknowledge())
+    live.runner = Runner(Recipe("mixture", num_particles=50, budget=None))
+    live.do("look", look)
+    return live, live.start
+
+
 async def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
     """The page's function has no loop of its own from Bokeh 3.10 on; nor have the callbacks that play and pause."""
-    made = []
+    live, begin = with_a_run()
 
-    def build(doc):
-        ack = Acknowledge()
-        made.append(Live(FakeScreen(), ack))
-        made[0].runner = Runner(Recipe("mixture", num_particles=50, budget=None))
-        made[0].start(doc)
-        made[0].do("look", Runner.snapshot)
-
-    async with on_a_page(made=build) as page:
-        live = made[0]
+    async with on_a_page(made=begin) as page:
 
         async def until(condition):
             while not condition():
@@ -167,6 +167,35 @@ class Browser:
 
     async def send_message(self, message):
         self.said += message.content_json
+
+
+async def test_a_frame_that_waits_for_the_lock_while_a_browser_connects_comes_once_the_page_is_built():
+    asked, may_look = threading.Event(), threading.Event()
+
+    def look(runner):
+        asked.set()
+        may_look.wait(60)
+        return runner.snapshot()
+
+    live, begin = with_a_run(look)
+    async with on_a_page(made=begin) as page:
+        while not asked.is_set():
+            await asyncio.sleep(0.01)
+        connected = asyncio.Event()
+        holder = asyncio.create_task(page.session.with_document_locked(connected.wait))
+        may_look.set()
+        while live.at_work:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+        Browser(page)
+        connected.set()
+        await holder
+        await page.callback(lambda: None)  # the frame had the lock before
+        assert live.screen.shown == []
+        await page.callback(handed(live.ready))
+        while not live.screen.shown:
+            await asyncio.sleep(0.01)
+        await page.callback(live.stop)
 
 
 @pytest.mark.parametrize("ask", [locked, soon])

@@ -140,11 +140,13 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = text(_line(WAITING), margin=(0, 0, 4, 0))
+        self._said = text(_line(WAITING), margin=(0, 0, 4, 0), stylesheets=[css.WHY])
         look = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
         self.card = folded("", self._said, visible=False, hide_header=True, **look)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
-        self.view = pn.Column(self.card, **WIDE)
+        # Above the verdict, because the window may end below it.
+        above = {"position": "absolute", "bottom": "100%", "max-height": "none", "z-index": "4"}
+        self.view = pn.Column(self.card, styles=above, **WIDE)
 
     @property
     def words(self) -> str:

@@ -181,7 +181,7 @@ class Live:
         self._catching_up: Future | None = None  # the live run, on its way to where the recorded one is
         self._task: asyncio.Task | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
-        self._begun = False
+        self._begun = self._too_early = False
         self._doc: Any = None
         ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
         ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._wake_up))
@@ -388,9 +388,11 @@ class Live:
                     await self._rest()
                     continue
                 snapshot = await self._compute(job)
-                await self._wait_for_page()
-                await self._wait_for_ack()
-                if snapshot is not None:
+                self._too_early = True
+                while snapshot is not None and self._too_early:
+                    await self._wait_for_page()
+                    await self._wait_for_ack()
+                    self._too_early = False
                     await locked(self._push, snapshot, doc=self._doc)
                 await asyncio.sleep(0)
 
@@ -457,9 +459,14 @@ class Live:
 
         A change that arrives while the browser still builds the page meets widgets that are not there yet.
         """
-        session = getattr(getattr(self._doc, "session_context", None), "session", None)
-        if self._doc is not None and not (session is not None and session.connection_count == 0):
+        if self._is_being_built:
             await self._ready.wait()
+
+    @property
+    def _is_being_built(self) -> bool:
+        """Whether a browser has connected and has not yet built the page."""
+        session = getattr(getattr(self._doc, "session_context", None), "session", None)
+        return self._doc is not None and not (self._ready.is_set() or (session and session.connection_count == 0))
 
     def _under_way(self) -> int:
         """Frames sent and not drawn; a browser that claims to have drawn more than was sent has drawn none."""
@@ -480,7 +487,11 @@ class Live:
                     break
 
     def _push(self, snapshot: Snapshot) -> None:
+        """Show it, unless a browser has connected while this waited for the lock: then it is too early."""
         if self._stopped:
+            return
+        if self._is_being_built:
+            self._too_early = True
             return
         self.screen.show(snapshot)
         shown = json.dumps(snapshot.in_force)

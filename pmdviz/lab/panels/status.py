@@ -295,7 +295,7 @@ class Verdict:
         self.undo = small_button("Undo", self._undo, visible=False)
         self.why = small_button("Why?", self._why, visible=False)
         row = pn.Row(self.said, self.undo, self.why, styles={"gap": "8px", "align-items": "center"}, **WIDE)
-        self.view = pn.Column(row, diagnosis.view, **WIDE)
+        self.view = pn.Column(diagnosis.view, row, styles={"position": "relative"}, **WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool, words: str, can_undo: bool, start: str) -> None:
         """Follow the run; `words` come from the status, `start` is shown before the first step."""
