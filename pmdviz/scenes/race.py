@@ -40,7 +40,7 @@ BAND_POINTS, QUANTILES = 60, (0.1, 0.5, 0.9)
 Columns = Mapping[str, np.ndarray]
 
 
-def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
+def tile_columns(frame: Frame, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
     """What a tile shows of `frame` in a race of so many entrants."""
     drawn = scene.columns(frame, pair, max(100, DOTS // entrants))
     return drawn._replace(image=None) if scene.image_of else drawn

@@ -12,7 +12,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.live import Act, Live
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
@@ -131,10 +131,10 @@ class Commands:
             self._floor.forget()
         acts[name]()
 
-    def _paused(self, what: str, act: Callable[[Runner], Any], **how: Any) -> None:
+    def _paused(self, what: str, act: Act, newest_only: bool = False) -> None:
         if self.live.playing:
             self.live.play(False)
-        self.live.do(what, act, **how)
+        self.live.do(what, act, newest_only)
 
     def _toggle(self) -> None:
         """Play, Pause, or what both mean at the end of the run: play it again."""

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import panel as pn
 import segno
 from bokeh.models import CustomJS
+from bokeh.plotting import figure as Figure
+from panel.viewable import Viewable
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, fold, unfold
 from pmdviz.errors import InputError
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv
-from pmdviz.knobs import Knobs
+from pmdviz.files import Json
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab import css, links
 from pmdviz.lab.controls.widgets import SMALL, WIDE, folded, select, small_button, text
 from pmdviz.lab.css import MAKE, static
@@ -184,7 +187,7 @@ def read(asked: links.Asked) -> Choice | None:
     return found
 
 
-def changed(knobs: Knobs) -> dict[str, Any]:
+def changed(knobs: Knobs) -> dict[str, Value]:
     """The knobs that do not have their defaults, those that follow from others included."""
     values, specs = knobs.as_dict(), knobs.specs()
     return {name: value for name, value in values.items() if value != specs[name].default_given(values)}
@@ -279,7 +282,7 @@ PRINTED = "\nprint({name: value for name, value in run.frames[-1].metrics.items(
 class Actions(Clipboard):
     """Copy Python, Save PNG, Download CSV, and the words over the page that confirm."""
 
-    def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
+    def __init__(self, ack: Acknowledge, stage: Figure, last: Callable[[], Snapshot | None]) -> None:
         super().__init__(ack)
         self.said.stylesheets = [css.TOAST]
         self._last = last
@@ -292,7 +295,7 @@ class Actions(Clipboard):
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
 
-    def cards(self) -> list[Any]:
+    def cards(self) -> list[Viewable]:
         """Two of the four ways to take a run along: as Python, and as a picture or a table."""
         rows = {"Python": [self.copy], "Picture and table of this moment": [self.save, self.download]}
         look = {"gap": "6px", "margin": (4, 0, 10, 0), "sizing_mode": "stretch_width"}
@@ -337,7 +340,7 @@ class LinkBuilder:
         self.view = folded("Link and QR code", build=self._build, **look)
 
     def _build(self) -> None:
-        boxes: dict[str, Any] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}
+        boxes: dict[str, Json] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}
         self.start = select("Opens the run", STARTS, value=links.START, margin=(8, 8))
         self.hide = pn.widgets.CheckBoxGroup(label="Leaves out", options=PARTS, **boxes)
         self.looks = pn.widgets.CheckBoxGroup(label="Looks", options=LOOKS, **boxes)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
-from bokeh.models import CustomJS
+from bokeh.models import ColumnDataSource, CustomJS, Div
+from bokeh.plotting import figure as Figure
 
+from pmdviz.files import Json
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
 from pmdviz.render.canvas import MOTION
 from pmdviz.scenes.columns import pack
@@ -64,12 +65,12 @@ def on_sent(ack: Acknowledge) -> CustomJS:
 
 
 def make_acknowledge(
-    figure: Any,
+    figure: Figure,
     keyboard: bool = False,
-    sources: Sequence[Any] = (),
-    status: Any = None,
+    sources: Sequence[ColumnDataSource] = (),
+    status: Div | None = None,
     name: str = "acknowledge",
-    marks: Any = None,
+    marks: ColumnDataSource | None = None,
 ) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`.
 
@@ -105,7 +106,11 @@ class FrameSender:
     """
 
     def __init__(
-        self, ack: Acknowledge, packed: Sequence[Any], status: Any, html: Callable[[Mapping[str, Any]], str]
+        self,
+        ack: Acknowledge,
+        packed: Sequence[ColumnDataSource],
+        status: Div,
+        html: Callable[[Mapping[str, Json]], str],
     ) -> None:
         self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
@@ -115,14 +120,14 @@ class FrameSender:
         """The page is there, or no longer."""
         self._live = on
 
-    def say(self, fields: Mapping[str, Any]) -> None:
+    def say(self, fields: Mapping[str, Json]) -> None:
         """Fill the status panel."""
         if self._live:
             self._ack.words = json.dumps(fields)
         else:
             self._status.text = self._html(fields)
 
-    def put(self, source: Any, data: dict[str, np.ndarray]) -> None:
+    def put(self, source: ColumnDataSource, data: dict[str, np.ndarray]) -> None:
         """Give a source its columns; on the short way one row that is not painted instead of none."""
         if not self._live or source not in self._packed:
             source.data = data

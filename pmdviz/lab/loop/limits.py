@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from pmdviz.data.files import forbid_reading
 from pmdviz.densities.grid import keep_sides
@@ -30,7 +29,7 @@ GRADIENTS_PER_SECOND = 1.2e9
 COUNTS = ("num_particles", "most_particles")  # knobs that are numbers of particles
 
 
-def most_asked(knobs: Any) -> tuple[int, str]:
+def most_asked(knobs: Knobs) -> tuple[int, str]:
     """The largest number of particles that a run may come to have, and the name of that knob."""
     values = knobs.as_dict()
     asked = [(values[name], name) for name in COUNTS if name in values and knobs.matters(name, values)]
@@ -118,7 +117,7 @@ def longest_message() -> int:
     return upload_bytes() * 4 // 3 + 2_000
 
 
-def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:
+def capped(spec: KnobSpec, knobs: type[Knobs]) -> KnobSpec:
     """A knob of the set `knobs` with bounds that a server sets."""
     most = _most_particles(knobs.defaults()) if spec.name in COUNTS else None
     if most is None or spec.bounds is None:
@@ -165,7 +164,7 @@ def _check_all_knobs(recipe: Recipe, bounds: tuple[int | None, int | None]) -> N
         check_knobs(knobs, target)
 
 
-def check_knobs(knobs: Any, target: Target) -> None:
+def check_knobs(knobs: MethodKnobs, target: Target) -> None:
     """Raise InputError for more particles, or a longer step, than this server allows."""
     (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
     if most is not None and m > most:
@@ -205,7 +204,7 @@ def fitted(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def _most_particles(knobs: Any, on: Target | int = 1) -> int | None:
+def _most_particles(knobs: Knobs, on: Target | int = 1) -> int | None:
     """By their number, or by the time that a step with them would take."""
     number, allowed_ms = limit("max_particles"), limit("max_step_ms")
     by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, on) if allowed_ms is not None else None

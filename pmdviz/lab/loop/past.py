@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class PageTrace:
         twin._room, twin._length, twin._recipe = self._room.copy(), self._length, self._recipe
         return twin
 
-    def put(self, frame: Any, recipe: Recipe, due: Collection[str]) -> None:
+    def put(self, frame: Frame, recipe: Recipe, due: Collection[str]) -> None:
         """A frame of the run of `recipe` was drawn; frames drawn after it, or of another run, are dropped.
 
         `due`: the columns that it has a value for, besides the clocks.
@@ -269,7 +269,7 @@ class Branch:
     def __init__(self, at: int, old: Timeline, new: Timeline) -> None:
         self.at, self.old, self.new = at, old, new
         self.ghost = old
-        self._kept: tuple[Any, GhostMoment] | None = None
+        self._kept: tuple[tuple[Frame, Scene, Pair], GhostMoment] | None = None
         self._due = self._asked = time.perf_counter()
         self._allowance = 0.0  # seconds
 
@@ -412,7 +412,7 @@ class Past:
                 line.visit(line.last)
             self.branch, self.line = None, line
 
-    def begin(self, act: Callable[[Session], Any], ends_branch: bool) -> None:
+    def begin(self, act: Callable[[Session], Frame], ends_branch: bool) -> None:
         """Restart, as `act` has the session do."""
         act(self.session)
         self.line.begin(self.session)

@@ -25,6 +25,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream, Checkpoints, Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.jit import DEFAULT
+from pmdviz.knobs import Knobs
 from pmdviz.methods import StepBlock, StepInfo
 from pmdviz.methods.pmd import PMDState
 from pmdviz.methods.step import ComputedTerms, Cost, Event
@@ -46,7 +47,7 @@ class NeedsKernels(Exception):
         self.groups = groups
 
 
-def needs_kernels(*_: Any, **__: Any) -> NoReturn:
+def needs_kernels(*_: object, **__: object) -> NoReturn:
     """Raise NeedsKernels for the groups of the recorded run."""
     raise NeedsKernels((DEFAULT,))
 
@@ -108,7 +109,7 @@ class RecordedFrame(Frame):
     """A frame whose metrics, density and words come from the file."""
 
     @cached_property
-    def densities(self) -> dict[str, Any]:
+    def densities(self) -> dict[str, RecordedDensity]:
         """q as the live run has it, up to the precision of the file."""
         return {"": recording().density(self.iteration, self.state)}
 
@@ -229,7 +230,7 @@ class RecordedSession(Session):
         self.frame = frame.replaced(ancestry=Ancestry.of(frame.particles))
         self._measure()
 
-    def _leapt(self, *_: Any) -> None:
+    def _leapt(self, *_: object) -> None:
         return None
 
     def _stepped(self, before: Frame) -> Frame:
@@ -240,7 +241,7 @@ class RecordedSession(Session):
         seconds = recording().about["seconds"][at - 1]
         return self._after(before, StepBlock(recording().state(at), info, 1, info.cost), seconds, rows)
 
-    def set_all(self, knobs: Any) -> Frame:
+    def set_all(self, knobs: Knobs) -> Frame:
         """Other knobs are for the live run; a session of these ones stays."""
         return self.frame if knobs == self.knobs else needs_kernels()
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import MEMORY_CAP, Session, extended
 from pmdviz.kernels.pool import CancelToken, current_token
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.past import GhostMoment, Past, Points
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
 from pmdviz.lessons.words import diagnosis_of
+from pmdviz.methods.step import State
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
@@ -42,7 +43,7 @@ class InsideWatch:
     def __init__(self) -> None:
         self.on = False
         self._before: Frame | None = None
-        self._state: Any = None  # that the step led to: frames of other knobs have the same one
+        self._state: State = None  # that the step led to: frames of other knobs have the same one
         self._due = 0.0
 
     def passed(self, before: Frame, after: Frame) -> None:
@@ -137,7 +138,7 @@ class Snapshot(NamedTuple):
         return Run(self.recipe, self.frame.target, [self.frame], self.history)
 
     @property
-    def in_force(self) -> dict[str, Any]:
+    def in_force(self) -> dict[str, Value]:
         """The knobs that the picture was drawn with."""
         return self.frame.knobs.as_dict()
 
@@ -287,7 +288,7 @@ class Runner:
         self.past = live
         return self.snapshot()._replace(news="" if same else STARTS_AGAIN)
 
-    def set(self, values: Mapping[str, Any], kind: type[Knobs] | None = None) -> Snapshot:
+    def set(self, values: Mapping[str, Value], kind: type[Knobs] | None = None) -> Snapshot:
         """Set knobs to values that were checked as knobs of `kind`.
 
         Others are checked here, as are the values of a form whose method has been left meanwhile. Before the end of
@@ -299,7 +300,7 @@ class Runner:
         (self.past.branch_off if self.past.line.behind else self.session.set_all)(wanted)
         return self.snapshot()
 
-    def travel(self, act: Callable[[Past], Any]) -> Snapshot:
+    def travel(self, act: Callable[[Past], None]) -> Snapshot:
         """Another moment, or another run, as `act` goes there."""
         act(self.past)
         return self.snapshot()

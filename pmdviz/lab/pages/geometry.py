@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import panel as pn
+from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
+from panel.viewable import Viewable
 
 from pmdviz.knobs import real_number
 from pmdviz.lab import css
@@ -147,7 +149,7 @@ class GeometryPage(Page):
         self.knobs = GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None
-        self._doc: Any = None
+        self._doc: Document | None = None
         self._playing: asyncio.Task | None = None
         self.playback = PlaybackBar(self._act, lambda pace: None, buttons=BUTTONS)
         self.playback.speed.visible = False  # it has one pace
@@ -185,7 +187,7 @@ class GeometryPage(Page):
         )
 
     @property
-    def foot(self) -> Any:
+    def foot(self) -> Viewable:
         """Play and its neighbours."""
         return self.playback.view
 
@@ -196,7 +198,7 @@ class GeometryPage(Page):
 
     # A page of the app
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin; the first picture is there already."""
         self._doc, self.ack.keyboard = doc, True
 

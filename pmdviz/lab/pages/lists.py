@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import panel as pn
 import param
+from bokeh.document import Document
 
 from pmdviz.engine.recipe import Recipe
+from pmdviz.files import Json
 from pmdviz.lab import css
 from pmdviz.lab.controls.widgets import WIDE, Component, text
 from pmdviz.lab.loop import limits
@@ -30,13 +32,13 @@ SENTENCE = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><p
 class PlainPage(Page):
     """A page with a heading and a sentence above a component; `name` is its class in style sheets."""
 
-    def __init__(self, heading: str, sentence: str, component: Any, name: str) -> None:
+    def __init__(self, heading: str, sentence: str, component: Component, name: str) -> None:
         words = SENTENCE.format(html.escape(heading), marked(html.escape(sentence)))
         above = text(words, stylesheets=[css.TEXT, css.static("pages.css", "above")])
         self.view = pn.Column(above, component, css_classes=[name], **WIDE)
         self.foot = pn.Row(margin=0)  # nothing plays here
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin; everything is there already."""
 
     def look(self, on: bool) -> None:
@@ -92,7 +94,7 @@ class LessonsPage(PlainPage):
         self.list = LessonsList(self._hear, lessons=rows, demos=demos)
         super().__init__(LESSONS_FIRST, HOW, self.list, "pmdviz-lessons")
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _hear(self, message: Mapping[str, Json]) -> None:
         name = message.get("lesson")
         self.choose(f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name)
 
@@ -110,7 +112,7 @@ class LessonsPage(PlainPage):
             self.list.looks += 1
 
 
-def _lesson_row(lesson: Lesson) -> list[Any]:
+def _lesson_row(lesson: Lesson) -> list[Json]:
     topic = CHALLENGES if lesson.is_challenge else lesson.topic
     return [lesson.name, lesson.title, lesson.question, lesson.minutes, [*lesson.places], topic, lesson.sketch]
 
@@ -193,7 +195,7 @@ class MethodsPage(PlainPage):
         self.table = MethodsTable(self._hear, columns=columns, families=families)
         super().__init__(METHODS_FIRST, READ_IT, self.table, "pmdviz-methods")
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _hear(self, message: Mapping[str, Json]) -> None:
         """A method's name and a column's, "" for the method itself; anything else is what a browser made up."""
         method, column = message.get("method"), message.get("column")
         if isinstance(method, str) and isinstance(column, str) and method in METHODS and column in ("", *COLUMNS):
@@ -205,7 +207,7 @@ class MethodsPage(PlainPage):
             self.on_open("lab", opening(METHODS[method], column))
 
 
-def _method_row(method: Method) -> list[Any]:
+def _method_row(method: Method) -> list[Json]:
     """Name, title, and of each cell the terms and the remark."""
     cells = [[list(cell.terms), cell.remark.replace("τ m", TAU_M)] for _, cell in method.grammar]
     return [method.name, method.title, cells]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import panel as pn
+from bokeh.document import Document
 
 from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
@@ -277,13 +278,13 @@ class TheoryPage(Page):
         )
 
     @property
-    def said(self) -> Any:
+    def said(self) -> pn.pane.HTML:
         """The sentence on the sweep."""
         return self.line.said
 
     # A page of the app
 
-    def start(self, doc: Any) -> None:
+    def start(self, doc: Document | None) -> None:
         """Begin; nothing is computed before a button is pressed."""
         self._slot.doc = doc
         self.ack.keyboard = True

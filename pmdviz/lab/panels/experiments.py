@@ -12,6 +12,7 @@ import panel as pn
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import Experiment, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
+from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
 from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, as_text, select, small_button, text
@@ -176,7 +177,7 @@ class ExperimentsPanel:
         self._show()
         self.sharing.follow(choice)
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         try:
             knobs = self.choice.knobs.replaced(**{name: value})
         except InputError as error:
