@@ -14,7 +14,7 @@ from pmdviz.densities.density import Density, GaussianMixture, Points, effective
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Knobs, documented
+from pmdviz.knobs import documented
 from pmdviz.methods.step import (
     COLUMNS,
     BatchKnobs,
@@ -70,7 +70,7 @@ class Method(Generic[State, Own]):
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `step.COLUMNS`
-    Knobs: ClassVar[type[Knobs]]
+    Knobs: ClassVar[type[MethodKnobs]]
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
     chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
     scalars: ClassVar[tuple[Scalar, ...]] = ()

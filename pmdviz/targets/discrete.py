@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
-from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.knobs import Choice, KnobSpec, Real, Whole
 from pmdviz.targets import enumeration
 from pmdviz.targets.base import FairSigns, Target
 from pmdviz.targets.exact import DrawsReference
@@ -24,7 +24,7 @@ TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {  # name -> va
 MARGIN = 0.3  # of the values' extent, to either side of a picture
 
 
-def _weight(value: int) -> Real:
+def _weight(value: int) -> KnobSpec[float]:
     return Real(
         1.0,
         (0, 1000),
@@ -74,7 +74,7 @@ class CategoricalOptions(TargetOptions):
             )
 
 
-class Categorical(Target):
+class Categorical(Target[CategoricalOptions]):
     """p(z = a_k) = p_k, one coordinate, K values. A run starts from q0, which is uniform; log Z = 0.
 
     title: Categorical (a few values)
@@ -141,7 +141,7 @@ class IsingOptions(TargetOptions):
     boundary = Choice("closed", {"closed": "closed (a torus)", "open": "open edges"}, "Edges")
 
 
-class Ising(FairSigns):
+class Ising(FairSigns[IsingOptions]):
     """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i), s_i in {-1, +1}, h_i ~ N(h, field_sd^2).
 
     On a lattice that closes on itself, or is open. It has no data: a run starts from q0, independent fair spins.
@@ -231,7 +231,7 @@ class BernoulliRBMOptions(TargetOptions):
     target_seed = Whole(0, (0, 2**32 - 1), label="Target seed")
 
 
-class BernoulliRBM(FairSigns):
+class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
     """p(z) proportional to sum_h exp(z'W h + b'z + c'h), z in {-1, 1}^d and h in {-1, 1}^M.
 
     So log p(z) = b'z + sum_k log(2 cosh(W_k'z + c_k)) - log Z, W_k the k-th column of W: log(1 + e^x) would belong to

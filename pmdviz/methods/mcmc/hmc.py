@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Flag, Real, Whole
+from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position, started
@@ -39,7 +39,7 @@ GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 NOT_TUNED = ("tune", False)
 
 
-def tune_knob(step: str) -> Flag:
+def tune_knob(step: str) -> KnobSpec[bool]:
     """Whether the `step`, in words, is tuned."""
     return Flag(
         True,
