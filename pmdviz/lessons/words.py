@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.expressions import BEFORE, Expression
+from pmdviz.files import Json
 from pmdviz.lessons.lesson import CONFIDENCES, Verdict
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
@@ -20,8 +21,8 @@ from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS, RunScope, diagnose
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
 
-Node = list[Any]  # tag, attributes and content
-Nodes = list[Any]  # texts and elements
+Node = list[Json]  # tag, attributes and content
+Nodes = list[Json]  # texts and elements
 ALONE = ("br", "hr")  # tags of elements in which nothing is
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "equal to", "!=": "other than"}
 CLAUSE = re.compile(

@@ -10,6 +10,7 @@ import panel as pn
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.knobs import Value
 from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Act, Live
@@ -75,7 +76,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
 
 
-def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
+def _turned(session: Session, method: str, made: Recipe) -> dict[str, Value]:
     """Changed settings stay, as far as they fit the new target; of another method nothing."""
     if method != session.recipe.method:
         return {}

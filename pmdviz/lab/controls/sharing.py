@@ -6,7 +6,7 @@ import html
 import io
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import panel as pn
 import segno
@@ -17,6 +17,7 @@ from panel.viewable import Viewable
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, fold, unfold
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv
 from pmdviz.files import Json
@@ -206,23 +207,26 @@ def experiment_query(choice: Choice) -> str:
     return links.experiment_query(asked_of(choice))
 
 
-class PageSharing:
+Shared = TypeVar("Shared", Choice, RaceRecipe)
+
+
+class PageSharing(Generic[Shared]):
     """Share, and the address, of what a page shows: an experiment or a race, whose link is `query(shown)`.
 
     `bare` is the page's own address, which opens `usual`; `hint` is where to go with what no link can hold.
     """
 
-    shown: Any = None  # what Share is about
+    shown: Shared | None = None  # what Share is about
     _at = 0  # the moment of it
 
     def __init__(
-        self, ack: Acknowledge, query: Callable[[Any], str], bare: str, usual: Any = None, hint: str = ""
+        self, ack: Acknowledge, query: Callable[[Shared], str], bare: str, usual: Shared | None = None, hint: str = ""
     ) -> None:
         self._ack, self._query, self._bare, self._usual, self._hint = ack, query, bare, usual, hint
         self._pace, self.clipboard = Throttle(FOLLOW_S), Clipboard(ack)
         self.button, self.said = small_button("Share", self.copy), self.clipboard.said
 
-    def follow(self, shown: Any, at: int = 0, playing: bool = False) -> None:
+    def follow(self, shown: Shared, at: int = 0, playing: bool = False) -> None:
         """Share this one from now on, and bring the address up to date; `at` is the moment of it that is shown."""
         same = shown is self.shown
         if same and at == self._at and self._ack.link or not self._pace.is_due(time.monotonic(), playing and same):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from panel.io.state import set_curdoc
 from tornado.iostream import StreamClosedError
@@ -145,7 +145,7 @@ class Job(NamedTuple):
     values: Mapping[str, Value] = {}
 
 
-def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Exception]) -> None:
     """A message to a tab that has just been closed is not an error; Panel leaves that exception in its task."""
     if not isinstance(context.get("exception"), (WebSocketClosedError, StreamClosedError)):
         loop.default_exception_handler(context)
@@ -452,7 +452,7 @@ class Live:
         """CPU seconds that the next job may take: what the last one took, or more after some changes of knobs."""
         return self._took if self.runner is None else max(self._took, self.runner.foretold)
 
-    def _accept(self, result: Any) -> Snapshot:
+    def _accept(self, result: Snapshot | tuple[Runner, Snapshot]) -> Snapshot:
         if type(result) is tuple:  # another runner with its first snapshot, which is a tuple of its own kind
             self.runner, result = result
             (self.runner.wanted.set if self.playing else self.runner.wanted.clear)()

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
+
+if TYPE_CHECKING:
+    from pmdviz.scenes.race import RaceScene
 
 # What a run's last step is made of, sent a few times per second while someone looks.
 
@@ -141,6 +144,9 @@ class Snapshot(NamedTuple):
     def in_force(self) -> dict[str, Value]:
         """The knobs that the picture was drawn with."""
         return self.frame.knobs.as_dict()
+
+
+Shown = TypeVar("Shown", Snapshot, "RaceScene")  # a moment of a run or of a race
 
 
 class Runner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
 from panel.viewable import Viewable
 
-from pmdviz.knobs import real_number
+from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
 from pmdviz.lab.controls import widgets
 from pmdviz.lab.controls.widgets import WIDE, KnobForm, PlaybackBar, text
@@ -47,7 +47,9 @@ TIGHT = {"glyph_width": 18, "spacing": 8, "label_standoff": 3}  # px: a phone is
 class GeometryView(PictureFigure):
     """The figure of one of the three pictures."""
 
-    def __init__(self, name: str, picture: Callable[[Geometry], Picture], borders: Any = CHART, **look: Any) -> None:
+    def __init__(
+        self, name: str, picture: Callable[[Geometry], Picture], borders: Mapping[str, int] = CHART, **look: Any
+    ) -> None:
         self._of, self._borders = picture, borders
         first = picture(Geometry(GeometryKnobs()))
         super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)
@@ -223,18 +225,18 @@ class GeometryPage(Page):
 
     # Settings
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         self.pause()
         self._change(**{name: value})
 
-    def _drag(self, columns: Mapping[str, Any]) -> None:
+    def _drag(self, columns: Mapping[str, Sequence[float]]) -> None:
         """The start was dragged to a point of the triangle; other values are a forged message."""
         at = [real_number(next(iter(columns.get(axis, ())), None)) for axis in ("x", "y")]
         if None not in at:
             self._moved = start_at(*np.clip(at, -2.0, 2.0))
             self._change(start=MOVED)
 
-    def _change(self, **values: Any) -> None:
+    def _change(self, **values: Value) -> None:
         self.knobs = self.knobs.changed(values)
         self._show()
 

@@ -17,7 +17,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
-from pmdviz.knobs import Knobs, KnobSpec, Value
+from pmdviz.knobs import Knobs, KnobSpec, Raw, Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.setup import Gallery, Setup
@@ -56,7 +56,7 @@ def _recipe_of(*given: Any, recipe: Recipe | None = None, link: Link = NO_LINK, 
     return recipe or link.recipe or Recipe(*given, **parts)
 
 
-class Lab(LivePage):
+class Lab(LivePage[Snapshot]):
     """A live run with its controls; the last line of a notebook cell, or a page of the app.
 
     Parameters
@@ -91,17 +91,17 @@ class Lab(LivePage):
 
     def __init__(
         self,
-        target: Any = "mixture",
+        target: Target | str = "mixture",
         method: str = "pmd",
         *,
         recipe: Recipe | None = None,
-        target_options: Mapping[str, Any] | None = None,
+        target_options: Mapping[str, Raw] | None = None,
         seed: int = 0,
         budget: int | None | EllipsisType = ...,
         keyboard: bool = False,
         link: Link = NO_LINK,
         static: bool = False,  # `__new__` gives another object where it is true
-        **knobs: Any,
+        **knobs: Raw,
     ) -> None:
         parts = {"target_options": target_options, "seed": seed, "budget": budget, **knobs}
         asked = _recipe_of(target, method, recipe=recipe, link=link, **parts)
@@ -216,7 +216,7 @@ class Lab(LivePage):
         """The preset that the run began with: as its link says, or the one that its recipe is."""
         return self.setup.preset_of(self._recipe) or self._link.preset
 
-    def set(self, **knobs: Any) -> None:
+    def set(self, **knobs: Raw) -> None:
         """Set knobs, like the controls; a playing run takes them into its next step. Raises InputError."""
         runner = self.live.runner or self._runner()
         wanted = runner.session.knobs.replaced(**knobs)

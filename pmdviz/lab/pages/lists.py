@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import secrets
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import panel as pn
 import param
@@ -98,7 +98,7 @@ class LessonsPage(PlainPage):
         name = message.get("lesson")
         self.choose(f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name)
 
-    def choose(self, name: Any) -> None:
+    def choose(self, name: Json) -> None:
         """Open a lesson in the lab; an unknown name is ignored."""
         if not isinstance(name, str) or self.on_open is None:
             return

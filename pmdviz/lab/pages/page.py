@@ -7,12 +7,22 @@ from operator import methodcaller
 from typing import Any, ClassVar
 
 import panel as pn
+from bokeh.document import Document
+from panel.viewable import Viewable
 
 from pmdviz.errors import InputError
+from pmdviz.experiments.running import ExperimentResult
+from pmdviz.lab.controls.setup import ProblemControls
+from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop.live import Live, Pace
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.runner import Shown, Snapshot
+from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import InNotebook
 from pmdviz.lab.panels.cards import Busy, Sheet, live_words, words_of_job
+from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
+from pmdviz.lab.panels.screen import LiveScreen
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
 
@@ -22,11 +32,13 @@ class Page:
     on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)
     on_note: Callable[[str], None] = staticmethod(lambda words: None)
     on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
-    on_show: Callable[[Any], None] = staticmethod(lambda shown: None)  # hears of drawn frames
+    on_show: Callable[[Snapshot | RaceScene | ExperimentResult], None] = staticmethod(
+        lambda shown: None
+    )  # hears of drawn frames
     gate: Callable[[str], bool] = staticmethod(lambda name: True)  # whether a button or a key may do this now
 
 
-class LivePage(InNotebook, Page):
+class LivePage(InNotebook[Shown], Page):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
     They have `show` and what else the live loop draws on, `_first` (the first picture), `_act` (the command of a button
@@ -34,16 +46,16 @@ class LivePage(InNotebook, Page):
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
-    playback: Any
-    screen: Any
-    setup: Any
-    floor: Any
-    inside: Any
-    exports: Any
+    playback: PlaybackBar
+    screen: LiveScreen
+    setup: ProblemControls
+    floor: FloorWork
+    inside: InsidePanel
+    exports: ExportPanel
     sheets: Sequence[Sheet] = ()
-    _last: Any = None
+    _last: Shown | None = None
     _dark = _presenter = False
-    _doc: Any = None
+    _doc: Document | None = None
 
     def __init__(self) -> None:
         self.on_refused: Callable[[InputError], bool] = lambda error: False  # whether another control says why
@@ -57,23 +69,23 @@ class LivePage(InNotebook, Page):
     # What others read
 
     @property
-    def view(self) -> Any:
+    def view(self) -> Viewable:
         """The content in the middle of a page."""
         return self.screen.view
 
     @property
-    def foot(self) -> Any:
+    def foot(self) -> Viewable:
         """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
         return self.playback.view
 
     @property
-    def last(self) -> Any:
+    def last(self) -> Shown | None:
         """The last drawn frame; None before the first picture."""
         return self._last
 
     # Life
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture; also again after `stop`."""
         self._doc = doc
         self.live.start(doc)

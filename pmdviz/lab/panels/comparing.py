@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import panel as pn
 from panel.viewable import Viewable
@@ -161,7 +161,7 @@ class ComparePanel:
         self.said.object = f'<span role="status">{html.escape(words)}</span>'
 
 
-def _settings(snapshot: Snapshot) -> tuple[Any, ...]:
+def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
     ghost = snapshot.ghost and snapshot.ghost.recipe
     return snapshot.frame.target.key, snapshot.recipe.method, snapshot.frame.knobs, ghost
 

@@ -233,7 +233,7 @@ def _alike(one: Frame, other: Frame) -> bool:
     return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
 
-def _run_of(snapshot: Snapshot) -> tuple[Any, ...]:
+def _run_of(snapshot: Snapshot) -> tuple[tuple, str, int]:
     """What stays the same within a run."""
     frame: Frame = snapshot.frame
     return frame.target.key, frame.method.name, snapshot.recipe.seed
