@@ -10,7 +10,6 @@ import numpy as np
 import panel as pn
 from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
-from panel.viewable import Viewable
 
 from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
@@ -154,6 +153,7 @@ class GeometryPage(Page):
         self._doc: Document | None = None
         self._playing: asyncio.Task | None = None
         self.playback = PlaybackBar(self._act, lambda pace: None, buttons=BUTTONS)
+        self.foot = self.playback.view
         self.playback.speed.visible = False  # it has one pace
         self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
@@ -187,11 +187,6 @@ class GeometryPage(Page):
             css_classes=["pmdviz-geometry"],
             **WIDE,
         )
-
-    @property
-    def foot(self) -> Viewable:
-        """Play and its neighbours."""
-        return self.playback.view
 
     @property
     def geometry(self) -> Geometry:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import panel as pn
 import param
-from bokeh.document import Document
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.files import Json
@@ -37,18 +36,6 @@ class PlainPage(Page):
         above = text(words, stylesheets=[css.TEXT, css.static("pages.css", "above")])
         self.view = pn.Column(above, component, css_classes=[name], **WIDE)
         self.foot = pn.Row(margin=0)  # nothing plays here
-
-    def start(self, doc: Document | None = None) -> None:
-        """Begin; everything is there already."""
-
-    def look(self, on: bool) -> None:
-        """The page is to be seen, or no longer."""
-
-    def set_theme(self, dark: bool) -> None:
-        """Its colours come from the page around it."""
-
-    def stop(self) -> None:
-        """The page is closed."""
 
 
 # Cards of the lessons by topic, of the tuning challenges and of the practice.

@@ -25,17 +25,33 @@ from pmdviz.lab.panels.screen import LiveScreen
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
+Seen = Snapshot | RaceScene | ExperimentResult
+
 
 class Page:
-    """What a page of the app tells the others, and asks them; who listens sets these on the page."""
+    """A page of the app: its parts, and what it tells the others and asks them; who listens sets these on the page."""
 
-    on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)
-    on_note: Callable[[str], None] = staticmethod(lambda words: None)
+    view: Viewable  # the content in the middle
+    foot: Viewable  # at the foot of the window, or under the page in a notebook: Play and its neighbours
+    playback: PlaybackBar  # of a page that plays
+    take: Callable[..., None]  # shows what another page hands over, also before `start`; of a page that others open
+    on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)  # hears whether it is for a lecture hall
+    on_note: Callable[[str], None] = staticmethod(lambda words: None)  # a few words that are seen from every page
     on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
-    on_show: Callable[[Snapshot | RaceScene | ExperimentResult], None] = staticmethod(
-        lambda shown: None
-    )  # hears of drawn frames
+    on_show: Callable[[Seen], None] = staticmethod(lambda shown: None)  # hears of drawn frames
     gate: Callable[[str], bool] = staticmethod(lambda name: True)  # whether a button or a key may do this now
+
+    def start(self, doc: Document | None = None) -> None:
+        """Begin: nothing may be sent before the browser has built the page."""
+
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer: a hidden page does not compute."""
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+
+    def stop(self) -> None:
+        """The page is closed: end all that it does."""
 
 
 class LivePage(InNotebook[Shown], Page):
@@ -46,7 +62,6 @@ class LivePage(InNotebook[Shown], Page):
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
-    playback: PlaybackBar
     screen: LiveScreen
     setup: ProblemControls
     floor: FloorWork
@@ -62,21 +77,12 @@ class LivePage(InNotebook[Shown], Page):
         self.busy_card = Busy(self.cancel)
 
     def _go_live(self) -> None:
-        """Connect the screen with a live loop and the keyboard."""
+        """Show the screen, and connect it with a live loop and the keyboard."""
         self.live = Live(self, self.screen.ack)
+        self.view, self.foot = self.screen.view, self.playback.view
         self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
 
     # What others read
-
-    @property
-    def view(self) -> Viewable:
-        """The content in the middle of a page."""
-        return self.screen.view
-
-    @property
-    def foot(self) -> Viewable:
-        """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
-        return self.playback.view
 
     @property
     def last(self) -> Shown | None:

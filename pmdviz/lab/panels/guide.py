@@ -16,7 +16,6 @@ from pmdviz.lab import links
 from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.lab.panels.lesson_card import NEXT_CLOSED, LessonCard, Standing, StepControls, is_closed, parts_of, told
 from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, PagePlace, RacePlace
@@ -24,11 +23,11 @@ from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import find_lesson, following
-from pmdviz.scenes.race import RaceScene
 
 if TYPE_CHECKING:
     from pmdviz.lab.pages.laboratory import Lab
-    from pmdviz.serve.pages import Page, Tabs
+    from pmdviz.lab.pages.page import Page, Seen
+    from pmdviz.serve.pages import Tabs
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
 
@@ -181,9 +180,9 @@ class Watch:
             return True
         return not self._guide.place.play_again(only_if_over=act == "toggle")
 
-    def follow(self, name: str, shown: Snapshot | RaceScene | ExperimentResult) -> None:
+    def follow(self, name: str, shown: Seen) -> None:
         """A page has drawn something."""
-        if name == "theory":
+        if isinstance(shown, ExperimentResult):
             self._guide.places["theory"].found(shown)
         if self._guide.is_open and name == self._guide.place.tab:
             self._guide.close()
