@@ -79,14 +79,19 @@ ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of 
 class Weighted(Protocol):
     """A state with weighted particles."""
 
-    particles: Array  # (m, d)
-    log_weights: Array  # (m,)
+    @property
+    def particles(self) -> Array:
+        """(m, d)."""
+
+    @property
+    def log_weights(self) -> Array:
+        """(m,)."""
 
 
 class Resizable(Weighted, Protocol):
     """Such a state, which can be copied with changes."""
 
-    def _replace(self, **parts: Array) -> Self:
+    def _replace(self, *, particles: Array = ..., log_weights: Array = ...) -> Self:
         """As of a NamedTuple."""
 
 

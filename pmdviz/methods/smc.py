@@ -51,7 +51,9 @@ class OnePassState(NamedTuple):
 class Seen(Protocol):
     """A state that says how many data were `seen`."""
 
-    seen: int
+    @property
+    def seen(self) -> int:
+        """So many."""
 
 
 SeenState = TypeVar("SeenState", bound=Seen)

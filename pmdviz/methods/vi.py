@@ -113,8 +113,13 @@ class OnlineVB(BatchMethod):
 class Fitted(Protocol):
     """The state of a method that fits a Gaussian."""
 
-    mean: Array
-    cholesky: Array
+    @property
+    def mean(self) -> Array:
+        """(d,)."""
+
+    @property
+    def cholesky(self) -> Array:
+        """(d, d)."""
 
 
 class JaakkolaJordanKnobs(BatchKnobs):

@@ -44,11 +44,19 @@ class ChainKnobs(MethodKnobs):
 class ChainState(Protocol):
     """What every chain's state has; a method may add to it."""
 
-    older: Array  # (n, d) the first draws, the start among them
-    newer: Array  # (k, d) the last ones, k < BLOCK
-    iteration: int
+    @property
+    def older(self) -> Array:
+        """The first draws, the start among them, (n, d)."""
 
-    def _replace(self, **changes: Array | float) -> Self:
+    @property
+    def newer(self) -> Array:
+        """The last ones, (k, d), k < BLOCK."""
+
+    @property
+    def iteration(self) -> int:
+        """Draws so far."""
+
+    def _replace(self, *, older: Array = ..., newer: Array = ..., iteration: int = ...) -> Self:
         """As of a NamedTuple."""
 
 
