@@ -45,7 +45,8 @@ class Axis(NamedTuple):
         """Where round numbers are along the axis."""
         if not self.numbered:
             return []
-        found = ticks(*sorted((self.origin + self.unit * self.low, self.origin + self.unit * self.high)), self.log)
+        low, high = sorted((self.origin + self.unit * self.low, self.origin + self.unit * self.high))
+        found = ticks(low, high, self.log)
         return [(tick - self.origin) / self.unit for tick in found if not self.whole or tick == round(tick)]
 
     @property

@@ -494,7 +494,8 @@ def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 
 
     With `times` T - 1 the later terms of B are counted so often, as printed in the paper, which is a mistake.
     """
-    return _of_paths(_mean_terms, points, (phi,), (first, times), (), ())
+    a, b = _of_paths(_mean_terms, points, (phi,), (first, times), (), ())
+    return a, b
 
 
 def volatility_gradient(
@@ -505,7 +506,8 @@ def volatility_gradient(
     In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left
     empty.
     """
-    return _of_paths(_gradient, points, (mu, var, phi, precision), (first, y * y), (), points.shape[1:])
+    by_phi, by_path = _of_paths(_gradient, points, (mu, var, phi, precision), (first, y * y), (), points.shape[1:])
+    return by_phi, by_path
 
 
 def volatility_pull(points: Array, first: int, y: Array, out: Array) -> None:

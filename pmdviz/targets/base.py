@@ -468,6 +468,8 @@ class GaussianPrior(Target[Own]):
 class FairSigns(Target[Own]):
     """States of -1 and 1, independent and fair before any data, or q0 of a target without any."""
 
+    space: Discrete
+
     def in_space(self, shape: int | Sequence[int], names: Sequence[str]) -> None:
         """Set `space` to all arrays of this shape, and what follows from it."""
         self.space = Discrete((-1, 1), shape, names)

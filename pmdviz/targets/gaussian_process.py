@@ -247,7 +247,7 @@ class SparseGP(GaussianProcess[SparseGPOptions]):
 
     name = "sparse_gp"
     kernel_groups = ("linear", "sparse_gp")
-    input_names = ("x",)
+    input_names: tuple[str, ...] = ("x",)
     table = SPARSE_TABLE
 
     def build(self) -> None:

@@ -167,7 +167,7 @@ class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
     @property
     def _best_fit(self) -> float:
         """The size of θ at which the data are most likely."""
-        return float(np.sqrt(max(self.data.mean(), 0.0)))
+        return float(np.sqrt(max(self.data_rows.mean(), 0.0)))
 
     def _handles(self) -> tuple[Handle, ...]:
         """Both modes."""

@@ -69,7 +69,7 @@ class TableForm:
         wanted = {self.rows_option: most}
         if self.dim_beyond is not None:
             wanted[self.inputs_option] = columns - bool(self.outcome) + self.dim_beyond
-        return {name: min(value, int((specs[name].bounds or (0, value))[1])) for name, value in wanted.items()}
+        return {name: min(value, int((specs[name].bounds or (0, None))[1] or value)) for name, value in wanted.items()}
 
     def usual_options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int) -> dict[str, int]:
         """The same options without explicit values: all of the table, or the defaults as far as it goes."""
@@ -192,7 +192,7 @@ def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
     fitting = [k for k in free if _can_be(columns[k], form.outcome)]
     named = [k for k in fitting if columns[k].name.lower() in OUTCOME_NAMES]
     others = [k for k in free[-1:] if form.picks and columns[k].kind == NUMBERS and _is_label(columns[k])]
-    return (named or fitting or others or [None])[-1]
+    return next(reversed(named or fitting or others), None)
 
 
 def _can_be(column: Column, outcome: str) -> bool:

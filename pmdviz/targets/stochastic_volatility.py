@@ -169,11 +169,8 @@ class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
             likelihoods.volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
-        np.add.at(
-            out,
-            (slice(None), places),
-            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], likelihoods.FARTHEST)) - 1),
-        )
+        pull = 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], likelihoods.FARTHEST)) - 1)
+        np.add.at(out.T, places, pull.T)
         return out
 
     def _is_whole(self, batch: Array) -> bool:
@@ -293,7 +290,7 @@ def paths(rng: Rng, mu: Array, phi: Array, s2: Array, count: int) -> Array:
     return np.ascontiguousarray((mu + away).T)
 
 
-def log_prior_phi(phi: Array) -> Array:
+def log_prior_phi(phi: Array | float) -> Array:
     """log density of phi where (1 + phi) / 2 ~ Beta(20, 1.5)."""
     return BY_BETA + (BETA[0] - 1) * np.log(0.5 * (1 + phi)) + (BETA[1] - 1) * np.log(0.5 * (1 - phi))
 

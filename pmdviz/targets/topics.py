@@ -244,14 +244,14 @@ class Topics(Target[TopicsOptions]):
 
     def held_out(self, topics: Array, weights: Array) -> tuple[float, int]:
         """Log likelihood of the held-out tokens in nats under weighted topics (m, W, K), and their number."""
-        return held_out_log_likelihood(topics, weights, self._documents(self.test_data).sparse, self.options.alpha)
+        return held_out_log_likelihood(topics, weights, self._documents(self.corpus.test).sparse, self.options.alpha)
 
     @cached_property
     def unigram_nats(self) -> float:
         """Nats a held-out token under one distribution over words for all documents, (n_w + β) / (n + W β)."""
         corpus, beta = self.corpus, self.options.beta
         seen = _word_totals(corpus.words, corpus.counts, self.data_rows[:, [0, 2]], self.num_words)
-        held_out = _word_totals(corpus.words, corpus.counts, self.test_data[:, 1:], self.num_words)
+        held_out = _word_totals(corpus.words, corpus.counts, corpus.test[:, 1:], self.num_words)
         chances = (seen + beta) / (seen.sum() + self.num_words * beta)
         return float(-(held_out * np.log(chances)).sum() / held_out.sum())
 

@@ -685,7 +685,7 @@ def _conditional(known: Given, columns: dict[int, Array]) -> Array:
         for j, x in left.items():
             found = found + _log_normal(x - known.at[:, j] - known.slope[:, j] * mu, np.sqrt(known.spread[:, j]))
         return found
-    squares, crossed, weight, log_det = 0.0, 0.0, 0.0, 0.0
+    squares = crossed = weight = log_det = np.zeros(())
     for j, x in left.items():
         off = x - known.at[:, j] - known.slope[:, j] * known.mean
         squares = squares + off**2 / known.spread[:, j]

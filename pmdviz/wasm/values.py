@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.files import Json
 from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
+from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.options import SIMULATED
 from pmdviz.wasm import FOLDER, MODULE, NAMES
 
@@ -67,10 +69,10 @@ OPERATOR_NAMES = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast
 assert set(OPERATOR_NAMES) == set(OPERATORS)
 
 
-def tree_of(node: ast.expr) -> Any:
+def tree_of(node: ast.expr) -> Json:
     """A formula as nested lists: [function, argument, ...], numbers, and "x" or "y"."""
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=int() | float() as value):
             return float(value)
         case ast.Name(id=name):
             return CONSTANTS.get(name, name)
@@ -83,7 +85,7 @@ def tree_of(node: ast.expr) -> Any:
     raise AssertionError(f"checked before: {ast.dump(node)}")
 
 
-def target_value(target: Target) -> dict[str, Any]:
+def target_value(target: GaussianPrior) -> dict[str, Any]:
     """A target for the page."""
     options, exact = target.options.as_dict(), target.planar
     extent = np.array([high - low for low, high in target.view_box])
