@@ -32,7 +32,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt,
 }
 Known = bool | float | str  # a value of an expression
-OPERATORS: dict[type, Callable[[float, float], float]] = {
+OPERATORS: dict[type, Callable[..., float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,

@@ -8,6 +8,7 @@ product by BLAS, whose last bits depend on its number of threads, is not even fa
 that fit the caches.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -229,9 +230,10 @@ def whiten(values: Array, centre: Array, cholesky: Array) -> Array:
 def _aligned(shape: tuple[int, ...], dtype: type = np.float64) -> Array:
     """An empty array that starts at a cache line: loops that load more than they compute are a third faster on it."""
     size = np.dtype(dtype).itemsize
-    raw: Array = np.empty(rows * columns + LINE // size, dtype)
+    count = math.prod(shape)
+    raw: Array = np.empty(count + LINE // size, dtype)
     skip = -raw.ctypes.data % LINE // size
-    return raw[skip : skip + rows * columns].reshape(rows, columns)
+    return raw[skip : skip + count].reshape(shape)
 
 
 def _log_sums(columns: Array, base: Array, targets: Array, num_points: int) -> Array:

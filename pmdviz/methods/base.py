@@ -34,6 +34,7 @@ REGISTERED: dict[str, Method] = {}  # by name: a method enters by being defined
 METHODS = MappingProxyType(REGISTERED)
 Own = TypeVar("Own", bound=MethodKnobs)  # its knobs
 CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a method's docstring
+Parts = TypeVar("Parts", bound="tuple | Mapping")  # a state
 DEFAULT_BUDGET = 20_000  # observations to use
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
@@ -342,7 +343,7 @@ def rows_in_words(batch: Array) -> str:
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
 
 
-def frozen(state: State) -> State:
+def frozen(state: Parts) -> Parts:
     """The state of a method with every array in it read-only."""
     for part in state.values() if isinstance(state, Mapping) else state:
         if isinstance(part, Array):

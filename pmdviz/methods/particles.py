@@ -244,7 +244,7 @@ def smoothed(
         h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
         return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
-        shape = chosen_shape(particles, weights, each, last and _shape_near(last, particles, weights))
+        shape = chosen_shape(particles, weights, each, _shape_near(last, particles, weights) if last else None)
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)

@@ -357,7 +357,7 @@ def natural_step(state: OneGaussian, slope: Array, inner: Array, rho: float) -> 
     values, vectors = np.linalg.eigh(-0.5 * (inner + inner.T))
     root = state.cholesky @ (vectors / np.sqrt(grown(values, rho)))
     # By QR, without forming R R', which would lose half of the digits.
-    factor = np.linalg.qr(root.T, mode="r").T
+    factor = np.asarray(np.linalg.qr(root.T, mode="r")).T
     cholesky = factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
     return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
 
@@ -536,7 +536,7 @@ class GaussianVB(GaussianFit):
         return of_a_point(state.mean, sds(state))
 
 
-def draws(state: GaussianVBState, noise: Array) -> Array:
+def draws(state: Fitted, noise: Array) -> Array:
     """theta = mu + L eps, (n, d)."""
     if state.cholesky.ndim == 1:
         return state.mean + state.cholesky * noise

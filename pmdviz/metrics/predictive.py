@@ -35,7 +35,7 @@ Average = Callable[[Array], Array]
 class Sums(NamedTuple):
     """Sums over draws that scores are made of, an entry for each held-out row."""
 
-    count: int
+    number: int
     mean: Array  # (rows,) sum of E(y | x, theta)
     peak: Array  # (rows,) largest log p(y | x, theta)
     density: Array  # (rows,) sum of exp(log p(y | x, theta) - peak)
@@ -118,7 +118,7 @@ def _block(target: Target, draws: Array) -> Sums:
 
 
 def _key(target: Target, draws: Array) -> tuple:
-    return target.key, hashlib.blake2b(draws, digest_size=16).digest()
+    return target.key, hashlib.blake2b(draws.data, digest_size=16).digest()
 
 
 def _known(target: Target, draws: Array) -> Sums | None:
@@ -140,14 +140,14 @@ def _keep(target: Target, draws: Array, made: Sums) -> Sums:
 def _joined(one: Sums, other: Sums) -> Sums:
     peak = np.maximum(one.peak, other.peak)
     parts = (each.density * np.exp(each.peak - peak) for each in (one, other))
-    return Sums(one.count + other.count, one.mean + other.mean, peak, np.add(*parts))
+    return Sums(one.number + other.number, one.mean + other.mean, peak, np.add(*parts))
 
 
 def mean_log_density(frame: Measurable) -> float:
     """Mean over the held-out rows of log E_q p(row | theta), in nats."""
     sums = sums_of(frame)
     if sums is not None:
-        return float((sums.peak + np.log(sums.density / sums.count)).mean())
+        return float((sums.peak + np.log(sums.density / sums.number)).mean())
     points, average = points_of(frame)
     values = frame.target.row_log_likelihood(points, frame.target.test_data)  # (n, rows)
     peak = values.max(axis=0)
@@ -185,7 +185,7 @@ def _accuracy(frame: Measurable) -> float:
     """of held-out rows whose class is predicted."""
     target, sums = frame.target, sums_of(frame)
     if sums is not None and target.predicts == "class":
-        chances = np.stack([1 - sums.mean / sums.count, sums.mean / sums.count], axis=1)
+        chances = np.stack([1 - sums.mean / sums.number, sums.mean / sums.number], axis=1)
     else:
         points, average = points_of(frame)
         chances = average(target.class_probabilities(points, target.test_data))
@@ -205,7 +205,7 @@ def _rmse(frame: Measurable) -> float:
     """root mean squared error of E_q y on held-out rows."""
     target, sums = frame.target, sums_of(frame)
     if sums is not None:
-        mean = sums.mean / sums.count
+        mean = sums.mean / sums.number
     else:
         points, average = points_of(frame)
         mean = average(target.row_mean(points, target.test_data))

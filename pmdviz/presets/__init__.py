@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, cached_property
 from importlib import resources
 from importlib.util import find_spec
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import numpy as np
 import yaml
@@ -26,6 +26,9 @@ from pmdviz.knobs import real_number, whole_number
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.modes import modes
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 # What the expressions of presets and lessons can ask of a run, and what a diagnosis says of it.
 #
 # Names are the names of MEASURES, metrics, knobs, and the columns of the run's history.
@@ -35,7 +38,7 @@ from pmdviz.metrics.modes import modes
 
 Block = Mapping[str, Any]
 Kind = Callable[[Any, str, str], Any]  # what a value becomes, given its key and of what it is
-Model = TypeVar("Model")
+Model = TypeVar("Model", bound="DataclassInstance")
 SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML has it: eight times as fast
 
 

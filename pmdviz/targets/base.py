@@ -182,6 +182,12 @@ class Target(Generic[Own]):
         """The space of theta."""
         return Reals(self.parameter_names)
 
+    @property
+    def states(self) -> Discrete:
+        """The space of a target with discrete states."""
+        assert isinstance(self.space, Discrete)
+        return self.space
+
     @cached_property
     def offers(self) -> frozenset[str]:
         """Names of OFFERS: what a method may ask of this target."""

@@ -97,7 +97,7 @@ class Categorical(Target[CategoricalOptions]):
 
     def make_exact(self) -> enumeration.Enumeration:
         """By a visit of every value."""
-        return enumeration.Enumeration(self.space, self.log_joint)
+        return enumeration.Enumeration(self.states, self.log_joint)
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, 1), all values alike."""
@@ -182,7 +182,7 @@ class Ising(FairSigns[IsingOptions]):
         """By a visit of every state up to 4 x 4, and of every state of a column up to 10 x 10; None beyond."""
         o = self.options
         if o.size <= MAX_ENUMERATED:
-            return enumeration.Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.states, self.log_joint)
         fields = (o.field + self.offsets).reshape(o.size, o.size)
         closed = o.boundary == "closed"
         return None if self.no_reference else enumeration.TransferMatrix(o.coupling, fields, closed, self.log_joint)
@@ -272,7 +272,7 @@ class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
         """By a visit of every visible state, or of every hidden one; None where both are too many."""
         o = self.options
         if o.visible <= MAX_VISIBLE:
-            return enumeration.Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.states, self.log_joint)
         if o.hidden <= MAX_HIDDEN:
             return enumeration.HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
         return None

@@ -207,7 +207,9 @@ SECTIONS = {
     "costs": ("Table 1: time and memory", ABOUT_COSTS),
     "experiments": ("Every experiment", ABOUT_EXPERIMENTS),
 }
-Look, End, Stopped = Callable[[], None], Callable[[Any], str], Callable[[BaseException], None]
+Look = Callable[[], None]
+End = Callable[[Any], str]
+Stopped = Callable[[BaseException], None]
 
 
 class TheoryPage(Page):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -60,10 +60,14 @@ class ChainState(Protocol):
         """As of a NamedTuple."""
 
 
-class Pool(NamedTuple):
+OneChain = TypeVar("OneChain", bound=ChainState)
+OwnKnobs = TypeVar("OwnKnobs", bound=ChainKnobs)
+
+
+class Pool(NamedTuple, Generic[OneChain]):
     """Several chains in lock step."""
 
-    chains: tuple[ChainState, ...]
+    chains: tuple[OneChain, ...]
 
     @property
     def iteration(self) -> int:
@@ -71,11 +75,7 @@ class Pool(NamedTuple):
         return self.chains[0].iteration
 
 
-OneChain = TypeVar("OneChain", bound=ChainState)
-OwnKnobs = TypeVar("OwnKnobs", bound=ChainKnobs)
-
-
-def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
+def states_of(state: OneChain | Pool[OneChain]) -> tuple[OneChain, ...]:
     """The state of each chain of a run."""
     return state.chains if isinstance(state, Pool) else (state,)
 
@@ -124,7 +124,7 @@ def num_left_out(iteration: int, knobs: ChainKnobs) -> int:
     return max(0, min(int(knobs.burn_in * iteration), iteration - 1))
 
 
-def judged_draws(state: ChainState | Pool, knobs: ChainKnobs) -> Array:
+def judged_draws(state: ChainState | Pool[ChainState], knobs: ChainKnobs) -> Array:
     """The judged draws of all chains, one chain after the other, (n, d)."""
     parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
     return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)

@@ -380,9 +380,19 @@ class LeapfrogChain(Chain):
         return appended(state, found.draws[:made])
 
 
-def _paths(accepted: bool, target: Target, theta: Array, *way: Array | float) -> dict[str, Array]:
+def _paths(
+    accepted: bool,
+    target: Target,
+    theta: Array,
+    gradient: Array,
+    momentum: Array,
+    time_step: float,
+    length: int,
+    batch: Array,
+) -> dict[str, Array]:
     """The trajectory, leapfrog step after leapfrog step, as far as it does not diverge."""
-    points = np.array([point.theta for point in trajectory(target, theta, *way) if not point.diverged])
+    way = trajectory(target, theta, gradient, momentum, time_step, length, batch)
+    points = np.array([point.theta for point in way if not point.diverged])
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
 
 
